@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import queue
 import signal
 import sys
 import threading
@@ -104,27 +103,6 @@ def test_a_value_that_is_itself_a_timeout_error_passes_through() -> None:
         future.get(timeout=1)
 
 
-def test_setting_twice_raises_as_pykka_does_and_settling_twice_does_nothing() -> None:
-    future = Future[int]()
-    future.set(1)
-    with pytest.raises(queue.Full):
-        future.set(2)
-    with pytest.raises(queue.Full):
-        future.set_exception((ValueError, ValueError(), None))
-    future.settle(3)
-    assert future.get() == 1
-
-
-def test_set_exception_takes_the_one_being_handled() -> None:
-    future = Future[int]()
-    try:
-        raise ValueError("planted")
-    except ValueError:
-        future.set_exception()
-    with pytest.raises(ValueError, match="planted"):
-        future.get()
-
-
 def test_pykkas_combinators_work() -> None:
     one, two = Future[int](), Future[int]()
     joined = one.join(two)
@@ -193,13 +171,6 @@ def test_an_agent_may_not_wait_for_its_own_turn_in_either_form() -> None:
         asyncio.run(program())
 
     assert in_thread(work) == []
-
-
-def test_its_repr_tells_whether_it_is_done() -> None:
-    future = Future[int]()
-    assert repr(future) == "<Future open>"
-    future.set(1)
-    assert (repr(future), future.done) == ("<Future done>", True)
 
 
 def test_an_exception_without_one_is_an_error_all_the_same() -> None:

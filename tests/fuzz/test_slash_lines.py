@@ -15,7 +15,6 @@ from ikigai_actors.shell.line.repl import LineMode
 from ikigai_actors.shell.line.session import Shell
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects, printed
-from tests.kit.app_pilot import Stage, on_stage
 
 NEVER_ENDS = ("/wait", "/exit")
 """What waits as long as it is told to, or ends the session: tried by itself."""
@@ -96,20 +95,3 @@ def test_a_pipe_may_hold_any_bytes(given_lines: list[bytes]) -> None:
     assert status == 0
     assert not controls(paper.text), paper.text
     assert " running" in paper.text.rstrip("\n").rpartition("\n")[2]
-
-
-@fuzzed(2, shrink=False)
-@given(st.lists(lines.filter(is_allowed), min_size=5, max_size=20))
-def test_every_line_is_done_or_refused_in_the_application_too(typed: list[str]) -> None:
-    async def play(stage: Stage) -> None:
-        for line in typed:
-            stage.application._do(stage.application.main.page.agent, line)
-        stage.application._do(system.root, "/switch " + system.root.uuid)
-        stage.application._do(system.root, "/tools fork")
-        await stage.until(lambda: "like fork() in Unix" in stage.transcript)
-        assert not controls(stage.text, but="\n"), stage.text
-        assert not controls(stage.transcript, but="\n"), stage.transcript
-
-    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system, no_defects():
-        system.root.fork(name="buyer")
-        on_stage(system, play)

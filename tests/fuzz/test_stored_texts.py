@@ -93,25 +93,3 @@ def test_marks_and_settings_are_kept_or_refused(system: ActorSystem, label: str,
     elif kept:
         assert kept.items() <= {**agent.context().settings, "": ""}.items()
     agent.kill()
-
-
-@fuzzed(10)
-@given(texts)
-def test_a_reason_is_kept_or_refused(system: ActorSystem, reason: str) -> None:
-    agent = system.root.fork()
-    if refused(lambda: agent.kill(reason=reason)):
-        assert agent.record.living
-        agent.kill()
-    else:
-        assert reason in (agent.record.exit_reason or "")
-
-
-@fuzzed(10)
-@given(st.one_of(texts, long_texts))
-def test_a_prompt_is_kept_or_refused(system: ActorSystem, text: str) -> None:
-    agent = system.root.fork()
-    if refused(lambda: agent.prompt(text).get(timeout=30)):
-        assert [message.kind for message in agent.history() if message.agent_uuid == agent.uuid] == ["fork"]
-    else:
-        assert text in [message.content for message in agent.history()]
-    agent.kill()

@@ -8,9 +8,10 @@ A mark says the first tier that runs a test, and why: ``slow("starts a host")`` 
 Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by itself, and so are the folders of
 programs and screens (`SLOW`), which the quick tier does not even import.
 
-A test that takes ``database``, ``store`` or ``durable`` is made for each kind of database. In ``tests/store`` and
-``tests/records``, where SQL is the matter, each runs. Elsewhere a file's first such test runs on PostgreSQL as well as
-on the nearest embedded store, and the others on that store alone; the thorough tier runs them all everywhere.
+A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run;
+in ``tests/records``, where SQL is the matter, the nearest embedded one and PostgreSQL. Elsewhere a file's first such
+test runs on PostgreSQL as well as on the nearest embedded store, and the others on that store alone; the thorough tier
+runs them all everywhere.
 """
 
 from collections.abc import Iterable
@@ -49,8 +50,8 @@ class Case(NamedTuple):
 SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
 """Folders that are not in the quick tier. Of each kind of program it has one elsewhere, of the shell the line mode."""
 
-SQL = ("store", "records")
-"""Folders in which each kind of database is tried."""
+STORE, SQL = "store", "records"
+"""The folder in which each kind of database is tried, and the one in which each kind of SQL is."""
 
 NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 """The fixtures that are made for several databases, and the kind that is nearest at hand for each."""
@@ -60,7 +61,8 @@ def tier(case: Case) -> Tier:
     """The first tier in which a test runs."""
     if case.database is None:
         return case.marked
-    if case.folder not in SQL and not case.nearest and not (case.first and case.database == "postgres"):
+    on_server = case.database == "postgres" and (case.first or case.folder == SQL)
+    if not (case.nearest or on_server or case.folder == STORE):
         return Tier.THOROUGH
     return max(case.marked, Tier.STANDARD if case.database == "postgres" else Tier.QUICK)
 

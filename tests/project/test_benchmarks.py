@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import report, table
-from benchmarks.peers import clusters
 from benchmarks.peers.sessions import Peer, Unavailable
 from benchmarks.results import RESULTS, Row, Run, beside_ours, growth, read, write
 
@@ -67,10 +66,6 @@ def test_the_growth_of_a_power_is_its_exponent(power: float, factor: float, size
     assert growth([replace(OURS, size=0), *rows]) == pytest.approx(power, abs=1e-3)
 
 
-def test_one_size_has_no_growth() -> None:
-    assert growth([OURS, replace(OURS, size=0), replace(OURS, size=10, figure=None)]) is None
-
-
 def test_a_peer_stands_beside_our_figure_of_the_same_size_and_backend() -> None:
     elsewhere = replace(OURS, backend="PostgreSQL", figure=0.004)
     ours, other, peer, file, longer = beside_ours(
@@ -90,32 +85,11 @@ def test_a_peer_that_is_not_installed_is_named_in_the_tables() -> None:
     assert re.search(r"\| absent, SQLite +\| +not installed \|", text)
 
 
-def test_what_one_run_was_without_is_not_told_beside_the_version_that_another_had() -> None:
-    runs = {
-        "fork": run(OURS),
-        "cache": replace(run(OURS), versions={"Python": "not installed", "ray": "not installed"}),
-    }
-    assert "- Python 3.11.7; ray not installed" in report.machine(runs).splitlines()
-
-
-def test_a_summary_shows_the_largest_size_at_which_there_is_a_figure() -> None:
-    rows = [OURS, replace(OURS, size=10_000), PEER, replace(PEER, size=10_000, figure=None, why="not tried")]
-    text = report.rendered("<!-- benchmark: fork-summary -->\n<!-- end -->", {"fork": run(*rows)})
-    assert [re.findall(r"[\d,]+00 ", line) for line in text.splitlines() if "SQLite" in line] == [
-        ["10,000 "],
-        ["1,000 "],
-    ]
-
-
 def test_a_peer_whose_package_is_missing_is_not_installed() -> None:
     peer = Peer("absent", "no-such-package", "benchmarks.peers.no_such_module", "Session", "file", 10)
     assert peer.who == "absent"
     with pytest.raises(Unavailable, match="not installed"), peer.session([], 5):
         raise AssertionError("There is no such session.")
-
-
-def test_a_peer_of_several_processes_whose_package_is_missing_says_so_without_a_process() -> None:
-    assert clusters.Peer("absent", "no-such-package", "benchmarks.peers.nowhere").measured("forks") == "not installed"
 
 
 def test_a_table_that_nothing_is_known_of_is_refused_and_one_without_results_says_so() -> None:

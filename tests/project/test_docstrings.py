@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.project.test_layers import FILES, ROOT, module_of
+from tests.project.test_layers import FILES, ROOT, module_of, parsed
 
 SUPERVISORS = {module_of(path): path for path in sorted((ROOT / "supervisors").rglob("*.py"))}
 MODULES = {
     name: path
     for name, path in {**FILES, **SUPERVISORS}.items()
-    if not name.endswith("__main__") and ast.parse(path.read_text(encoding="utf-8")).body
+    if not name.endswith("__main__") and path.read_text(encoding="utf-8").strip()
 }
 
 
@@ -33,7 +33,7 @@ def members(name: str) -> Iterator[tuple[str, object, bool]]:
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Every docstring of a file, of attributes too, with its line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 

@@ -37,14 +37,6 @@ def test_a_maker_has_the_defaults_of_the_class_and_shares_none_of_them() -> None
     assert one.marks is not other.marks
 
 
-def test_a_record_of_a_maker_cannot_be_changed() -> None:
-    made = new_stone("flint")
-    with pytest.raises(FrozenInstanceError):
-        made.weight = 2  # type: ignore[misc]  # that it is refused is what is looked at
-    with pytest.raises(FrozenInstanceError):
-        del made.weight
-
-
 def test_the_fields_by_name_are_the_record_s_own_values() -> None:
     stone = Stone("flint", marks=["a"])
     assert as_dict(stone) == asdict(stone)

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,9 +70,18 @@ def outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
             yield from outside_of_functions(child)
 
 
-def imports(path: Path, within_functions: bool = True) -> Iterator[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path, within_functions: bool = True) -> tuple[str, ...]:
     """Every module that a file imports: within functions too, and what only the type checker sees."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(_imports(parsed(path), within_functions))
+
+
+def _imports(tree: ast.AST, within_functions: bool) -> Iterator[str]:
     for node in ast.walk(tree) if within_functions else outside_of_functions(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -82,7 +92,7 @@ def imports(path: Path, within_functions: bool = True) -> Iterator[str]:
 
 def statements(path: Path) -> list[str]:
     """The statements of the store that a file runs, by name; ``?`` for one that is not written there."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
     return [
         str(call.args[0].value) if call.args and isinstance(call.args[0], ast.Constant) else "?"
         for call in calls

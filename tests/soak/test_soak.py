@@ -1,10 +1,8 @@
 """The soak's short form, and its judge: what it is there to find, it finds."""
 
 import json
-import random
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +14,8 @@ from ikigai_actors.records.documents import Document
 from ikigai_actors.records.mail import MAIL, PROMPT, Mail
 from ikigai_actors.records.messages import Kind
 from tests.soak import judge
-from tests.soak.conductor import SHORT, schedule, soak, workshop
-from tests.soak.disturbances import CUT, DROWN, END, FILL, FREEZE, KILL, RESTART, disturbances
+from tests.soak.conductor import SHORT, soak
+from tests.soak.disturbances import CUT, END, FILL, FREEZE, KILL, RESTART
 from tests.soak.holdings import Holdings
 from tests.soak.ledger import (
     Asked,
@@ -37,10 +35,6 @@ from tests.soak.ledger import (
     Wrote,
 )
 from tests.soak.model import Order, order_of, reply
-from tests.soak.places import Place
-from tests.soak.report import Report
-from tests.soak.stage import Stage
-from tests.soak.worker import FAILED
 
 KINDS = {"sqlite": {KILL, END, FREEZE, FILL}, "postgres": {KILL, END, FREEZE, CUT, RESTART}}
 
@@ -56,16 +50,6 @@ def test_a_short_soak_finds_nothing(kind: str, tmp_path: Path, monkeypatch: pyte
     assert set(report.disturbances) == KINDS[kind]
     assert report.counts["most waits at once"] >= SHORT.crowd
     assert min(report.counts[what] for what in ("prompts acknowledged", "mails acknowledged", "deaths")) > 0
-
-
-def test_a_worker_that_fails_is_a_violation(tmp_path: Path) -> None:
-    no_database = Place("sqlite", f"sqlite:///{tmp_path}")
-    report = Report("sqlite", 1)
-    with closing(Stage(no_database, SHORT, tmp_path, "http://127.0.0.1:9", workshop(), report)) as stage:
-        stage.begin()
-        assert not stage.opened()
-    assert report.violations == [f"after opening: worker 1 ended with {FAILED}: []"]
-    assert any(isinstance(entry, Complaint) for entry in stage.entries())
 
 
 # The judge. A small life, told twice: what was acknowledged, and what the database holds.
@@ -240,25 +224,6 @@ def test_mail_that_a_reader_was_cut_off_from_is_excused(life: Life) -> None:
     assert read.also(Trying(1, "read", "a"), Refused(1, "read", "1.1.1", "AgentDead", True)).faults() == ["mail"]
 
 
-def test_a_prompt_in_progress_needs_no_end(life: Life) -> None:
-    asked = life.put(Message("root", 11, Kind.USER, "p/1.0.9", {}, 1))
-    assert asked.faults() == ["prompt"]
-    assert asked.record("root", turn=11).faults() == []
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda life: life.put(Message("root", 11, Kind.USER, "p/1.0.9", {}, 1)),
-        lambda life: life.mailed(Mail("a", 2, None, MAIL, "h/1.0.9", 1, None)),
-        lambda life: life.version(2, "h/1.0.4\nh/1.0.9"),
-    ],
-)
-def test_the_judge_sees_what_a_fenced_host_writes(life: Life, write: Callable[[Life], Life]) -> None:
-    assert len(list(judge.wrote_after(1, life.now, write(life).now))) == 1
-    assert list(judge.wrote_after(2, life.now, write(life).now)) == []
-
-
 def figures(*rounds: tuple[int, int, int], end: tuple[int, int] = (1, 10)) -> list[Figures]:
     told = [Figures("round", memory << 20, threads, files, 0, 0) for memory, threads, files in rounds]
     return [Figures("start", 50 << 20, 1, 10, 0, 0), *told, Figures("closed", 90 << 20, *end, 0, 0)]
@@ -294,16 +259,6 @@ def test_a_ledger_gives_back_what_was_written_and_waits_for_whole_lines(tmp_path
     assert reader.entries == [*written, Did(0, "check")]
 
 
-def test_every_disturbance_comes_in_every_cycle() -> None:
-    place = Place("sqlite", "", disk=None)
-    known = disturbances(place, slow=True)
-    assert set(known) == {KILL, END, FREEZE}
-    plan = schedule(random.Random(1), known)
-    for _ in range(3):
-        assert {next(plan) for _ in known} == set(known)
-    assert DROWN not in known
-
-
 def test_the_model_answers_the_same_request_alike_and_different_ones_with_other_calls() -> None:
     def request(token: str) -> dict[str, Any]:
         text = str(Order(token, "somebody", "d.md"))
@@ -315,19 +270,3 @@ def test_the_model_answers_the_same_request_alike_and_different_ones_with_other_
     assert said == [reply(request(f"p/{number}")) for number in range(40)]
     ids = [block["id"] for one in said for block in one.blocks if block["type"] == "tool_use"]
     assert len(ids) == len(set(ids)) > 40
-
-
-def test_the_model_adds_a_line_to_what_it_has_read() -> None:
-    read = "d.md: version 3, written by x at 2026-01-01 00:00:00 UTC\n\nh/1\nh/2"
-    for number in range(50):  # until a turn has a second step
-        text = str(Order(f"p/{number}", "somebody", "d.md"))
-        messages = [
-            {"role": "user", "content": [{"type": "text", "text": text}]},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "document_read", "input": {}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": read}]},
-        ]
-        for block in reply({"messages": messages}).blocks:
-            if block.get("name") == "document_write" and block["input"]["expect"] == 3:
-                assert block["input"]["body"] == f"h/1\nh/2\nm/{block['id']}"
-                return
-    pytest.fail("no document was written")

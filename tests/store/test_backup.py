@@ -142,14 +142,6 @@ def test_the_command_backs_up_beside_a_running_shell(tmp_path: Path, place: Path
     assert run("--database", backup, "fsck").returncode == 0
 
 
-def test_a_backup_of_what_fsck_does_not_like_is_kept_and_the_status_tells(source: Store, place: Path) -> None:
-    source.write(lambda tx: sql(tx, "DELETE FROM messages WHERE id = 1"))
-    done = run("--database", source.location, "backup", str(place / "b.db"))
-    assert done.returncode == 1
-    assert " violation" in done.stdout
-    assert names(place) == ["b.db"]
-
-
 @pytest.mark.parametrize("file", ["postgresql://bob:secret@host/db", "sqlite:///b.db", " "])
 def test_a_backup_goes_to_a_file(source: Store, file: str) -> None:
     done = run("--database", source.location, "backup", file)

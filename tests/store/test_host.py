@@ -175,46 +175,6 @@ def test_a_host_without_a_lease_may_always_act(new_sqlite: NewDatabase, take: Ho
     assert host.may_act(lambda: pytest.fail("nothing was postponed"))
 
 
-@pytest.mark.parametrize(
-    ("taking", "said"),
-    [
-        (f"host = take_database(store, name, SystemClock(), {LONG})", ["in use", "mine"]),
-        ("store.write(lambda tx: (tx.run('tree_change'), tx.run('register_host', **row)))", ["mine", "mine"]),
-    ],
-    ids=["as hosts", "without a lease or lock"],
-)
-def test_two_processes_that_open_an_empty_database_at_once_make_one_agent_0(
-    durable: str, taking: str, said: list[str]
-) -> None:
-    script = f"""
-    import sys
-    sys.stdin.readline()
-    {OWN}
-    name = sys.argv[2]
-    row = dict(id=name, hostname="", pid=1, lease=0)
-    try:
-        {taking}
-        ensure_root(store, os.urandom, 1)
-        print("mine", flush=True)
-    except StoreInUse:
-        print("in use", flush=True)
-    sys.stdin.readline()
-    if "host" in globals():
-        host.release()
-    store.close()
-    """
-    both = [python(script, durable, name) for name in ("one", "other")]
-    for process in both:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    assert sorted(process.stdout.readline().strip() for process in both if process.stdout is not None) == said
-    assert [printed(process) for process in both] == ["", ""]
-    store = open_store(durable)
-    assert store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM agents")) == [(1,)]
-    store.close()
-
-
 def test_agent_0_is_made_once_whoever_comes_first(durable: str, beside: Store) -> None:
     stores = [open_store(durable) for _ in range(4)]
     together = threading.Barrier(4)

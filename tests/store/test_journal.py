@@ -54,14 +54,6 @@ def bad_statement(tx: Transaction) -> None:
     sql(tx, "INSERT INTO agents (uuid) VALUES (NULL)")
 
 
-def test_a_committed_unit_answers_with_what_it_returned(journal: Journal, store: Store) -> None:
-    answers = Answers()
-    journal.submit(note("a", 1, does=lambda tx: "done"), answers.to("one"))
-    journal.commit_pending()
-    assert answers["one"] == Committed("done")
-    assert ids(store, "a") == [1]
-
-
 @pytest.mark.slow("takes half a second")
 def test_many_units_share_a_transaction(journal: Journal, store: Store) -> None:
     answers = Answers()
@@ -75,15 +67,6 @@ def test_many_units_share_a_transaction(journal: Journal, store: Store) -> None:
     assert journal.statistics().batches == 1
     assert journal.statistics().queued == 0
     assert [ids(store, agent) for agent in AGENTS] == [list(range(1, 251))] * 4
-
-
-def test_a_transaction_takes_no_more_units_than_it_may(journals: Callable[..., Journal]) -> None:
-    journal, answers = journals(batch=10), Answers()
-    for number in range(1, 26):
-        journal.submit(append("a", number), answers.to(str(number)))
-    journal.start()
-    assert answers["25"] == Committed()
-    assert journal.statistics().batches == 3
 
 
 def test_units_that_come_during_a_transaction_share_the_next_one(journal: Journal) -> None:
@@ -299,17 +282,6 @@ def test_a_unit_is_answered_though_whoever_follows_the_commits_has_a_defect(
     journal.commit_pending()
     assert answers["one"] == Committed("nothing")
     assert "ZeroDivisionError" in caplog.text
-
-
-def test_perform_returns_the_answer_or_raises_the_error(journal: Journal) -> None:
-    journal.start()
-    assert journal.perform(note("a", 1, does=lambda tx: 42)) == 42
-    with pytest.raises(Fenced):
-        journal.perform(append("a", 2, epoch=7))
-    with pytest.raises(StoreConflict):
-        journal.perform(append("a", 1))
-    with pytest.raises(StoreError, match="a defect"):
-        journal.perform(Task(defect))
 
 
 def test_perform_gives_up_waiting_after_its_timeout_and_the_unit_may_still_be_committed(

@@ -98,18 +98,6 @@ def test_a_commit_is_settled_though_the_connection_is_lost_while_asking(
     assert (ids(store, "a"), batch(store)) == ([1], 2)
 
 
-def test_a_commit_whose_every_second_answer_is_lost_is_settled_each_time(world: World, store: Store) -> None:
-    """It breaks without effect, is settled, breaks again with effect, is settled again."""
-    runs = note("a", 1)
-    world.journal.submit(runs, world.answers.to("asked"))
-    world.store.breaks_during_commit(committed=False)
-    world.store.works()
-    world.store.breaks_during_commit(committed=True)
-    world.journal.commit_pending()
-    assert isinstance(world.answers["asked"], Committed)
-    assert (len(runs.locked), ids(store, "a"), batch(store)) == (2, [1], 1)
-
-
 def test_the_batch_after_a_settled_one_has_the_next_number(world: World, store: Store) -> None:
     for number, committed in enumerate((True, False, True), 1):
         world.store.breaks_during_commit(committed=committed)
@@ -310,22 +298,3 @@ def test_a_commit_that_cannot_be_settled_may_or_may_not_be_written_and_says_so(
     assert "may or may not" not in str(behind)
     assert ids(store, "a") == ([1] if committed else [])
     assert world.failures == [DOWN]
-
-
-def test_a_commit_is_in_doubt_too_when_the_store_cannot_be_used_any_more(world: World) -> None:
-    world.store.breaks_during_commit(committed=True)
-    world.store.fails(GONE)
-    world.submit("in doubt", "a", 1)
-    world.journal.commit_pending()
-    assert isinstance(world.answers.error("in doubt"), OutcomeUnknown)
-    assert world.failures == [GONE]
-
-
-def test_a_commit_that_is_known_not_to_have_happened_is_not_in_doubt(world: World, store: Store) -> None:
-    world.store.breaks_during_commit(committed=False)
-    world.store.works()
-    world.store.fails(GONE)
-    world.submit("lost", "a", 1)
-    world.journal.commit_pending()
-    assert type(world.answers.error("lost")) is SystemClosed
-    assert ids(store, "a") == []

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, StoreUnavailable, SystemClosed
+from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
 from ikigai_actors.store import Row, Store, Transaction, open_store
@@ -18,10 +18,8 @@ from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.transaction import PostgresTransaction
-from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
-from tests.kit.faults import FaultyStore
 from tests.kit.hosts import Hosts, owners, plant
 from tests.kit.journals import Answers
 from tests.kit.races import somebody_waits
@@ -167,23 +165,6 @@ def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase
         host.release()
 
 
-def test_a_lease_that_is_kept_is_renewed_again_and_again(new_postgres: NewDatabase, take: Hosts) -> None:
-    url = new_postgres()
-    host = take(url, lease=SHORT)
-    store = open_store(url)
-
-    def until() -> int:
-        [(lease_until,)] = store.read(lambda tx: sql(tx, "SELECT lease_until FROM hosts"))
-        assert isinstance(lease_until, int)
-        return lease_until
-
-    first = until()
-    host.keep(lambda error: None)
-    eventually(lambda: until() > first + SHORT * 1000, "renewals for longer than the lease")
-    host.release()
-    store.close()
-
-
 def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
     new_postgres: NewDatabase, take: Hosts
 ) -> None:
@@ -195,24 +176,6 @@ def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
     with pytest.raises(StoreInUse):
         take(url)
     store.close()
-
-
-def test_effects_wait_when_half_the_lease_is_over_and_start_at_the_next_renewal(
-    new_postgres: NewDatabase, take: Hosts
-) -> None:
-    clock, woken = ManualClock(), list[str]()
-    host = take(new_postgres(), clock, lease=10)
-    clock.advance(4.9)
-    assert host.may_act(lambda: woken.append("too early"))
-    clock.advance(0.1)
-    assert not host.may_act(lambda: woken.append("one"))
-    assert not host.may_act(lambda: woken.append("two"))
-    assert woken == []
-    host.renew()
-    assert woken == ["one", "two"]
-    assert host.may_act(lambda: woken.append("at once"))
-    host.renew()
-    assert woken == ["one", "two"]
 
 
 def test_a_host_that_renews_at_the_last_moment_keeps_its_database(
@@ -241,24 +204,6 @@ def test_a_host_that_renews_at_the_last_moment_keeps_its_database(
             second.result(DEADLINE)
     first.renew()
     assert owners(store) == [(first.id, 1, True)]
-    store.close()
-
-
-def test_a_renewal_that_fails_is_tried_again(
-    new_postgres: NewDatabase, take: Hosts, caplog: pytest.LogCaptureFixture
-) -> None:
-    url = new_postgres()
-    host_id = take(url, lease=SHORT).id
-    store = FaultyStore(open_store(url))
-    store.fails(*[StoreUnavailable("The server is down, as planned.")] * 2)
-    clock, woken = ManualClock(), threading.Event()
-    host = Host(store, host_id, clock, SHORT)
-    clock.advance(SHORT)
-    assert not host.may_act(woken.set)
-    host.keep(lambda error: pytest.fail("nobody took over"))
-    assert woken.wait(DEADLINE)
-    assert caplog.messages == ["The lease could not be renewed: The server is down, as planned."]  # told once
-    host.release()
     store.close()
 
 

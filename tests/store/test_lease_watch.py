@@ -248,17 +248,6 @@ def test_a_process_that_waits_for_its_person_ends_with_a_line_when_its_host_does
         assert program.ends() == 1
 
 
-def test_a_store_that_is_abandoned_answers_nobody(new_postgres: NewDatabase) -> None:
-    url = new_postgres()
-    with closing(open_store(url)) as store, closing(store.separate()) as separate:
-        ensure_schema(store)
-        store.abandon("The lease is lost, as planned.")
-        for one in (store, separate):
-            for use in (one.read, one.write):
-                with pytest.raises(SystemClosed, match="as planned"):
-                    use(lambda tx: tx.run("open_hosts"))
-
-
 def test_a_store_that_is_abandoned_lets_nobody_wait(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     with (

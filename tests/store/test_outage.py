@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from ikigai_actors import (
@@ -64,22 +63,6 @@ def test_agents_wait_while_the_store_is_down_and_go_on_when_it_is_back(tmp_path:
         assert [future.get(timeout=DEADLINE).text for future in futures] == ["task 0", "task 1", "task 2"]
         assert troubles.ended.wait(DEADLINE)
         assert all(agent.living for agent in system.agents())
-
-
-def test_connections_that_the_server_cuts_lose_nothing(
-    new_postgres: Any, postgres_admin: "psycopg.Connection[tuple[object, ...]]"
-) -> None:
-    with ActorSystem.open(new_postgres(), provider=ScriptedProvider(echo)) as system:
-        futures = []
-        for number in range(60):
-            futures.append(system.root.prompt(f"task {number}"))
-            if number % 10 == 5:
-                postgres_admin.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ikigai'"
-                )
-        assert [future.get(timeout=DEADLINE).text for future in futures] == [f"task {number}" for number in range(60)]
-        contents = [message.content for message in system.root.history() if message.kind == "user"]
-        assert contents == [f"task {number}" for number in range(60)]
 
 
 def test_a_database_that_vanishes_stops_the_system_with_one_error_and_buries_nobody(tmp_path: Path) -> None:
@@ -167,19 +150,6 @@ def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(ne
         assert second.root.prompt("from the second").get(timeout=DEADLINE).text == "from the second"
         assert [m.content for m in second.root.history() if m.kind == "user"] == ["from the second"]
     first.close()
-
-
-def test_no_model_is_asked_while_the_lease_may_be_lost(new_postgres: Any) -> None:
-    provider = ScriptedProvider(echo)
-    with ActorSystem.open(new_postgres(), provider=provider, lease=60.0) as system:
-        host = system._runtime.host
-        host._renewed -= 60.0  # as if no renewal had come through for the whole lease
-        future = system.root.prompt("x")
-        assert not system.root.resume(timeout=DEADLINE)  # answered after the prompt was committed
-        assert [message.content for message in system.root.history()] == ["x"]
-        assert (provider.requests, future.done) == ([], False)
-        host.renew()
-        assert future.get(timeout=DEADLINE).text == "x"
 
 
 def test_an_interrupt_that_cannot_be_written_is_answered(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreInUse
+from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreInUse
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.store.hosts.shards import Drain, GiveShard, shares
+from ikigai_actors.store.hosts.shards import Drain
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone
 from tests.conftest import NewDatabase
@@ -175,20 +175,6 @@ def test_a_host_that_is_killed_before_it_has_a_shard_is_ended(new_postgres: NewD
     with closing(open_store(url)) as store:
         eventually(lambda: is_ended(store, "host 2"), "its end")
         assert not is_ended(store, first.id)
-
-
-def test_a_shard_is_given_to_a_host_that_lives_by_the_one_that_has_it(new_postgres: NewDatabase, take: Hosts) -> None:
-    url = new_postgres()
-    first, second, gone = (take(url, lease=LONG, name=name) for name in ("a", "b", "c"))
-    first.claim()
-    gone.release()
-    with closing(open_store(url)) as store:
-        epoch = store.read(lambda tx: shares(tx, first.id)).own[7]
-        write_alone(store, GiveShard(7, first.id, second.id))
-        assert store.read(lambda tx: shares(tx, second.id)).own == {7: epoch + 1}
-        for refused in (GiveShard(7, first.id, second.id), GiveShard(8, first.id, gone.id)):
-            with pytest.raises(StoreConflict, match="cannot be given"):
-                write_alone(store, refused)
 
 
 def test_one_of_two_hosts_may_drain_and_gets_no_shard_any_more(new_postgres: NewDatabase, take: Hosts) -> None:

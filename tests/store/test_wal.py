@@ -236,16 +236,6 @@ def test_a_copy_that_went_on_while_a_host_began_and_the_file_grew_is_refused(lif
         open_store(tmp_path / "b.db")
 
 
-def test_a_file_whose_log_another_program_has_moved_after_a_kill_is_whole(life: Life, tmp_path: Path) -> None:
-    life.begin()
-    life.change(3)
-    copy_both(life.file, tmp_path / "b.db")
-    with closing(sqlite3.connect(tmp_path / "b.db")) as shell:
-        shell.execute("SELECT * FROM tree").fetchall()
-    assert not log_path(tmp_path / "b.db").exists()
-    assert state(tmp_path / "b.db") == life.store.read(tree_version)
-
-
 def test_a_file_whose_log_another_program_has_moved_is_whole_wherever_in_a_move_its_host_was_killed(life: Life) -> None:
     life.begin()
     life.change()
@@ -277,19 +267,6 @@ def test_the_log_of_a_host_is_begun_anew_again_and_again(life: Life) -> None:
         life.store.write(lambda tx, number=number: sql(tx, BIG.format(number, LOG_PAGES * 400)))  # type: ignore[misc]
     assert log_path(life.file).stat().st_size < 1.5 * LOG_PAGES * 4120
     life.change()
-
-
-def test_a_long_reader_lets_the_log_grow_and_costs_no_move_at_each_commit(life: Life) -> None:
-    life.begin()
-    with reading(life.file):
-        life.store.write(lambda tx: sql(tx, BIG.format(1, LOG_PAGES * 4096)))
-        statements = len(life.acknowledged)
-        life.change(10)
-        assert len(life.acknowledged) - statements == 10 * 3  # BEGIN, the change, COMMIT
-    life.store._writer.connection.set_trace_callback(None)
-    life.store.write(lambda tx: sql(tx, BIG.format(2, LOG_PAGES * 4096)))
-    life.store.write(lambda tx: sql(tx, BIG.format(3, LOG_PAGES * 4096)))
-    assert log_path(life.file).stat().st_size < 4 * LOG_PAGES * 4120
 
 
 def test_a_checkpoint_waits_for_no_reader_and_brings_the_file_up_to_date(life: Life) -> None:

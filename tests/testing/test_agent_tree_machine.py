@@ -8,17 +8,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from ikigai_actors import Signal, SystemClosed
+from ikigai_actors import Signal
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
-from ikigai_actors.testing.machine.history_oracle import CopyingOracle
 from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
-from ikigai_actors.testing.simulation.store import RanStatement, Written
-from tests.kit.planted import begun
+from ikigai_actors.testing.simulation.store import Written
 
 FAST = settings(
     max_examples=40,
@@ -91,13 +89,6 @@ def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> N
     machine.teardown()
 
 
-def test_turns_that_wait_for_minutes_one_after_the_other_come_to_rest(machine: AgentTreeMachine) -> None:
-    for _ in range(30):
-        machine.prompt_to_wait(who=0, signal=None)
-    machine.comes_to_rest()
-    assert not machine.ledger.open
-
-
 def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_invariant(
     machine: AgentTreeMachine,
 ) -> None:
@@ -110,17 +101,6 @@ def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_in
     assert sum("add_restart" in line.text for line in machine.world.trace.lines) > 3
 
 
-def test_a_child_of_agent_0_that_crashes_too_often_is_buried_and_every_invariant_holds(
-    machine: AgentTreeMachine,
-) -> None:
-    machine.fork(who=0, prompt=None, reply="ok")
-    for _ in range(3):
-        machine.crash_agent(who=1, times=2)
-        machine.comes_to_rest()
-    assert machine.agent(1).record.exit_cause == "gave up"
-    machine.what_was_acknowledged_is_there()
-
-
 @pytest.mark.parametrize("pause", [False, True])
 def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_period(
     machine: AgentTreeMachine, pause: bool
@@ -130,12 +110,6 @@ def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_pe
     [first, *_] = [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
     assert machine.agent(1).uuid in first
     assert machine.agent(1).record.exit_cause == "gave up"
-
-
-def test_no_more_agents_are_made_than_a_run_may_have(machine: AgentTreeMachine) -> None:
-    for _ in range(machine.LIMIT + 1):
-        machine.fork(who=0, prompt=None, reply="ok")
-    assert len(machine.living()) == machine.LIMIT
 
 
 def test_who_waits_in_vain_while_nobody_is_stopped_is_found(machine: AgentTreeMachine) -> None:
@@ -154,23 +128,6 @@ def test_an_outage_of_the_store_that_nobody_has_planned_fails_the_run(
     with pytest.raises(StoreUnavailable):
         machine.attempt(lambda: machine.agent(0).prompt("go").get())
     machine.world.sleep(1)
-
-
-def test_a_system_that_is_closed_in_the_midst_of_a_run_fails_it() -> None:
-    with begun() as machine:
-        machine.system.close()
-        with pytest.raises(SystemClosed):
-            machine.attempt(lambda: machine.agent(0).mark("here"))
-
-
-def test_a_wait_ends_with_what_has_happened(machine: AgentTreeMachine) -> None:
-    machine.fork(who=0, prompt="go", reply="ok")
-    machine.send(sender=1, recipient=0, body="done")
-    machine.kill(who=1, spread=False)
-    began = machine.world.clock.monotonic()
-    machine.wait(who=0, others=[1], seconds=600)
-    machine.wait(who=0, others=None, seconds=5)
-    assert machine.world.clock.monotonic() == began
 
 
 @pytest.mark.parametrize("found", [WaitResult.MAIL, WaitResult.DEAD, WaitResult.UNKNOWN, WaitResult.TIMEOUT])
@@ -199,17 +156,6 @@ def message(agent: str, position: int, kind: str = "user", data: str = "{}") -> 
     return Written("messages", (agent, position, kind, "x", data, 1))
 
 
-def test_the_copying_oracle_copies_at_a_fork_and_applies_clears_and_rewinds_as_they_come() -> None:
-    oracle = CopyingOracle()
-    oracle.committed([message("a", 1), message("a", 2, "mark"), message("a", 3)])
-    oracle.committed(
-        [RanStatement("register", {"uuid": "b", "parent": "a"}), message("b", 4, "fork"), message("a", 4, "fork")]
-    )
-    oracle.committed([message("b", 5, "rewind", '{"mark": 2}'), message("a", 5, "clear"), message("a", 6)])
-    assert oracle.histories["a"].visible == [6]
-    assert oracle.histories["b"].visible == [1, 2, 5]
-
-
 def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> None:
     machine.work.runs["7"] = 2
     with pytest.raises(Broken, match="once: work ran again for call 7"):
@@ -226,15 +172,3 @@ def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machi
     machine.world.settle()
     assert [message.content for message in machine.agent(1).history() if message.kind == "user"] == ["go"]
     machine.ledger.check_rest(machine.world)
-
-
-def test_who_was_cut_off_amid_its_calls_may_fork_before_its_turn_is_resumed(machine: AgentTreeMachine) -> None:
-    machine.prompt_to_work(who=0)
-    standing = machine.commits.agents[machine.agent(0).uuid]
-    while not standing.calls:
-        machine.goes_on(steps=1)
-    machine.take_over(resume=False)
-    machine.fork(who=0, prompt=None, reply="ok")
-    machine.comes_to_rest()
-    assert standing.calls
-    assert standing.cut_off

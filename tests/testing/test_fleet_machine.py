@@ -12,7 +12,6 @@ from ikigai_actors.testing import Broken, FleetMachine
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
 from ikigai_actors.testing.simulation.faults import NONE
 from ikigai_actors.testing.simulation.schedule import PLAIN
-from ikigai_actors.testing.simulation.store import Written
 from supervisors.signals import Signal
 from tests.kit.databases import sql
 
@@ -100,15 +99,6 @@ def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, nam
     machine.what_was_acknowledged_is_there()
 
 
-def test_a_host_that_is_judged_and_lives_is_not_ended(machine: FleetMachine) -> None:
-    before = machine.host(0).host_id
-    machine.wake_as_it_is_judged(host=0)
-    lines = [line.text for line in machine.world.trace.lines]
-    assert f"b: end_stalled host={before}" in lines
-    assert any(line.startswith(f"b: end_suspect host={before}") for line in lines)
-    assert machine.host(0).host_id == before
-
-
 def test_no_host_goes_on_that_knows_more_than_the_database(machine: FleetMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.become_older(who=1)
@@ -128,15 +118,6 @@ def test_an_actor_that_does_not_follow_the_registry_is_found(machine: FleetMachi
         check_followed(owner, record.uuid)
 
 
-def test_a_prompt_that_opens_a_second_turn_is_found(machine: FleetMachine) -> None:
-    machine.prompt(who=0, text="go", answers=[])
-    machine.comes_to_rest()
-    machine.facts.check()
-    machine.facts.committed([Written("messages", (machine.system.root.uuid, 9, "user", "prompt 1", "{}", 5))])
-    with pytest.raises(Broken, match="answered: 'prompt 1' stands 2 times in the logs"):
-        machine.facts.check()
-
-
 def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.comes_to_rest()
@@ -145,14 +126,3 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
     owner.system._processes.leave(record.uuid).get(timeout=5)
     with pytest.raises(Broken, match=f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at"):
         machine.facts.check_rest(machine.living())
-
-
-def test_one_of_a_group_that_lives_in_another_shard_is_found(machine: FleetMachine) -> None:
-    machine.fork(who=0, prompt=None, reply="ok")
-    machine.supervise(who=0, strategy="one_for_all")
-    [*_, child] = [one.uuid for one in machine.living()]
-    store = machine.host(0).process.store
-    apart = (machine.living()[0].shard + 1) % 64
-    store.write(lambda tx: tx.run("move_agents", uuids=[child], shard=apart))
-    with pytest.raises(Broken, match=f"together: agent {child} is of shard {apart}"):
-        machine.world.sleep(1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 
 from ikigai_actors.actors.actor import QUANTUM, PooledActor
-from ikigai_actors.testing.dispatcher import Chance, SeededDispatcher, StillBusy
+from ikigai_actors.testing.dispatcher import Chance, SeededDispatcher
 from tests.kit.dispatchers import InOrder, Recorder
 
 
@@ -63,11 +63,6 @@ def test_choice_0_goes_on_as_one_worker_would() -> None:
     assert order(InOrder(), "ab", QUANTUM + rest) == expected
 
 
-def test_another_choice_preempts_the_actor_at_hand_and_0_then_goes_on_with_the_chosen() -> None:
-    assert order(Script(0, 1)) == "abbbaaccc"
-    assert order(Script(2, 0, 1)) == "ccaaacbbb"
-
-
 def test_when_the_choices_are_used_up_it_goes_on_in_order() -> None:
     def last(stop: int) -> int:
         return stop - 1
@@ -89,16 +84,6 @@ class Choosing:
 
     def randrange(self, stop: int, /) -> int:
         return self._choose(stop)
-
-
-def test_actors_that_never_rest_use_up_the_budget() -> None:
-    dispatcher = SeededDispatcher(InOrder())
-    actor = Recorder(dispatcher)
-    actor.actor_ref.tell("again")
-    with pytest.raises(StillBusy, match="1 actors are still busy after 100 steps"):
-        dispatcher.run_until_idle(100)
-    actor.endless = False
-    assert dispatcher.run_until_idle(1) == 1
 
 
 def test_what_chance_raises_goes_to_the_caller_and_nobody_is_lost() -> None:
@@ -124,18 +109,6 @@ def test_a_base_exception_of_a_handler_goes_to_the_caller_and_ends_that_actor_al
         asked.get(timeout=0)
     assert dispatcher.run_until_idle() == 1
     assert other.received == ["x"]
-
-
-def test_an_actor_that_died_after_it_was_made_ready_handles_nothing() -> None:
-    dispatcher = SeededDispatcher(InOrder())
-    actor = Recorder(dispatcher)
-    asked = actor.actor_ref.ask("x", block=False)
-    actor.actor_inbox.closed = True  # and not drained yet: the worker is faster than the sender
-    dispatcher.run_until_idle()
-    assert actor.received == []
-    actor.actor_inbox.drain()
-    with pytest.raises(pykka.ActorDeadError):
-        asked.get(timeout=0)
 
 
 class Counter(PooledActor):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
-from ikigai_actors import FunctionProvider, ProviderError, Request, ScriptedProvider, current_agent
+from ikigai_actors import FunctionProvider, Request, ScriptedProvider, current_agent
 from ikigai_actors.testing import (
     Faults,
     Schedule,
@@ -60,15 +60,6 @@ def test_a_lost_update_is_found_and_its_line_replays_it() -> None:
     simulate(counts, replay="")
 
 
-def test_a_program_without_a_race_passes_under_every_schedule() -> None:
-    def team(world: Simulation) -> None:
-        system = world.open(ScriptedProvider(echo))
-        for child in [system.root.fork(f"part {number}") for number in range(3)]:
-            assert child.reply().text.startswith("part")
-
-    simulate(team, examples=20)
-
-
 @pytest.mark.slow("takes half a second")
 def test_after_a_crash_what_must_hold_is_looked_at_all_the_same() -> None:
     looked: list[bool] = []
@@ -85,22 +76,6 @@ def test_after_a_crash_what_must_hold_is_looked_at_all_the_same() -> None:
     simulate(team, after=after, faults=Faults(crashes=1), examples=60)
     assert True in looked
     assert False in looked
-
-
-def test_agents_that_wait_for_each_other_are_found() -> None:
-    def worker(request: Request) -> str:
-        me = current_agent()
-        other = me.system.agent("bert" if me.name == "anna" else "anna")
-        return other.reply().text
-
-    def team(world: Simulation) -> None:
-        system = world.open(providers={"worker": FunctionProvider(worker, "worker")})
-        pair = [system.root.fork(name=name, model="worker") for name in ("anna", "bert")]
-        for reply in [one.prompt("wait for the other") for one in pair]:
-            reply.get()
-
-    with pytest.raises(ProviderError, match=r"(anna waits for bert|bert waits for anna) waits for"):
-        simulate(team, examples=10)
 
 
 @FAST

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ikigai_actors import IkigaiError, Reply, ScriptedProvider, Stream, TimedOut, ToolCall, current_agent, tool
+from ikigai_actors import IkigaiError, Reply, ScriptedProvider, ToolCall, current_agent, tool
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.testing import Stuck, simulated
 from ikigai_actors.testing.simulation.scheduler import Baton
@@ -34,14 +34,6 @@ def test_a_thread_of_the_test_is_one_of_the_simulation() -> None:
         thread.join()
         thread.join()  # of one that has ended there is nothing to wait for
         assert answers.qsize() == 0
-
-
-def test_what_a_thread_raises_fails_the_test() -> None:
-    with simulated() as world:
-        world.open()
-        current_threads().thread(lambda: [][0], "mine").start()
-        with pytest.raises(IndexError):
-            world.settle()
 
 
 def test_who_wants_a_lock_waits_until_its_holder_has_what_it_waits_for() -> None:
@@ -78,24 +70,6 @@ def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> No
         system = world.open(ScriptedProvider(echo))
         loop = current_threads().new_event_loop()
         assert loop.run_until_complete(program()) == ["hello / 1"] * 2
-
-
-@pytest.mark.parametrize("patience", [0, 1])
-def test_an_answer_that_comes_when_its_thread_has_given_up_and_ended_harms_nobody(patience: int) -> None:
-    with simulated() as world:
-        system = world.open(ScriptedProvider([Stream(("late",), delay=60)]))
-        reply = system.root.prompt("hello")
-        told: list[str] = []
-
-        def gives_up() -> None:
-            with pytest.raises(TimedOut):
-                reply.get(timeout=patience)
-            told.append("gave up")
-
-        current_threads().thread(gives_up, "mine").start()
-        world.sleep(1)
-        assert told == ["gave up"]
-        assert reply.get().text == "late"
 
 
 def test_code_that_goes_on_after_a_crash_gets_no_further_than_to_where_it_waits() -> None:

@@ -9,7 +9,6 @@ from ikigai_actors import (
     ActorSystem,
     AgentRef,
     IkigaiError,
-    Message,
     OfflineProvider,
     ProviderError,
     Reply,
@@ -145,14 +144,6 @@ def test_after_a_crash_nothing_of_the_old_process_goes_on() -> None:
             anna.mark()
 
 
-def test_a_restart_keeps_everything() -> None:
-    with simulated() as world:
-        _, anna = prompted(world)
-        anna.prompt("hello").get()
-        before = anna.history()
-        assert world.reopen().agent("anna").history() == before
-
-
 @pytest.mark.parametrize(
     ("faults", "outcome"),
     [
@@ -175,18 +166,6 @@ def test_faults_happen_under_some_seeds_and_the_runtime_bears_them(faults: Fault
             seen.add((happened, told))
     assert (True, outcome) in seen
     assert (False, "hello / 1") in seen
-
-
-@pytest.mark.slow("takes half a second")
-def test_a_slow_tool_times_out_and_the_turn_goes_on() -> None:
-    results = set[str]()
-    for seed in range(40):
-        with simulated(seed, faults=Faults(slow_tools=1)) as world:
-            system = world.open(ScriptedProvider([Reply(tool_calls=(ToolCall("post"),)), "done"]), tools=[Post()])
-            assert system.root.prompt("go").get().text == "done"
-            results.update(message.content for message in system.root.history() if message.kind == "tool_result")
-    assert "1" in results
-    assert any("did not finish within 5 s" in result for result in results)
 
 
 class Ending:
@@ -239,17 +218,6 @@ def test_an_exception_of_the_test_gets_the_story_the_tree_and_the_line_that_repl
     assert story.splitlines()[-1].startswith("Replay: '")
 
 
-def test_an_exception_of_the_test_is_told_of_though_the_database_is_closed() -> None:
-    def fails() -> None:
-        with simulated() as world:
-            prompted(world)[0].close()
-            raise ValueError("mine")
-
-    with pytest.raises(ValueError, match="mine") as failure:
-        fails()
-    assert "Replay: " in failure.value.__notes__[0]
-
-
 def test_a_database_that_is_not_sound_after_a_commit_fails_the_test() -> None:
     with simulated() as world:
         _, anna = prompted(world)
@@ -257,16 +225,6 @@ def test_a_database_that_is_not_sound_after_a_commit_fails_the_test() -> None:
         with pytest.raises(Broken, match="fsck: turn"):
             anna.mark()
         world.checks = False
-
-
-def test_a_subscriber_hears_everything_in_order() -> None:
-    heard: list[object] = []
-    with simulated(3) as world:
-        system, anna = prompted(world)
-        system.subscribe(heard.append)
-        anna.prompt("hello").get()
-        world.settle()
-    assert [event.kind for event in heard if isinstance(event, Message)] == ["user", "assistant"]
 
 
 def test_the_fixture_opens_a_simulated_system(simulated_system: Callable[..., ActorSystem]) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from ikigai_actors import ActorSystem, ScriptedProvider, Signal, TurnInterrupted, Workspace
+from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.process import ExitWaiter, living_processes
 from ikigai_actors.tools.workspace.bash import OUTPUT_KEPT, Bash, CommandOutput
@@ -243,11 +243,6 @@ def test_a_command_that_takes_too_long_is_ended_with_all_that_runs_in_its_shell(
 
 
 @LINUX
-def test_what_is_deaf_to_term_is_killed(tmp_path: Path) -> None:
-    late(tmp_path, 0.1, trap="trap '' TERM; ")
-
-
-@LINUX
 def test_a_cancelled_call_leaves_no_process_and_the_next_one_gets_a_new_shell(tmp_path: Path) -> None:
     async def work(shells: Shells) -> Result:
         running = asyncio.create_task(shells.run("agent", BUSY, DEADLINE))
@@ -276,19 +271,6 @@ def test_a_shell_that_ends_takes_no_command(tmp_path: Path) -> None:
 
     assert asyncio.run(work()) == CommandOutput("", 0, None)
     assert not (tmp_path / "late").exists()
-
-
-@LINUX
-def test_an_event_loop_that_ends_leaves_nothing_of_what_is_deaf_to_term(tmp_path: Path) -> None:
-    async def work() -> int:
-        shell = await Bash.start("/bin/bash", tmp_path, {"PATH": os.environ["PATH"]}, ExitWaiter())
-        running = asyncio.create_task(shell.run(f"trap '' TERM; {BUSY}", DEADLINE))
-        session = await asyncio.to_thread(session_in, tmp_path)
-        shell.stop()
-        await asyncio.wait({running}, timeout=0.0)
-        return session
-
-    assert living(asyncio.run(work())) == []
 
 
 def test_agents_have_shells_of_their_own(tmp_path: Path) -> None:
@@ -336,18 +318,6 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
     assert "COLOUR=blue\n" in third.content
     assert "PATH=" in third.content
     assert "secret" not in third.content
-
-
-@LINUX
-def test_an_interrupted_turn_leaves_no_process(tmp_path: Path) -> None:
-    script = ScriptedProvider([calling(("bash", {"command": BUSY}))])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
-        turn = system.root.prompt("go")
-        session = session_in(tmp_path)
-        assert system.root.signal(Signal.INT, timeout=DEADLINE)
-        with pytest.raises(TurnInterrupted):
-            turn.get(timeout=DEADLINE)
-        eventually(lambda: not living(session), "the end of its processes")
 
 
 @LINUX

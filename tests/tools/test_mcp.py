@@ -60,14 +60,6 @@ def test_calls_give_what_the_server_answers(shared: Bench) -> None:
     assert shared.call("in_the_wild") == Result("tamed")
 
 
-def test_calls_run_beside_one_another(shared: Bench, meeting: Meeting) -> None:
-    (first, _), (second, _) = shared.begin("meet", path=meeting.path), shared.begin("meet", path=meeting.path)
-    visits = [meeting.visit(), meeting.visit()]
-    for visit in visits:
-        visit.say(str(visit.pid))
-    assert first.result(DEADLINE) == second.result(DEADLINE) == Result(str(visits[0].pid))
-
-
 def test_a_cancelled_call_ends_in_the_server_and_harms_no_other(shared: Bench, meeting: Meeting) -> None:
     _, cancelled = shared.begin("meet", path=meeting.path)
     ending = meeting.visit()
@@ -246,13 +238,6 @@ def test_what_is_no_server_is_bad_input_and_names_the_command(
     assert bench.told.empty()
 
 
-def test_a_program_that_is_no_server_is_ended_with_what_it_started(bench: Bench, meeting: Meeting) -> None:
-    repeats = CHILD.replace("test.recv", "for line in sys.stdin: print(line, end='', flush=True)\ntest.recv")
-    with pytest.raises(BadInput, match="it answers"):
-        bench.open(McpServer([sys.executable, "-c", repeats, meeting.path], start_timeout=DEADLINE))
-    meeting.visit().wait_until_it_leaves()
-
-
 def test_a_line_up_to_the_limit_is_read_and_a_longer_one_ends_the_server_which_is_told(
     bench: Bench, meeting: Meeting
 ) -> None:
@@ -273,11 +258,6 @@ def test_a_line_without_an_end_before_it_serves_is_bad_input_that_says_so(bench:
     endless = [sys.executable, "-c", "import sys\nwhile True: sys.stdout.write('x' * 10_000)"]
     with pytest.raises(BadInput, match="it wrote a line of more than 100,000 bytes"):
         bench.open(McpServer(endless, line_limit=100_000, start_timeout=DEADLINE))
-
-
-def test_a_limit_that_is_none_is_refused() -> None:
-    with pytest.raises(BadInput, match="Expected line_limit"):
-        McpServer(SERVER, line_limit=0)
 
 
 def test_opening_that_is_cancelled_leaves_no_process_and_no_task(meeting: Meeting) -> None:

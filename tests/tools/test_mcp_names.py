@@ -84,14 +84,6 @@ def test_only_what_reads_is_allowed_unless_a_policy_is_given(
     assert traits_of(listed, policy) == traits
 
 
-def test_ends_that_are_long_ago_count_no_more() -> None:
-    restarts = Restarts()
-    for number in range(20):
-        end_of_run = number * (WINDOW + 1)
-        restarts = restarts.after(end_of_run)
-        assert (restarts.given_up, restarts.pause(end_of_run)) == (False, PAUSES[0])
-
-
 def test_an_end_counts_until_the_last_moment_of_the_period() -> None:
     restarts = Restarts()
     for end_of_run in (0.0, WINDOW, 2 * WINDOW):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider, Signal, TurnInterrupted
+from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider
 from ikigai_actors.agent.subscriptions import Event, ToolTrouble
 from ikigai_actors.tools.mcp.server import mcp_servers
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import COMMAND, SERVER, Meeting
-from tests.kit.program import Program, run
-from tests.kit.tool_scripts import calling, requests_of, results, scripted
+from tests.kit.program import Program
+from tests.kit.tool_scripts import calling, requests_of, results
 
 pytestmark = pytest.mark.slow("starts programs and MCP servers")
 
@@ -44,26 +44,6 @@ def test_two_servers_of_one_name_are_refused_in_a_system_and_numbered_on_the_com
         "other",
         "mcp_server-2",
     ]
-
-
-def test_int_ends_a_call_and_the_other_agents_call_goes_on(meeting: Meeting) -> None:
-    meet = calling(("t__meet", {"path": meeting.path}))
-    script = scripted([meet], kid=[meet, "met"])
-    server = McpServer(SERVER, name="t", policy="allow")
-    with ActorSystem.open(":memory:", script, tools=[server]) as system:
-        root, child = system.root, system.root.fork(name="kid")
-        lost = root.ask.prompt("go")
-        ending = meeting.visit()
-        kept = child.ask.prompt("go")
-        staying = meeting.visit()
-        root.signal(Signal.INT)
-        ending.wait_until_it_leaves()
-        staying.say("hello")
-        assert kept.get(timeout=DEADLINE).text == "met"
-        [told] = results(requests_of(script, "kid")[1])
-        assert (told.content, told.is_error) == ("hello", False)
-        with pytest.raises(TurnInterrupted):
-            lost.get(timeout=DEADLINE)
 
 
 def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
@@ -97,14 +77,6 @@ def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting:
         assert "\nready" not in program.said
 
 
-def test_kill_9_of_the_program_ends_the_server(meeting: Meeting) -> None:
-    with Program.by_pipe("--database", ":memory:", "--mcp", COMMAND) as program:
-        program.say(f'@mcp_server__meet {{"path": "{meeting.path}"}}')
-        visit = meeting.visit()
-        program.kill()
-        visit.wait_until_it_leaves()
-
-
 def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its_input(
     meeting: Meeting, tmp_path: Path
 ) -> None:
@@ -123,13 +95,6 @@ def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its
         visit = meeting.visit()
         program.kill()
         visit.wait_until_it_leaves()
-
-
-def test_the_program_names_a_command_that_does_not_exist() -> None:
-    done = run("--database", ":memory:", "--mcp", "no-such-command")
-    assert done.returncode == 1
-    assert "there is no command 'no-such-command'" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_without_the_extra_the_program_says_what_to_install() -> None:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 import psycopg
@@ -17,7 +16,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
 from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.campaign import torture
-from tests.torture.fleet.facts import Asked, Fact, Published, Sent
+from tests.torture.fleet.facts import Asked, Fact, Sent
 from tests.torture.fleet.hands import DEEDS, Hand, Work
 from tests.torture.fleet.hosts import SHORT_LEASE
 from tests.torture.fleet.judge import Found, find, violations
@@ -43,16 +42,6 @@ def work() -> Iterator[Work]:
         made = Work(system, "1.0")
         made.populate(2)
         yield made
-
-
-def test_hands_that_begin_anew_behind_an_older_copy_take_no_name_twice(work: Work) -> None:
-    for spell in (0, 1):
-        work.spells = spell
-        hand = Hand(work, 0)
-        for token in islice(hand.tokens(), 20):
-            hand.do("fork", token)
-    assert work.complaints == []
-    assert len(work.agents) == 42
 
 
 # The judge finds what it is there for.
@@ -100,16 +89,6 @@ def test_a_mail_that_is_lost_or_there_twice_is_found(life: Life) -> None:
     place, mail = (sent.recipient, sent.number), life.found.mails[sent.recipient, sent.number]
     for mails in ({}, {place: mail, (sent.recipient, 99): mail}):
         assert life._replace(found=life.found._replace(mails=mails)).faults() == {"undelivered"}
-
-
-def test_a_version_that_is_lost_or_there_twice_is_found(life: Life) -> None:
-    [published] = [one for one in life.facts if isinstance(one, Published)]
-    for versions in ({}, {(published.path, published.version): published.body, ("elsewhere", 1): published.body}):
-        assert life._replace(found=life.found._replace(versions=versions)).faults() == {"unpublished"}
-
-
-def test_a_tool_that_ran_and_nobody_has_asked_for_is_found(life: Life) -> None:
-    assert life._replace(ran=Counter({"once 17": 1})).faults() == {"untrue"}
 
 
 def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -> None:

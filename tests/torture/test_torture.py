@@ -1,6 +1,5 @@
 """``kill -9`` at random moments: nothing acknowledged is lost, nothing is done twice, and every history is true."""
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,15 +10,13 @@ from typing import NamedTuple
 import pytest
 
 from ikigai_actors import AgentRecord, Message, Signal
-from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
 from ikigai_actors.records.messages import Kind
 from tests.conftest import NewDatabase
 from tests.torture import judge
 from tests.torture.campaign import torture
-from tests.torture.kill import Aim, aim, fork_server, kill
-from tests.torture.script import IDEMPOTENT, ONCE, World, open_when_free
+from tests.torture.script import ONCE, World, open_when_free
 from tests.torture.snapshot import NOTHING, Snapshot, take
-from tests.torture.victim import PATIENCE, Bereft, Complaint, Died, Doomed, Forked, Heard, Report, Wrote, outcome
+from tests.torture.victim import PATIENCE, Bereft, Died, Doomed, Forked, Heard, Report, Wrote, outcome
 
 KILLS = 6
 
@@ -31,19 +28,6 @@ def test_kill_9_at_random_moments_loses_nothing_and_does_nothing_twice(
     assert tally.violations == []
     assert tally.counts["kills"] == KILLS
     assert tally.counts["messages"] > 0
-
-
-def test_kills_are_aimed_at_every_stage() -> None:
-    chance = random.Random(1)
-    moments = [aim(chance, resumes=True) for _ in range(100)]
-    assert {moment.stage for moment in moments} == {"boot", "resume", "work"}
-    assert {moment.seconds is None for moment in moments} == {True, False}
-
-
-def test_a_victim_that_ends_by_itself_is_complained_of(tmp_path: Path) -> None:
-    no_database = f"sqlite:///{tmp_path}"
-    reports = kill(fork_server(), no_database, tmp_path / "did", "1", False, Aim("work", None, 1))
-    assert reports[-1] == Complaint("the victim ended by itself, with 1")
 
 
 # The judge finds what it is there for.
@@ -123,19 +107,6 @@ def ran_twice(life: Life) -> Life:
     return life._replace(ran=life.ran + Counter([key]))
 
 
-def ran_unasked(life: Life) -> Life:
-    return life._replace(ran=life.ran + Counter(["once nobody-asked"]))
-
-
-def never_ran(life: Life) -> Life:
-    key = life.first(Kind.TOOL_RESULT, *ONCE).data["tool_use_id"]
-    return life._replace(ran=Counter({run: times for run, times in life.ran.items() if key not in run}))
-
-
-def started_unrecorded(life: Life) -> Life:
-    return life.change(life.first(Kind.TOOL_CALL, *ONCE, *IDEMPOTENT), None)
-
-
 def result_missing(life: Life) -> Life:
     return life.change(life.first(Kind.TOOL_RESULT, *ONCE), None)
 
@@ -152,17 +123,6 @@ def result_twice(life: Life) -> Life:
     return Life([], life.now._replace(logs={**life.now.logs, result.agent_uuid: dict(enumerate(log))}), life.ran)
 
 
-def false_doubt(life: Life) -> Life:
-    """An idempotent tool is run again, never doubted."""
-    result = life.first(Kind.TOOL_RESULT, *IDEMPOTENT)
-    return life.change(result, replace(result, content=PERHAPS_RUN))
-
-
-def child_disowned(life: Life) -> Life:
-    result = life.first(Kind.TOOL_RESULT, FORK)
-    return life.change(result, replace(result, content="Forked: the child is somebody."))
-
-
 def prompt_twice(life: Life) -> Life:
     return life.change(life.first(Kind.MARK), life.first(Kind.USER))
 
@@ -176,18 +136,10 @@ def answer_lost(life: Life) -> Life:
     return life.change(answer, replace(answer, content="something else"))
 
 
-def childs_prompt_lost(life: Life) -> Life:
-    return life.change(next(one for one in life.now.messages if one.content == "prompt 8"), None)
-
-
 def child_lost(life: Life) -> Life:
     [report] = [report for report in life.reports if isinstance(report, Forked)]
     records = {uuid: record for uuid, record in life.now.records.items() if uuid != report.child}
     return life._replace(now=life.now._replace(records=records))
-
-
-def heard_of_what_is_not_there(life: Life) -> Life:
-    return life._replace(reports=[*life.reports, Heard(replace(life.first(Kind.USER), id=10_000))])
 
 
 def dead_of(life: Life, reason: str) -> AgentRecord:
@@ -201,10 +153,6 @@ def with_record(life: Life, record: AgentRecord) -> Life:
 
 def came_back(life: Life) -> Life:
     return with_record(life, replace(dead_of(life, "second"), status="running"))
-
-
-def died_of_something_else(life: Life) -> Life:
-    return with_record(life, replace(dead_of(life, "second"), exit_reason="old age"))
 
 
 def wrote_after_its_death(life: Life) -> Life:
@@ -222,52 +170,27 @@ def nobody_told(life: Life) -> Life:
     return life._replace(now=life.now._replace(obituaries=life.now.obituaries[1:]))
 
 
-def told_twice(life: Life) -> Life:
-    return life._replace(now=life.now._replace(obituaries=life.now.obituaries + life.now.obituaries[:1]))
-
-
-def told_to_a_stranger(life: Life) -> Life:
-    stranger = next(report.child for report in life.reports if isinstance(report, Forked))
-    obituaries = tuple((stranger, uuid) for _, uuid in life.now.obituaries)
-    return life._replace(now=life.now._replace(obituaries=obituaries))
-
-
 def left_alone(life: Life) -> Life:
     """The policy of the dead supervisor is another one than that which leaves orphans."""
     lonely = next(report.child for report in life.reports if isinstance(report, Forked))
     return with_record(life, replace(life.now.records[lonely], supervisor_uuid=dead_of(life, "second").uuid))
 
 
-def complained(life: Life) -> Life:
-    return life._replace(reports=[*life.reports, Complaint("something broke")])
-
-
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
         (ran_twice, "untrue"),
-        (ran_unasked, "untrue"),
-        (never_ran, "untrue"),
-        (started_unrecorded, "untrue"),
         (result_missing, "untrue"),
         (result_twice, "untrue"),
-        (false_doubt, "untrue"),
-        (child_disowned, "untrue"),
         (prompt_twice, "doubled"),
         (mark_lost, "lost"),
         (answer_lost, "lost"),
         (child_lost, "lost"),
-        (childs_prompt_lost, "lost"),
-        (heard_of_what_is_not_there, "lost"),
         (came_back, "undead"),
-        (died_of_something_else, "undead"),
         (wrote_after_its_death, "undead"),
         (survived_a_term, "undead"),
         (nobody_told, "undead"),
-        (told_twice, "undead"),
-        (told_to_a_stranger, "undead"),
         (left_alone, "undead"),
-        (complained, "complaint"),
     ],
 )
 def test_the_judge_sees_damage(life: Life, damage: Callable[[Life], Life], expected: str) -> None:

@@ -15,15 +15,6 @@ from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE, Gate
 
 
-def test_nothing_to_resume_is_said() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("/resume")
-        await stage.expect("Nothing to resume: the latest turn of .* was neither cut off")
-
-    with open_memory() as system:
-        on_stage(system, play)
-
-
 def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_error_is() -> None:
     gate = Gate()
 
@@ -63,28 +54,6 @@ def test_a_key_for_an_agent_that_is_dead_is_logged_and_the_next_ones_work(caplog
         on_stage(system, play)
 
 
-def test_a_line_that_fails_as_no_line_should_is_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("/doc write plan.md")  # this screen cannot be given to an editor
-        await stage.expect("✗ SuspendNotSupported")
-        await stage.say("hello")
-        await stage.expect("You said “hello”")
-
-    with open_memory() as system:
-        on_stage(system, play)
-    assert "A line could not be done" in caplog.text
-
-
-def test_the_executor_goes_on_after_work_that_fails(caplog: pytest.LogCaptureFixture) -> None:
-    done = threading.Event()
-    executor = SerialExecutor(lambda error: None)
-    executor.do([].pop)
-    executor.do(done.set)
-    assert done.wait(DEADLINE)
-    executor.close()
-    assert "pop from empty list" in caplog.text
-
-
 @pytest.mark.parametrize("line", ["hello", "/mark here"])
 def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line: str) -> None:
     told: list[str] = []
@@ -106,25 +75,6 @@ def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line
     assert not told
     application.events.close()
     application._serial.close()
-
-
-def test_work_that_is_left_at_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
-    go = threading.Event()
-    done: list[str] = []
-
-    async def play(stage: Stage) -> None:
-        application = stage.application
-        for _ in range(2):  # as many as there are threads
-            application.later(partial(go.wait, DEADLINE), lambda _: done.append("shown"))
-        application.later(partial(done.append, "done"), lambda _: done.append("shown"))
-
-    with open_memory() as system:
-        application = on_stage(system, play)
-        go.set()
-        application._threads.shutdown(wait=True)
-    assert not done
-    assert not caplog.records
-    assert application.events.notices() == []
 
 
 def test_the_application_runs_beside_the_main_thread() -> None:

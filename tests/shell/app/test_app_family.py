@@ -1,14 +1,11 @@
 """Going from agent to agent: forks, keys, deaths, and what is kept meanwhile."""
 
-from pathlib import Path
-
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors.records.deaths import WriteDeath
 from tests.kit.app_pilot import Stage, on_stage, open_memory, short
 from tests.kit.blocking_provider import Hanging
-from tests.kit.trees import says
 
 pytestmark = pytest.mark.slow("the application, key by key")
 
@@ -30,24 +27,6 @@ def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
         on_stage(system, play)
 
 
-def test_an_agent_that_has_inherited_much_is_opened_without_reading_it(tmp_path: Path) -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("ctrl+down")
-        await stage.expect(r"inherited: 10,000 messages[\s\S]*\[kid\]")
-        assert 20 < stage.transcript.count("hello") < 50
-        assert stage.system.statistics().read_logs == 0
-
-    database = str(tmp_path / "a.db")
-    with open_memory(database=database) as system:
-        log = says(system.root.uuid, *range(1, 10_001))
-        system.store.write(lambda tx: tx.append([message.row() for message in log]))
-    with open_memory(database=database) as system:
-        system.root.fork(name="kid")
-    with open_memory(database=database) as system:
-        system.touch(system.root)
-        on_stage(system, play)
-
-
 @pytest.mark.parametrize(("follow", "option"), [(False, ""), (True, " --no-follow")])
 def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: str) -> None:
     async def play(stage: Stage) -> None:
@@ -57,17 +36,6 @@ def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: st
 
     with open_memory() as system:
         on_stage(system, play, follow=follow)
-
-
-def test_a_fork_by_the_model_never_moves_the_screen() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say('@fork {"name": "kid", "prompt": "go"}')
-        await stage.expect("↓1")
-        await stage.expect("fork gave")
-        assert stage.current == stage.system.root.uuid
-
-    with open_memory() as system:
-        on_stage(system, play)
 
 
 def test_the_arrows_with_ctrl_or_alt_go_around_the_family() -> None:

@@ -67,31 +67,6 @@ def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scr
 
 
 @pytest.mark.parametrize("by", ["coming back", "what it says"])
-def test_what_the_store_does_not_give_is_read_when_it_is_back(by: str) -> None:
-    async def play(stage: Stage) -> None:
-        store.unreadable = StoreUnavailable("down, as planned")
-        await go(stage, kid)
-        await stage.expect("error: down, as planned")
-        assert "m2" not in stage.text
-        store.unreadable = None
-        if by == "coming back":
-            await go(stage, stage.system.root)
-            await go(stage, kid)
-        else:
-            mark(kid, 3)
-            await stage.expect("m3")
-        await stage.expect("m1[^0-9][\\s\\S]*m2[^0-9]")
-        assert marks(stage) == list(range(1, 3 + (by != "coming back")))
-
-    store = FaultyStore(open_store("sqlite:///:memory:"))
-    with open_on(store, lambda _: "done") as system:
-        kid = system.root.fork(name="kid")
-        mark(kid, 1, 2)
-        system.touch(system.root)
-        on_stage(system, play)
-
-
-@pytest.mark.parametrize("by", ["coming back", "what it says"])
 def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) -> None:
     async def play(stage: Stage) -> None:
         await go(stage, kid)
@@ -116,33 +91,6 @@ def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) 
         kid = system.root.fork(name="kid")
         mark(kid, 0)
         system.touch(system.root)
-        on_stage(system, play)
-
-
-def test_earlier_messages_that_the_store_does_not_give_are_asked_for_again() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.expect("m99")
-        transcript = stage.application.main.page.transcript
-        store.unreadable = StoreUnavailable("down, as planned")
-        transcript.scroll_home(animate=False, immediate=True)
-        await stage.until(lambda: "error: down, as planned" in stage.transcript)
-        beats = stage.application._beats
-        await stage.until(lambda: stage.application._beats > beats + 10)
-        assert stage.transcript.count("error: down, as planned") == 1  # and not once for each beat
-        store.unreadable = None
-        transcript.scroll_down(animate=False, immediate=True)
-        await stage.until(lambda: marks(stage) == list(range(100)))
-        store.unreadable = StoreUnavailable("down, as planned")
-        await stage.press("f5")
-        await stage.until(lambda: stage.transcript.count("error: down, as planned") == 2)
-        store.unreadable = None
-        await stage.press("r")
-        await stage.expect("0, 0 unread")
-
-    store = FaultyStore(open_store("sqlite:///:memory:"))
-    with open_on(store, lambda _: "done") as system:
-        system.root.fork(name="kid")
-        mark(system.root, *range(100))
         on_stage(system, play)
 
 
@@ -198,19 +146,6 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
 
     with open_memory(gate.provider) as system:
         system.root.fork(name="kid")
-        system.touch(system.root)
-        on_stage(system, play)
-
-
-def test_a_fork_that_is_answered_while_the_application_ends_goes_nowhere() -> None:
-    async def play(stage: Stage) -> None:
-        main = stage.application.main
-        main.query_one("#transcripts").remove()  # as at the end: nothing is mounted there any more
-        main.visit(kid.uuid)
-        assert stage.current == stage.system.root.uuid
-
-    with open_memory() as system:
-        kid = system.root.fork(name="kid")
         system.touch(system.root)
         on_stage(system, play)
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ScriptedProvider
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Hanging
 
@@ -76,19 +75,6 @@ def test_a_command_that_takes_long_is_said_to_be_in_progress() -> None:
         on_stage(system, play)
 
 
-def test_what_was_deleted_can_be_brought_back() -> None:
-    async def play(stage: Stage) -> None:
-        prompt = stage.application.main.page.prompt
-        await stage.type("keep this")
-        await stage.press("ctrl+w")
-        assert prompt.text == "keep "
-        await stage.press("ctrl+underscore")
-        assert prompt.text == "keep this"
-
-    with open_memory() as system:
-        on_stage(system, play)
-
-
 def test_the_arrows_move_within_a_prompt_and_beyond_its_ends_through_what_was_submitted(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt
@@ -129,22 +115,6 @@ def test_the_search_among_what_was_submitted_has_a_cursor(tmp_path: Path) -> Non
         on_stage(system, play, history=tmp_path / "history")
 
 
-def test_two_pastes_of_one_size_are_two_tokens() -> None:
-    async def play(stage: Stage) -> None:
-        from textual.events import Paste
-
-        prompt = stage.application.main.page.prompt
-        for letter in "abc":
-            prompt.post_message(Paste(letter * 20_000))
-        await stage.until(lambda: prompt.text == "[pasted 20 KB][pasted 20 KB, 2][pasted 20 KB, 3]")
-        await stage.press("enter")
-        await stage.expect("seen")
-
-    with open_memory(ScriptedProvider(["seen"])) as system:
-        on_stage(system, play)
-        assert system.root.history()[0].content == "".join(letter * 20_000 for letter in "abc")
-
-
 def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
     async def play(stage: Stage) -> None:
         await stage.type("keep this")
@@ -158,39 +128,6 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
         await stage.expect(r"\[interrupted\]")
 
     with open_memory(Hanging("So it begins")) as system:
-        on_stage(system, play)
-
-
-def test_a_large_paste_is_one_token_and_is_sent_whole() -> None:
-    pasted = "word " * 200_000
-
-    async def play(stage: Stage) -> None:
-        from textual.events import Paste
-
-        prompt = stage.application.main.page.prompt
-        await stage.type("look: ")
-        prompt.post_message(Paste(pasted))
-        await stage.expect(r"look: \[pasted 1\.0 MB\]")
-        await stage.press("enter")
-        await stage.expect("characters in all")
-        await stage.expect("seen")
-
-    with open_memory(ScriptedProvider(["seen"])) as system:
-        on_stage(system, play)
-        assert system.root.history()[0].content == f"look: {pasted}"
-
-
-def test_ctrl_c_comes_behind_what_was_typed_before_it() -> None:
-    async def play(stage: Stage) -> None:
-        from textual.events import Key
-
-        for sign in "half a line":
-            stage.application.post_message(Key(sign, sign))
-        stage.application.post_message(Key("ctrl+c", None))
-        await stage.expect("Ctrl-C again leaves")
-        assert stage.application.main.page.prompt.text == ""
-
-    with open_memory() as system:
         on_stage(system, play)
 
 

@@ -66,20 +66,3 @@ def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
         on_stage(system, play)
         assert kid.reply(timeout=DEADLINE).text == "well"
         assert "a.txt is gone" in [message.content for message in kid.history()]
-
-
-def test_a_question_that_was_answered_elsewhere_gives_the_keyboard_back() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.expect(r"\[1\] kid: erase")
-        await stage.press("f2")
-        [call] = stage.system.approvals.pending()
-        assert stage.system.approvals.deny(call)
-        await stage.expect_gone("y run")
-        await stage.until(lambda: stage.application.main.page.prompt.has_focus)
-        await stage.say("/approve 1")
-        await stage.expect("No call waits for approval")
-
-    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
-        system.root.fork("erase it", name="kid")
-        system.touch(system.root)
-        on_stage(system, play)

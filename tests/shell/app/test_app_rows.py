@@ -4,17 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from time import time
 
-import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static, TextArea
 
 from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
-from ikigai_actors.agent.statistics import AgentStatistics
-from ikigai_actors.errors import AgentDead, IkigaiError, StoreUnavailable
+from ikigai_actors.errors import IkigaiError, StoreUnavailable
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
@@ -80,15 +77,6 @@ def test_the_cursor_is_kept_in_sight_and_within_the_list() -> None:
     listed(play)
 
 
-def test_the_cursor_is_in_sight_as_soon_as_a_list_is_shown() -> None:
-    async def play(app: Listed, pilot: "Pilot[None]") -> None:
-        app.rows.show(range(50), "42")
-        await pilot.pause()
-        assert app.window()[-1] == "row 42"
-
-    listed(play)
-
-
 def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() -> None:
     async def play(app: Listed, pilot: "Pilot[None]") -> None:
         app.rows.show(range(50))
@@ -126,47 +114,10 @@ def test_the_tree_shows_who_is_stopped_ends_or_is_dead_and_a_click_goes_there() 
         on_stage(system, play)
 
 
-def test_an_empty_mailbox_has_nothing_to_delete() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("f5")
-        await stage.expect("0, 0 unread")
-        await stage.press("d")
-        stage.system.send(stage.system.root, "The fair is on Monday.")
-        await stage.press("r")
-        await stage.expect("1, 1 unread")
-
-    with open_memory() as system:
-        on_stage(system, play)
-
-
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
     return Snapshots(system, ApprovalQueue(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "told"), [(119_000, "119 s"), (121_000, "2 min"), (7_300_000, "2 h"), (-5_000, "0 s")]
-)
-def test_the_processes_show_for_how_long_each_has_done_what_it_does(milliseconds: int, told: str) -> None:
-    class Processes(App[None]):
-        def on_mount(self) -> None:
-            self.push_screen(ProcessScreen())
-
-    async def run(moment: Snapshot, own: AgentStatistics) -> None:
-        app = Processes()
-        async with app.run_test(size=(90, 10)) as pilot:
-            await pilot.pause()
-            screen = app.screen
-            assert isinstance(screen, ProcessScreen)
-            since = int(time() * 1_000) - milliseconds  # here: an application may take a second to begin
-            statistics = {moment.current.uuid: replace(own, since=since)}
-            screen.update_from(replace(moment, statistics=statistics))
-            assert screen.query_one(Rows).render_line(0).text.strip().endswith(f" {told}")
-
-    with open_memory() as system:
-        moment = watching(system)._take(system.root.uuid, everybody=True)
-        asyncio.run(run(moment, moment.statistics[system.root.uuid]))
 
 
 def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:
@@ -211,32 +162,6 @@ def test_snapshots_go_on_when_the_store_is_back() -> None:
         eventually(lambda: taken, "a snapshot")
         snapshots.close()
     assert not failed
-
-
-def test_snapshots_go_on_after_an_agent_that_is_not_there() -> None:
-    taken: list[Snapshot] = []
-    failed: list[IkigaiError] = []
-    with open_memory() as system:
-        snapshots = Snapshots(
-            system, ApprovalQueue(system.approvals), "nobody", taken.append, failed.append, Prices({}), Expenses()
-        )
-        snapshots.start()
-        kid = system.root.fork()
-        snapshots.focus(kid.uuid, True)
-        eventually(lambda: taken, "a snapshot")
-        snapshots.close()
-    assert taken[0].current.uuid == kid.uuid
-    assert not failed
-
-
-def test_of_who_dies_while_a_snapshot_is_taken_there_are_no_figures() -> None:
-    with open_memory() as system:
-        kid = system.root.fork()
-        living = [system.root.record, kid.record]
-        kid.kill()
-        with pytest.raises(AgentDead):
-            kid.statistics()
-        assert list(watching(system)._statistics(living)) == [system.root.uuid]
 
 
 def test_an_agent_whose_rows_are_wrong_is_shown_without_its_model(tmp_path: Path) -> None:

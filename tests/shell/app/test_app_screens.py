@@ -1,9 +1,7 @@
 """The screens beside the transcript: tree, processes, mail, documents, keys, palette; and how they look."""
 
-import asyncio
 import random
 import re
-import threading
 from pathlib import Path
 
 import pytest
@@ -16,12 +14,10 @@ from ikigai_actors import (
     Reply,
     Request,
     ScriptedProvider,
-    ToolCall,
     Usage,
-    tool,
 )
 from tests.kit.app_pilot import Stage, on_stage
-from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.blocking_provider import Gate
 
 pytestmark = pytest.mark.slow("every screen of the application")
 
@@ -71,21 +67,6 @@ def test_what_is_typed_at_the_tree_goes_to_the_prompt() -> None:
         on_stage(system, play)
 
 
-def test_what_is_pasted_at_the_tree_goes_to_the_prompt() -> None:
-    async def play(stage: Stage) -> None:
-        from textual.events import Paste
-
-        await stage.press("f3")
-        await stage.expect("buyer")
-        stage.application.post_message(Paste("word " * 200_000))
-        await stage.expect(r"\[pasted 1\.0 MB\]")
-        await stage.type("!")
-        await stage.until(lambda: stage.application.main.page.prompt.text == "[pasted 1.0 MB]!")
-
-    with crew() as system:
-        on_stage(system, play)
-
-
 def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f4")
@@ -128,25 +109,6 @@ def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> N
         for name in ("buyer", "clerk"):
             system.agent(name).prompt("go").get(timeout=20)
         on_stage(system, play, history=tmp_path / "history")
-
-
-def test_the_processes_show_how_many_calls_of_tools_go_on_past_their_time() -> None:
-    leave = threading.Event()
-
-    @tool(timeout=0.01)
-    def hang() -> str:
-        assert leave.wait(DEADLINE)
-        return ""
-
-    async def play(stage: Stage) -> None:
-        await stage.press("f4")
-        await stage.expect("1 past their time: calls of tools that do not end\n.*n name")
-
-    script = ScriptedProvider([Reply(tool_calls=(ToolCall("hang"),)), "done"])
-    with ActorSystem.open(":memory:", script, tools=[hang]) as system:
-        system.root.prompt("go").get(timeout=DEADLINE)
-        on_stage(system, play)
-        leave.set()
 
 
 def test_mail_is_listed_opened_and_deleted() -> None:
@@ -204,20 +166,6 @@ def test_the_keys_are_listed_and_the_palette_prepares_commands() -> None:
         on_stage(system, play)
 
 
-def test_a_small_screen_shows_all_that_matters() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("ctrl+down")
-        await stage.expect(r"\[seller\]")
-        await stage.pilot.resize_terminal(40, 10)
-        await stage.until(lambda: max(map(len, stage.text.split("\n"))) <= 40)
-        await stage.expect(r"─ ↑.*\[seller\]")
-        await stage.say("hi")
-        await stage.expect("› hi")
-
-    with crew() as system:
-        on_stage(system, play)
-
-
 ANSWER = """# Plan
 
 A *mast* of oak, 茶.
@@ -259,19 +207,6 @@ def test_an_answer_looks_like_this() -> None:
         await stage.expect("idle")
         shown = "\n".join(line.rstrip() for line in stage.text.split("\n"))
         assert shown.strip("\n").startswith(LOOKS_LIKE), shown
-
-    with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
-        on_stage(system, play)
-
-
-def test_light_and_dark_lay_the_transcript_out_anew() -> None:
-    async def play(stage: Stage) -> None:
-        await ask(stage)
-        before = stage.transcript
-        stage.application.theme = "textual-light"
-        await asyncio.sleep(0)
-        await stage.until(lambda: not stage.application.main.page.transcript._frame.dark)
-        await stage.until(lambda: stage.transcript == before)
 
     with ActorSystem.open("sqlite:///:memory:", ScriptedProvider([ANSWER])) as system:
         on_stage(system, play)

@@ -1,8 +1,5 @@
 """The talk with one agent: what is said, and how it looks."""
 
-import re
-
-from ikigai_actors import ScriptedProvider
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Gate, Hanging
 
@@ -86,15 +83,6 @@ def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
         on_stage(system, play)
 
 
-def test_control_characters_of_a_model_do_no_harm() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("go")
-        await stage.expect(re.escape("red\\x1b[31m"))
-
-    with open_memory(ScriptedProvider(["red\x1b[31m"])) as system:
-        on_stage(system, play)
-
-
 def test_a_closed_system_ends_the_application_with_its_error() -> None:
     async def play(stage: Stage) -> None:
         stage.system.close()
@@ -103,22 +91,3 @@ def test_a_closed_system_ends_the_application_with_its_error() -> None:
     with open_memory() as system:
         application = on_stage(system, play)
     assert "closed" in str(application.failure)
-
-
-def test_a_prompt_and_a_resume_at_a_stopped_agent_say_what_they_wait_for() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("/fork --name kid")
-        await stage.expect(r"\[kid\]")
-        await stage.say("/signal STOP")
-        await stage.expect("STOP sent to kid")
-        await stage.say("hello")
-        await stage.expect(r"kid is stopped: the prompt waits for CONT \(/signal CONT kid\)")
-        await stage.say("/mark here")
-        await stage.expect("── mark 'here'")
-        await stage.say("/resume")
-        await stage.expect("Nothing to resume")
-        await stage.say("/signal CONT")
-        await stage.expect("You said “hello”.")
-
-    with open_memory() as system:
-        on_stage(system, play)

@@ -1,7 +1,6 @@
 """A transcript by itself, in an application that shows nothing else: what other threads lay out, clicks, folds."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, Future
@@ -13,9 +12,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from ikigai_actors.records.messages import Message
-from ikigai_actors.shell.app.transcript.block import ShownBlock
-from ikigai_actors.shell.app.transcript.layout import HEAVY, Frame
-from ikigai_actors.shell.app.transcript.pieces import Look, Piece
+from ikigai_actors.shell.app.transcript.layout import HEAVY
 from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
 from tests.kit.app_pilot import DEADLINE
 from tests.kit.trees import says
@@ -160,63 +157,6 @@ def test_lines_that_were_laid_out_for_another_width_are_not_taken() -> None:
     shown(play)
 
 
-def test_what_is_heavy_is_plain_again_when_the_width_changes() -> None:
-    block = ShownBlock(Piece(Look.MARKDOWN, HEAVY_TEXT))
-    narrow, wide = Frame(40), Frame(80)
-    block.lines(narrow)
-    assert block.settle([], narrow)
-    assert "**bold**" in block.lines(wide)[1].text
-    assert block.plain
-    assert not block.settle([], narrow)
-
-
-def test_what_waits_to_be_laid_out_is_not_asked_for_twice() -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.add([*heavy(1), *heavy(2)])
-        await app.lay_out()
-        assert len(app.threads.work) == 1
-        assert app.transcript.text.count("**bold**") > 100
-
-    shown(play)
-
-
-def test_lines_for_what_is_shown_no_more_are_not_taken() -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.stream([("text", HEAVY_TEXT + "\n\nmore\n")])
-        app.transcript.forget_answer()
-        await app.lay_out()
-        assert app.transcript.text == ""
-
-    shown(play)
-
-
-def test_earlier_messages_that_are_heavy_are_laid_out_elsewhere_too() -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.add(log(2))
-        await pilot.pause()
-        assert app.wanted == [2]
-        app.transcript.prepend(heavy(1))
-        assert "**bold**" in app.transcript.text
-        await app.lay_out()
-        assert "**" not in app.transcript.text
-        assert app.transcript._first == 1
-
-    shown(play)
-
-
-def test_what_is_laid_out_after_the_end_is_dropped_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.add([*heavy(1), *heavy(2)])
-        await until(lambda: len(app.threads.work) == 2)
-
-    app = shown(play)
-    left, _ = app.threads.work.pop()
-    with caplog.at_level(logging.WARNING):
-        app.threads.go_on()
-        assert left.cancel()
-    assert not caplog.records
-
-
 def test_earlier_messages_that_no_longer_fit_are_asked_for_again() -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:
         transcript = app.transcript
@@ -246,14 +186,6 @@ def test_a_click_unfolds_what_is_folded_and_folds_it_again() -> None:
         await pilot.click(Transcript, offset=(3, app.transcript.text.split("\n").index("a reply")))
         await pilot.click(Transcript, offset=(3, 19))
         assert app.transcript.text == folded  # an answer does not fold, nor what is below it
-
-    shown(play)
-
-
-def test_a_result_whose_call_is_not_shown_stands_alone() -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        app.transcript.add(log(7, content="done", kind="tool_result", tool_use_id="x", name="erase"))
-        assert app.transcript.text == "▸ erase\n  └ done"
 
     shown(play)
 
@@ -319,27 +251,5 @@ def test_nobody_who_has_scrolled_up_is_taken_to_an_end_that_is_not_known_yet() -
         app.ticks.resume()
         await until(lambda: app.arranged)
         assert (top(transcript), transcript.following) == (seen, False)
-
-    shown(play, budget=0.0)
-
-
-def test_who_reads_an_answer_that_arrives_stays_there_while_its_message_is_laid_out() -> None:
-    async def play(app: Shown, pilot: "Pilot[None]") -> None:
-        transcript = app.transcript
-        transcript.add(log(1, content="tell me"))
-        transcript.stream([("text", "".join(f"part {at}\n\n" for at in range(40)))])
-        await until(lambda: app.arranged)
-        transcript.scroll_relative(y=-10, animate=False, immediate=True)
-        place = transcript.scroll_y
-        app.ticks.pause()
-        said = "".join(f"told {at}\n\n" for at in range(40))
-        transcript.add(log(2, content=said, kind="assistant", stop_reason="end_turn"))
-        assert not app.arranged
-        app.screen.refresh(layout=True)
-        await pilot.pause(0)
-        assert (transcript.scroll_y, transcript.following) == (place, False)
-        app.ticks.resume()
-        await until(lambda: app.arranged)
-        assert (transcript.scroll_y, transcript.following) == (place, False)
 
     shown(play, budget=0.0)

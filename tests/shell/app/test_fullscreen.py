@@ -1,6 +1,5 @@
 """The real program on a whole screen: typed at, resized, killed, started again."""
 
-import os
 import re
 import signal
 import sqlite3
@@ -145,14 +144,6 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
         assert program.is_clean()
 
 
-def test_a_window_that_is_closed_ends_what_ctrl_z_stopped(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path), fresh=True) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
-        program.process.send_signal(signal.SIGTSTP)
-        os.waitid(os.P_PID, program.process.pid, os.WSTOPPED | os.WNOWAIT)
-        assert program.hang_up() == 129
-
-
 def test_ctrl_c_twice_leaves_and_tells_of_the_turn_in_progress(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
@@ -162,18 +153,6 @@ def test_ctrl_c_twice_leaves_and_tells_of_the_turn_in_progress(tmp_path: Path) -
         assert program.ends() == 130
         assert program.is_clean()
         assert "Leaving a turn that is in progress" in program.text
-
-
-def test_a_database_that_vanishes_ends_it_with_its_error_and_leaves_the_terminal_clean(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
-        program.say("/mark here")
-        program.expect("── mark 'here'")
-        (tmp_path / "team.db").rename(tmp_path / "moved.db")
-        program.say("/mark nowhere")
-        assert program.ends() == 1
-        assert program.is_clean()
-        assert "deleted or replaced" in program.text
 
 
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
@@ -203,14 +182,6 @@ def test_a_terminal_that_knows_nothing_gets_lines(tmp_path: Path, term: str) -> 
     with FullScreen(*arguments(tmp_path), TERM=term) as program:
         program.expect("Text prompts the agent that the prompt names")
         program.expect(r"(?m)[\w-]>$")
-        assert b"\x1b[?1049h" not in program.sent
-
-
-def test_plain_gets_lines(tmp_path: Path) -> None:
-    with FullScreen("--plain", *arguments(tmp_path)) as program:
-        program.expect(r"(?m)[\w-]>$")
-        program.say("hello")
-        program.expect("You said “hello”")
         assert b"\x1b[?1049h" not in program.sent
 
 

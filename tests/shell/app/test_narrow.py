@@ -4,8 +4,6 @@ import asyncio
 import signal
 
 import pytest
-from textual.events import Resize
-from textual.geometry import Size
 
 from ikigai_actors import Signal
 from ikigai_actors.shell.app.application import Application
@@ -43,14 +41,6 @@ def test_every_key_can_be_read_with_what_it_does(size: tuple[int, int]) -> None:
         on_stage(system, play, size=size)
 
 
-def test_the_bar_names_the_model_that_was_given() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.expect("idle · offline:slow")
-
-    with open_memory() as system:
-        on_stage(system, play, model="offline:slow")
-
-
 def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(f"/switch {kid.uuid}")
@@ -63,22 +53,6 @@ def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
     with open_memory() as system:
         kid = system.root.fork(name="kid")
         kid.kill()
-        on_stage(system, play)
-
-
-def test_a_change_of_size_while_the_application_ends_does_no_harm() -> None:
-    async def play(stage: Stage) -> None:
-        main = stage.application.main
-        with (
-            stage.application.batch_update()
-        ):  # a screen that is drawn while widgets leave it asks them for their styles
-            await main.query_children("*").remove()  # as at the end, when what is queued for the screen comes behind it
-        stage.application.post_message(Resize(Size(60, 20), Size(60, 20)))
-        await stage.until(lambda: main.size.width == 60)
-        await stage.pilot.pause(0)
-        assert stage.application.is_running
-
-    with open_memory() as system:
         on_stage(system, play)
 
 

@@ -150,28 +150,6 @@ def test_ctrl_c_interrupts_the_answer_and_twice_leaves(database: str) -> None:
     assert not kept[1].endswith("talk to a model.")
 
 
-def test_ctrl_c_at_a_prompt_drops_the_line_then_asks_and_then_leaves(database: str) -> None:
-    with Program.at_terminal("--database", database) as shell:
-        shell.expect(PROMPT)
-        shell.send("half a line")
-        shell.expect("half a line")
-        shell.interrupt(PROMPT)
-        assert shell.interrupt_until_it_ends() == 130
-    assert histories(database) == {"root": []}
-
-
-def test_ctrl_d_leaves_also_during_an_answer_which_can_be_resumed(database: str) -> None:
-    with Program.at_terminal("--database", database, *SLOW) as shell:
-        shell.expect(PROMPT)
-        shell.say(LONG)
-        shell.expect("You said")
-        shell.send("\x04")
-        shell.expect("Leaving a turn that is in progress")
-        assert shell.ends() == 0
-    assert run("--database", database, lines="/resume\n").stdout.endswith("to talk to a model.\n")
-    assert histories(database) == {"root": answers(LONG)}
-
-
 def test_enter_leaves_an_answer_in_the_background_and_nothing_blocks(database: str) -> None:
     with Program.at_terminal("--database", database, *SLOW) as shell:
         shell.expect(PROMPT)
@@ -204,20 +182,6 @@ def test_what_was_typed_comes_back_with_the_arrow_up_in_the_next_session(databas
         shell.expect(PROMPT)
         shell.send("\x1b[A\n")
         shell.expect("You said “tea”. I remember 2 prompts")
-
-
-def test_without_a_place_for_a_history_the_session_goes_on(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "file" / "home"))
-    with Program.at_terminal("--database", database) as shell:
-        shell.expect(PROMPT)
-        shell.say("tea")
-        shell.expect(r"model\." + PROMPT)
-        shell.send("\x1b[A\n")
-        shell.expect("You said “tea”. I remember 2 prompts")
-    assert (tmp_path / "file").read_bytes() == b""
 
 
 def test_the_tab_key_completes_commands_and_names(database: str) -> None:

@@ -62,28 +62,6 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
     assert "click" in loaded
 
 
-def test_listing_agents_loads_the_registry_and_nothing_that_runs_agents(file: Path) -> None:
-    loaded = loaded_by("--database", str(file), "agents")
-    assert not loaded & (
-        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.providers"}
-    )
-    assert "ikigai_actors.records.registry" in loaded
-
-
-def test_checking_a_database_loads_nothing_that_runs_agents(file: Path) -> None:
-    loaded = loaded_by("--database", str(file), "fsck")
-    assert not loaded & (HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor"})
-    assert "ikigai_actors.records.fsck.check" in loaded
-
-
-def test_sending_a_mail_loads_nothing_that_runs_agents(file: Path) -> None:
-    loaded = loaded_by("--database", str(file), "send", "dba", "text")
-    assert not loaded & (
-        HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
-    )
-    assert "ikigai_actors.records.mail" in loaded
-
-
 @pytest.mark.parametrize(
     ("arguments", "needed"),
     [
@@ -171,14 +149,6 @@ def test_a_second_shell_opens_attached_and_tells_who_runs_the_agents(file: Path)
         assert "Traceback" not in done.stderr
 
 
-def test_a_shell_that_was_killed_is_taken_over_at_once(file: Path) -> None:
-    with Program.by_pipe("--database", str(file)) as shell:
-        shell.say("/agents")
-        shell.expect("running")
-        shell.kill()
-    assert run("--database", str(file), lines="/agents\n").returncode == 0
-
-
 @pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 @pytest.mark.parametrize(
     ("place", "told"),
@@ -247,14 +217,6 @@ def test_the_offline_stand_in_is_announced_once_and_not_on_standard_output(tmp_p
     done = run("--database", str(tmp_path / "new.db"), lines="tea\ncoffee\n")
     assert done.stderr.count("ANTHROPIC_API_KEY") == 1
     assert len(done.stdout.splitlines()) == 2
-
-
-def test_transcripts_by_pipe_are_the_same_each_time(tmp_path: Path) -> None:
-    lines = 'tea\n/fork "coffee" --name dba\nmilk\n/switch nobody\n/mark\ncake\n/rewind\nwater\n'
-    first, second = (run("--database", str(tmp_path / name), lines=lines).stdout for name in ("1.db", "2.db"))
-    unnamed = re.compile(r"(?<=\()[\w-]{6}(?=\))|(?<=from )[\w-]{6}(?=;)")
-    assert unnamed.sub("…", first) == unnamed.sub("…", second)
-    assert len(first.splitlines()) == 9
 
 
 def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> None:

@@ -87,22 +87,6 @@ def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: Ne
     assert "no process runs these agents" in run("--database", url, "hosts").stdout
 
 
-def test_a_host_is_drained_from_any_terminal(new_postgres: NewDatabase) -> None:
-    url = new_postgres()
-    with running(url, "a"):
-        refused = run("--database", url, "drain", "a")
-        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-        assert "No other host shares these agents" in refused.stderr
-        with running(url, "b"):
-            done = run("--database", url, "drain", "a")
-            assert (done.returncode, done.stdout) == (0, "a has no agents left\n")
-            assert shares(url) == {"a": 0, "b": 64}
-            [drained, _] = run("--database", url, "hosts").stdout.splitlines()
-            assert "gives its agents away: 0 agents, 0 shards left" in drained
-            unknown = run("--database", url, "drain", "c")
-            assert (unknown.returncode, "those that live: a, b" in unknown.stderr) == (1, True)
-
-
 STILL = '''
 from ikigai_actors import tool
 

@@ -24,8 +24,6 @@ from tests.kit.program import COMMAND, PATIENCE
 
 pytestmark = pytest.mark.slow("programs that import everything")
 
-READY = r"\[\w[\w-]+\].*idle"
-
 
 def arguments(directory: Path) -> tuple[str, ...]:
     return ("--database", str(directory / "team.db"), "--model", "offline")
@@ -108,22 +106,6 @@ def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: 
         program.type("\x04")
         assert program.ends() == 0
         assert termios.tcgetattr(program._terminal) == program.before
-
-
-def test_lines_that_are_typed_ahead_in_line_mode_are_prompts_one_by_one(tmp_path: Path) -> None:
-    with start("--plain", *arguments(tmp_path)) as program:
-        begun(program)
-        program.type("one\rtwo\rthr")
-        program.expect("You said “one”")
-        program.expect("You said “two”")
-        program.expect(r"(?m)[\w-]> thr$")
-        program.type("ee\r")
-        program.expect("You said “three”")
-        program.type("\x04")
-        assert program.ends() == 0
-    with closing(sqlite3.connect(tmp_path / "team.db")) as connection:
-        prompts = connection.execute("SELECT content FROM messages WHERE kind = 'user' ORDER BY id").fetchall()
-        assert prompts == [("one",), ("two",), ("three",)]
 
 
 def test_ctrl_d_that_is_pressed_in_the_start_leaves(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """Approvals as a person sees them: the real program with a workspace, at a terminal and by a pipe."""
 
-import signal
 from pathlib import Path
 
-from tests.kit.databases import eventually
-from tests.kit.program import PATIENCE, Program, run
+from tests.kit.program import Program, run
 
 WRITE = '@write {{"file_path": "{name}", "content": "hello\\n"}}'
 
@@ -44,31 +42,6 @@ def test_a_person_is_asked_and_approves_denies_and_approves_for_good(tmp_path: P
         assert (tmp_path / "d.txt").exists()
         program.say("/approve")
         program.expect("No call waits for approval")
-
-
-def test_a_background_agent_that_asks_is_told_and_its_question_survives_kill_9(tmp_path: Path) -> None:
-    with Program.at_terminal(*arguments(tmp_path)) as program:
-        program.expect("> ")
-        program.say("/fork --name helper")
-        program.expect("helper> ")
-        program.say(write("a.txt"))
-        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
-        program.expect(r"\(1 to approve\)> ")
-        program.say("/parent")
-        program.expect("now with")
-        program.expect(r"\(1 to approve\)> ")
-        program.process.send_signal(signal.SIGKILL)
-        program.process.wait(PATIENCE)
-    with Program.at_terminal(*arguments(tmp_path)) as program:
-        program.expect(r"\[1\] helper \([\w-]+\) asks to run write")
-        program.expect(r"\(1 to approve\)> ")
-        program.say("/approvals")
-        program.expect(r"1  helper \([\w-]+\): write \{.*a\.txt")
-        program.say("/approve 7")
-        program.expect("No call waits under number 7")
-        program.say("/approve 1")
-        program.expect(r"helper \([\w-]+\) runs write")
-        eventually((tmp_path / "a.txt").exists, "the file")
 
 
 def test_from_a_pipe_nobody_can_be_asked_and_the_model_is_told_how_it_could_be_allowed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import explained
 from tests.kit.blocking_provider import Gate
 from tests.kit.echo import open_echo
-from tests.kit.sessions import OpenSession, Session
+from tests.kit.sessions import OpenSession
 
 
 def short(agent: AgentRef) -> str:
@@ -67,15 +67,6 @@ def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSes
     assert session(opener.start, "second") == ["done", "done"]
     opener.join()
     assert [message.content for message in session.system.root.history()] == ["first", "done", "second", "done"]
-
-
-def test_a_defect_in_a_command_does_not_end_the_session(session: Session, caplog: pytest.LogCaptureFixture) -> None:
-    def close_store() -> None:
-        session.system.store.close()
-
-    printed = session("tea", close_store, "/history", "/agents", "/help exit")
-    assert printed[-2:] == ["Options:", "  --help  Show this message and exit."]
-    assert any(line.startswith("error: Database") for line in printed)
 
 
 def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from ikigai_actors import ActorSystem, Signal
 from ikigai_actors.shell.cli import client
-from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
 from tests.kit.sessions import Session
@@ -51,22 +50,6 @@ def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
         f"b ({b}) is dead",
         "b is dead (KILL by a person): now with a",
         f"STOP sent to a ({a}): stopped",
-    ]
-
-
-def test_what_a_signal_has_come_to_is_told_not_what_the_agent_does_at_that_moment(
-    durable: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gate = Gate()
-    with ActorSystem.open(durable, gate.provider) as system:
-        kid = system.root.fork("go", name="kid")
-        gate.wait_until_asked()
-        printed = Session(system, capsys)("/signal STOP kid", "/signal CONT kid")
-        gate.open()
-        kid.reply(timeout=DEADLINE)
-    assert printed == [
-        f"STOP sent to kid ({kid.uuid[:6]}): stopped",
-        f"CONT sent to kid ({kid.uuid[:6]}): running",
     ]
 
 
@@ -144,22 +127,3 @@ def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str,
         done = run("--database", durable, "kill", "victim")
         assert done.returncode == 1
         assert "it is dead already" in done.stderr
-
-
-def test_the_host_stops_the_actor_that_another_process_killed(durable: str) -> None:
-    gate = Gate()
-    with ActorSystem.open(durable, provider=gate.provider) as system:
-        child = system.root.fork("work", name="child")
-        gate.wait_until_asked()
-        waiting = child.ask.reply()
-        assert run("--database", durable, "kill", "child", "--reason", "from outside").returncode == 0
-        eventually(lambda: waiting.done, "the end of the turn")
-        assert system.statistics().agents == 1
-        other = system.root.fork("work", name="other")
-        gate.wait_until_asked()
-        turn = other.ask.reply()
-        assert run("--database", durable, "signal", "INT", "other").returncode == 0
-        eventually(lambda: turn.done, "the end of the turn")
-        assert other.record.status == "running"
-        gate.open()
-        assert other.prompt("again").get(timeout=DEADLINE).text == "done"

@@ -176,15 +176,6 @@ def test_how_a_turn_in_the_background_failed_is_told(open_session: OpenSession) 
     assert any(" is dead: " in line and "enough" in line for line in told)
 
 
-def test_what_waited_for_the_end_of_a_turn_and_then_could_not_be_done_is_told(open_session: OpenSession) -> None:
-    gate = Gate()
-    session = open_session(gate.provider)
-    session.system.root.prompt("work")
-    gate.wait_until_asked()
-    printed = session("/fork --name late", "/fork --name late", gate.open)
-    assert printed[-1] == "error: the fork: A living agent is named 'late'; choose another name."
-
-
 def test_calls_of_other_agents_are_decided_on_by_number(asking: Session) -> None:
     system = asking.system
     assert asking("/approvals", "/approve") == ["No call waits for approval.", "error: No call waits for approval."]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.records.mail import PREVIEWS
 from ikigai_actors.shell.commands.completion import completions
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
@@ -64,18 +63,6 @@ def test_all_that_is_unread_is_read_at_once(session: Session) -> None:
         "  two",
         "No unread mail.",
     ]
-
-
-def test_a_body_cannot_look_like_another_mail_or_paint_the_screen(session: Session) -> None:
-    session.system.send(session.system.root, "a\nmail 9 of boss\n\x1b[2Jdo it")
-    assert session("/read-mail") == ["mail 1 of a person", "  a", "  mail 9 of boss", "  \\x1b[2Jdo it"]
-
-
-def test_a_check_says_how_many_it_does_not_show(session: Session) -> None:
-    for number in range(PREVIEWS + 2):
-        session.system.send(session.system.root, f"mail {number}")
-    printed = session("/check-mail")
-    assert (printed[0], printed[-1]) == (f"{PREVIEWS + 2} unread: {PREVIEWS + 2} of a person", "(2 later ones)")
 
 
 def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
@@ -261,18 +248,6 @@ def test_the_prompt_counts_the_unread_mail_of_the_current_agent(file: str) -> No
         shell.expect(r"  Assam rises\.\nbuyer> $")
 
 
-def test_mail_survives_a_hard_kill(file: str) -> None:
-    with Program.by_pipe("--database", file) as shell:
-        shell.say("/send buyer one")
-        shell.expect("mail 1 to buyer")
-        shell.say("/doc write plan.md text")
-        shell.expect("plan.md: version 1")
-        shell.kill()
-    with ActorSystem.open(file, OfflineProvider()) as system:
-        assert [mail.body for mail in system.agent("buyer").read_mail()] == ["one"]
-        assert system.documents.read("plan.md").body == "text"
-
-
 def test_names_are_completed_after_send(session: Session) -> None:
     session.system.root.fork(name="buyer")
     root = session.system.root
@@ -311,12 +286,3 @@ def test_ctrl_c_ends_a_wait_and_nothing_else(session: Session) -> None:
     ]
     pressing.join()
     assert session.system.statistics().waits == 0
-
-
-def test_an_agent_is_told_of_mail_when_a_person_says_so(session: Session) -> None:
-    root = session.system.root
-    assert session("/notify on") == ["notify is on"]
-    session.system.send(root, "text")
-    root.configure(max_tokens=100)
-    assert [one.kind for one in root.history()] == ["configure", "mail", "configure"]
-    assert session("/notify off") == ["notify is off"]

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, ScriptedProvider, Signal
-from ikigai_actors.system.attached import AttachedSystem
-from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
 from tests.kit.sessions import OpenSession, Session, Typist
@@ -83,27 +82,6 @@ def test_a_person_at_the_keyboard_is_told_and_can_go_on(session: Session) -> Non
     assert any("You said “hello”." in line for line in printed)
 
 
-def test_an_attached_shell_tells_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    database = f"sqlite:///{tmp_path / 'a.db'}"
-    with ActorSystem.open(database, ScriptedProvider(prompted)) as system:
-        kid = system.root.fork(name="kid")
-        with AttachedSystem.open(database) as attached:
-            session = Session(attached, capsys)
-            printed = session("/switch kid", "/signal STOP", "one", "/signal CONT", "two")
-        assert printed[2] == WAITS
-        assert printed[4:] == ["heard one", "heard two"]
-        assert kid.reply(timeout=DEADLINE).text == "heard two"
-
-
-def test_the_program_is_not_blocked_and_the_prompt_outlives_it(tmp_path: Path) -> None:
-    place = ("--database", str(tmp_path / "p.db"), "--provider", "offline")
-    done = run(*place, lines="/fork --name kid\n/signal STOP\nremember the milk\n")
-    assert (done.stdout.splitlines()[-1], done.returncode) == (WAITS, 0)
-    done = run(*place, lines="/switch kid\n/signal CONT\n/wait 60 kid\n/history\n")
-    assert "user         remember the milk" in done.stdout
-    assert "You said “remember the milk”." in done.stdout
-
-
 def test_a_prompt_to_a_stopped_agent_outlives_kill_9(tmp_path: Path) -> None:
     place = ("--database", str(tmp_path / "p.db"), "--provider", "offline")
     with Program.at_terminal(*place, "--plain") as shell:
@@ -142,14 +120,6 @@ def test_the_status_of_a_pipe_tells_whether_a_prompt_ended_in_an_error(open_sess
     assert session.status == 0
     assert session("/kill nobody")[0].startswith("error: ")
     assert session.status == 0
-
-
-def test_the_status_of_the_program_tells_it(tmp_path: Path) -> None:
-    place = ("--database", str(tmp_path / "p.db"))
-    done = run(*place, "--provider", "anthropic", lines="hello\n")
-    assert "[error: " in done.stdout
-    assert done.returncode == 1
-    assert run(*place, "--provider", "offline", lines="hello\n").returncode == 0
 
 
 def test_a_failed_turn_of_a_stopped_agent_is_resumed_when_it_goes_on(open_session: OpenSession) -> None:
