@@ -2,9 +2,7 @@
 
 import base64
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +14,13 @@ from ikigai_actors.tools.function import LIMIT, Result
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.mutations import mutated
 from tests.fuzz.shells import no_defects, refusals_allowed
-from tests.kit.mcp_rendezvous import Bench
-
-LIAR = [sys.executable, "-S", str(Path(__file__).with_name("mcp_liar.py"))]
+from tests.kit.mcp_rendezvous import SERVER, Bench
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     made = Bench()
-    made.open(McpServer(LIAR, name="t", policy="allow", timeout=5, clock=made.clock))
+    made.open(McpServer(SERVER, name="t", policy="allow", timeout=5, clock=made.clock))
     yield made
     made.close()
 
@@ -110,7 +106,7 @@ def test_any_reply_is_a_result_and_the_server_goes_on(bench: Bench, reply: bytes
 def test_any_list_of_tools_can_be_described_or_is_refused(listing: Any) -> None:
     bench = Bench()
     try:
-        server = McpServer([*LIAR, base64.b64encode(line(listing)).decode()], name="t", start_timeout=20)
+        server = McpServer([*SERVER, base64.b64encode(line(listing)).decode()], name="t", start_timeout=20)
         with refusals_allowed(BadInput):
             bench.open(server)
         for tool in bench.tools.values():

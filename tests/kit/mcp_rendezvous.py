@@ -17,7 +17,7 @@ from ikigai_actors.tools.function import Result, Tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import PATIENCE
 
-SERVER = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
+SERVER = [sys.executable, "-S", str(Path(__file__).with_name("mcp_server.py"))]
 COMMAND = " ".join(SERVER)
 
 

@@ -1,24 +1,19 @@
-"""An MCP server for tests: ``python -m tests.kit.mcp_server``. Its tools meet the test at a Unix socket."""
+"""An MCP server of the standard library alone, which starts at once: ``python -S mcp_server.py [LISTING]``.
 
-import asyncio
+Tools meet the test at a Unix socket. The tool ``say`` writes the bytes of its argument ``lines`` (base64; ``"$ID"``
+becomes the id of the request), and then a good answer, so that every call has one. A LISTING (base64, likewise) stands
+before its own list of tools.
+"""
+
 import base64
+import json
 import os
+import socket
 import subprocess
 import sys
-
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import (
-    AudioContent,
-    BlobResourceContents,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-    ToolAnnotations,
-)
+import threading
+from collections.abc import Callable
+from typing import Any
 
 CHILD = """
 import os, socket, sys
@@ -29,74 +24,133 @@ test.recv(1)
 """
 """A process that meets the test, and goes when the test hangs up, or is killed."""
 
-READS = ToolAnnotations(read_only_hint=True)
+visits: dict[object, socket.socket] = {}
+"""By the id of the request, where a call waits for the test."""
 
-server = MCPServer("for-tests")
-
-
-@server.tool(annotations=READS)
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+_writing = threading.Lock()
 
 
-@server.tool(annotations=READS)
-async def meet(path: str) -> str:
+def write(text: bytes) -> None:
+    with _writing:
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+
+
+def answer(number: object, **answered: object) -> None:
+    write(json.dumps({"jsonrpc": "2.0", "id": number, **answered}).encode() + b"\n")
+
+
+def tell(encoded: str, number: object) -> None:
+    write(base64.b64decode(encoded).replace(b'"$ID"', json.dumps(number).encode()))
+
+
+def meet(number: object, path: str) -> str:
     """Tell the test which process this is, and return the line that it says."""
-    reader, writer = await asyncio.open_unix_connection(path)
-    try:
-        writer.write(f"{os.getpid()}\n".encode())
-        return (await reader.readline()).decode().strip()
-    finally:
-        writer.close()
+    with socket.socket(socket.AF_UNIX) as test:
+        test.connect(path)
+        visits[number] = test
+        test.send(f"{os.getpid()}\n".encode())
+        return test.makefile().readline().strip()
 
 
-@server.tool()
+def say(number: object, lines: str = "") -> str:
+    tell(lines, number)
+    return "said"
+
+
 def start_child(path: str) -> str:
     """Start a process that meets the test; it heeds neither the end of our input nor ours."""
     quiet = subprocess.DEVNULL
-    child = subprocess.Popen([sys.executable, "-c", CHILD, path], stdin=quiet, stdout=quiet, stderr=quiet)
-    return str(child.pid)
+    return str(subprocess.Popen([sys.executable, "-c", CHILD, path], stdin=quiet, stdout=quiet, stderr=quiet).pid)
 
 
-@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
 def fail(text: str) -> str:
-    """Fail."""
-    raise ToolError(text)
+    raise ValueError(text)
 
 
-@server.tool(name="in.the.wild", annotations=READS)
-def wild() -> str:
-    """A tool whose name no model could call."""
-    return "tamed"
-
-
-@server.tool(annotations=READS)
-def long(length: int) -> str:
-    """Much text."""
-    return "x" * length
-
-
-@server.tool(annotations=READS)
-def variable(name: str) -> str:
-    """An environment variable."""
-    return os.environ.get(name, "not set")
-
-
-@server.tool(annotations=READS, structured_output=False)
-def blocks() -> list[ContentBlock]:
+def blocks() -> list[dict[str, Any]]:
     """One of each."""
     data = base64.b64encode(b"123456").decode()
     return [
-        TextContent(text="words"),
-        ImageContent(data=data, mime_type="image/png"),
-        AudioContent(data=data, mime_type="audio/wav"),
-        EmbeddedResource(resource=TextResourceContents(uri="file:///a.json", text="{}", mime_type="application/json")),
-        EmbeddedResource(resource=BlobResourceContents(uri="file:///b", blob=data)),
-        ResourceLink(uri="file:///c", name="c", description="the third"),
+        {"type": "text", "text": "words"},
+        {"type": "image", "data": data, "mimeType": "image/png"},
+        {"type": "audio", "data": data, "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "file:///a.json", "text": "{}", "mimeType": "application/json"}},
+        {"type": "resource", "resource": {"uri": "file:///b", "blob": data}},
+        {"type": "resource_link", "uri": "file:///c", "name": "c", "description": "the third"},
     ]
 
 
+ADDED: dict[str, object] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+
+TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, bool]]] = {
+    "add": (lambda a, b: str(a + b), "Add two numbers.", ADDED, {"readOnlyHint": True}),
+    "start_child": (start_child, "Start a process.", {"type": "object"}, {}),
+    "fail": (fail, "Fail.", {"type": "object"}, {"idempotentHint": True}),
+    "in.the.wild": (lambda: "tamed", "Have a name no model could call.", {"type": "object"}, {"readOnlyHint": True}),
+    "long": (lambda length: "x" * length, "Give much text.", {"type": "object"}, {"readOnlyHint": True}),
+    "variable": (lambda name: os.environ.get(name, "not set"), "Show one.", {"type": "object"}, {"readOnlyHint": True}),
+    "blocks": (blocks, "Give one of each.", {"type": "object"}, {"readOnlyHint": True}),
+    "meet": (meet, "Meet the test.", {"type": "object"}, {"readOnlyHint": True}),
+    "say": (say, "Say it.", {"type": "object"}, {}),
+}
+"""By name: the function, its description, the schema of its arguments, and the hints of it."""
+
+
+def call(number: object, name: str, arguments: dict[str, Any]) -> None:
+    """Call a tool, and answer unless the call was cancelled meanwhile."""
+    function = TOOLS[name][0]
+    own = {"number": number} if name in ("meet", "say") else {}
+    try:
+        given = function(**own, **arguments)
+        content = given if isinstance(given, list) else [{"type": "text", "text": given}]
+        answered: dict[str, object] = {"content": content}
+        if name == "long":
+            answered["structuredContent"] = {"result": given}
+    except (TypeError, ValueError) as error:
+        answered = {"content": [{"type": "text", "text": f"It failed: {error}"}], "isError": True}
+    except OSError:
+        return
+    answer(number, result=answered)
+
+
+def heed(request: dict[str, Any]) -> None:
+    number, parameters = request.get("id"), request.get("params") or {}
+    match request.get("method"):
+        case "initialize":
+            info, version = {"name": "for-tests", "version": "1"}, parameters["protocolVersion"]
+            answer(number, result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+        case "tools/list":
+            if len(sys.argv) > 1:
+                tell(sys.argv[1], number)
+            names = [
+                {"name": name, "description": told, "inputSchema": schema, "annotations": hints}
+                for name, (_, told, schema, hints) in TOOLS.items()
+            ]
+            answer(number, result={"tools": names})
+        case "tools/call":
+            given = (number, parameters["name"], parameters.get("arguments") or {})
+            if parameters["name"] == "meet":
+                threading.Thread(target=call, args=given, daemon=True).start()
+            else:
+                call(*given)
+        case "notifications/cancelled":
+            if test := visits.pop(parameters.get("requestId"), None):
+                test.shutdown(socket.SHUT_RDWR)
+        case _ if number is not None:
+            answer(number, error={"code": -32601, "message": "no"})
+
+
+def serve() -> None:
+    """Answer until the input ends."""
+    print("ready", file=sys.stderr, flush=True)
+    for line in sys.stdin.buffer:
+        heed(json.loads(line))
+
+
 if __name__ == "__main__":
-    print("ready", file=sys.stderr)
-    server.run("stdio")
+    serve()

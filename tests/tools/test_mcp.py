@@ -72,10 +72,8 @@ def test_a_cancelled_call_ends_in_the_server_and_harms_no_other(shared: Bench, m
 
 
 def test_what_a_tool_gets_wrong_is_an_error_result(shared: Bench) -> None:
-    assert shared.call("fail", text="no such thing") == Result("Error executing tool fail: no such thing", True)
-    refused = shared.call("add", a="two", b=3)
-    assert refused.is_error
-    assert "valid integer" in refused.content
+    assert shared.call("fail", text="no such thing") == Result("It failed: no such thing", True)
+    assert shared.call("add", a="two", b=3).is_error
 
 
 def test_blocks_that_are_no_text_become_text(shared: Bench) -> None:
@@ -173,7 +171,7 @@ def test_a_server_that_ends_again_and_again_is_given_up(bench: Bench, meeting: M
 
 def test_a_server_that_cannot_be_started_again_says_why(bench: Bench, meeting: Meeting, tmp_path: Path) -> None:
     program = tmp_path / "server.py"
-    program.write_text(Path(SERVER[1]).read_text())
+    program.write_text(Path(SERVER[-1]).read_text())
     bench.open(McpServer([sys.executable, str(program)], name="t", clock=bench.clock))
     bench.end(meeting)
     program.write_text("raise SystemExit('the disk is full')")

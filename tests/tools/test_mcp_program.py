@@ -63,17 +63,17 @@ def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
 
 
 def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting: Meeting) -> None:
-    command = f"{sys.executable} -m tests.kit.mcp_server"
+    command = f"{sys.executable} -m tests.kit.mcp_sdk_server"
     with Program.at_terminal("--database", ":memory:", "--mcp", command) as program:
         program.expect("> ")
-        program.say('@tests_kit_mcp_server__add {"a": 20, "b": 22}')
-        program.expect("tests_kit_mcp_server__add gave: 42\n.*> ")
-        program.say(f'@tests_kit_mcp_server__meet {{"path": "{meeting.path}"}}')
+        program.say('@tests_kit_mcp_sdk_server__add {"a": 20, "b": 22}')
+        program.expect("tests_kit_mcp_sdk_server__add gave: 42\n.*> ")
+        program.say(f'@tests_kit_mcp_sdk_server__meet {{"path": "{meeting.path}"}}')
         meeting.visit().kill()
         program.expect(r"Find out before you repeat it\.\n(.*\n)?.*> ")
-        program.say('@tests_kit_mcp_server__add {"a": 1, "b": 2}')
-        program.expect("tests_kit_mcp_server__add gave: 3\n.*> ")
-        assert "tests_kit_mcp_server: The MCP server ended; a call to its tools starts it again." in program.said
+        program.say('@tests_kit_mcp_sdk_server__add {"a": 1, "b": 2}')
+        program.expect("tests_kit_mcp_sdk_server__add gave: 3\n.*> ")
+        assert "tests_kit_mcp_sdk_server: The MCP server ended; a call to its tools starts it again." in program.said
         assert "\nready" not in program.said
 
 
@@ -86,7 +86,7 @@ def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its
         "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
         "from tests.kit import mcp_server\n"
         f"{CHILD_OF_DEAF}"
-        "try: mcp_server.server.run('stdio')\n"
+        "try: mcp_server.serve()\n"
         "finally:\n"
         "    while True: signal.pause()\n"
     )
