@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, Signal, TurnInterrupted
+from ikigai_actors import ActorSystem, AgentRef, BadInput
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.store import open_store
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
@@ -17,7 +17,7 @@ from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import SlowToRead
-from tests.kit.tool_scripts import Seen, calling, requests_of, results, scripted, trail
+from tests.kit.tool_scripts import calling, requests_of, results, scripted, trail
 
 
 class World:
@@ -75,16 +75,6 @@ def test_a_call_that_asks_waits_until_it_is_approved_and_then_runs(database: str
         assert [one.content for one in results(requests_of(script, None)[1])] == ["changed a", "looked"]
         assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
         assert system.approvals.pending() == []
-
-
-def test_a_denied_call_is_an_error_result_with_the_reason(world: World) -> None:
-    script = scripted([calling(change("a")), "pity"])
-    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
-        reply = system.root.prompt("go")
-        assert system.approvals.deny(waiting(system)[0], "not on a Friday")
-        assert reply.get(timeout=DEADLINE).text == "pity"
-        assert results(requests_of(script, None)[1]) == [Seen("1", "This call was denied: not on a Friday", True)]
-        assert (world.changes, story(system.root)) == ([], ["approval", "tool_result"])
 
 
 def test_the_first_decision_counts_also_when_a_later_reply_uses_the_same_id(world: World) -> None:
@@ -192,24 +182,6 @@ def test_the_function_that_decides_may_take_its_time_and_knows_for_whom(world: W
         assert agents == [system.root]
 
 
-def test_questions_survive_the_process_and_a_decision_goes_on_with_the_turn(durable: str, world: World) -> None:
-    first = scripted([calling(change("a"), change("b"))])
-    with ActorSystem.open(durable, provider=first, tools=world.tools(), approvals="ask") as system:
-        system.root.prompt("go")
-        before = waiting(system, 2)
-        assert system.approvals.approve(before[0])
-        eventually(lambda: world.changes == ["a"], "the change")
-        eventually(lambda: story(system.root)[-1] == "tool_result", "its result")
-    script = scripted(["done"])
-    with ActorSystem.open(durable, provider=script, tools=world.tools(), approvals="ask") as system:
-        assert system.root.state == "interrupted"
-        assert system.approvals.pending() == before[1:]
-        assert system.approvals.approve(before[1])
-        assert system.root.reply(timeout=DEADLINE).text == "done"
-        assert world.changes == ["a", "b"]
-        assert [one.content for one in results(script.requests[0])] == ["changed a", "changed b"]
-
-
 def test_an_approval_that_was_committed_is_not_asked_for_again(durable: str, world: World) -> None:
     held, script = threading.Event(), scripted([calling("look", change("a"))])
 
@@ -267,20 +239,6 @@ def test_decisions_that_come_while_the_log_is_read_are_carried_out(
         assert [one.result(DEADLINE) for one in decided] == [True, True]
         assert system.root.reply(timeout=DEADLINE).text == "done"
     assert sorted(world.changes) == ["a", "b"]
-
-
-def test_an_interrupt_withdraws_the_question(world: World) -> None:
-    with ActorSystem.open(
-        ":memory:", provider=scripted([calling(change("a"))]), tools=world.tools(), approvals="ask"
-    ) as system:
-        reply = system.root.prompt("go")
-        [call] = waiting(system)
-        assert system.root.signal(Signal.INT)
-        with pytest.raises(TurnInterrupted):
-            reply.get(timeout=DEADLINE)
-        assert system.approvals.pending() == []
-        assert not system.approvals.approve(call)
-        assert world.changes == []
 
 
 def test_an_agent_whose_calls_wait_forks_and_the_child_inherits_no_question(world: World) -> None:

@@ -7,12 +7,11 @@ import sqlite3
 import pytest
 
 from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
-from ikigai_actors.errors import HistoryError, StoreUnavailable
+from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql
-from tests.kit.faults import FaultyStore
 from tests.kit.trees import HOST, add, add_host, change, plant, record, says
 
 
@@ -95,14 +94,6 @@ def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> N
     assert {one.uuid for one in restored} == {"root", "child", "heir of quiet"}
 
 
-def test_several_casualties_are_each_told_their_own_reason(family: Store) -> None:
-    change(family, "child", "turn = 9")
-    change(family, "quiet", "turn = 9")
-    _, restored, unrestorable = survey(family, HOST, range(64))
-    assert {lost.uuid for lost in unrestorable} == {"child", "quiet"}
-    assert {one.uuid for one in restored} == {"root", "grandchild", "heir of quiet"}
-
-
 def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
     store = open_store(durable)
     ensure_schema(store)
@@ -136,18 +127,6 @@ def test_an_agent_0_with_wrong_rows_is_an_error(family: Store, wrong: str) -> No
     change(family, "root", wrong)
     with pytest.raises(HistoryError, match="Agent 0"):
         survey(family, HOST, range(64))
-
-
-def test_an_error_of_the_store_stops_the_boot_and_buries_nobody(family: Store) -> None:
-    change(family, "quiet", "turn = 9")
-    before = [record(family, agent) for agent in ("child", "quiet")]
-
-    failing = FaultyStore(family)
-    failing.unreadable = StoreUnavailable("The store is down, as planned.")
-    with pytest.raises(StoreUnavailable):
-        survey(failing, HOST, range(64))
-    assert [record(family, agent) for agent in ("child", "quiet")] == before
-    assert failing.writes == 0
 
 
 def test_agent_0_is_made_when_there_is_none_and_found_when_there_is(store: Store) -> None:

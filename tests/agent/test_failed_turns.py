@@ -9,7 +9,6 @@ from ikigai_actors import (
     AgentRef,
     Kind,
     Message,
-    NoTurn,
     ProviderError,
     Reply,
     ScriptedProvider,
@@ -43,17 +42,6 @@ def failure(agent: AgentRef, text: str) -> str:
     return str(failed.value)
 
 
-def test_undo_takes_back_the_latest_prompt_and_again_the_one_before(database: str) -> None:
-    with open_echo(database) as system:
-        for text in ("one", "two", "three"):
-            system.root.prompt(text).get(timeout=DEADLINE)
-        assert system.root.undo() == 7
-        assert system.root.undo() == 8
-        assert kinds(system.root.history()) == ["user", "assistant", "rewind"]
-        assert system.root.prompt("four").get(timeout=DEADLINE).text == "four / 3"
-        assert len(system.root.history(all=True)) == 10
-
-
 def test_a_refused_prompt_is_taken_back_by_a_child_that_inherits_it(database: str) -> None:
     def picky(request: Request) -> ScriptedReply:
         if any("much too long" in text for text in texts(request)):
@@ -84,40 +72,6 @@ def test_fsck_knows_what_an_undo_names(store: Store) -> None:
         store.write(lambda tx: tx.append([wrong]))
         [violation] = check(store)
         assert (violation.invariant, violation.agent) == (Invariant.REWIND, uuid)
-
-
-def test_undo_needs_a_prompt_and_keeps_settings_and_older_marks(database: str) -> None:
-    with open_echo(database) as system:
-        with pytest.raises(NoTurn, match="nothing to undo"):
-            system.root.undo()
-        system.root.mark("before")
-        system.root.prompt("one").get(timeout=DEADLINE)
-        system.root.configure(system="be brief")
-        system.root.mark("after")
-        system.root.undo()
-        context = system.root.context()
-        assert context.settings == {"system": "be brief"}
-        assert [label for label, _ in context.marks] == ["before"]
-
-
-def test_undo_closes_a_turn_that_was_cut_off(durable: str) -> None:
-    hanging = Hanging("so far")
-    with ActorSystem.open(durable, provider=hanging) as system:
-        system.root.prompt("one")
-        hanging.wait_until_asked()
-    with open_echo(durable) as system:
-        system.root.undo()
-        assert system.root.state == "idle"
-        assert system.root.prompt("two").get(timeout=DEADLINE).text == "two / 1"
-
-
-def test_a_turn_that_ended_with_an_error_goes_on_by_resume(durable: str) -> None:
-    with ActorSystem.open(durable, provider=ScriptedProvider([ProviderError("overloaded"), "tea"])) as system:
-        assert failure(system.root, "Name a tea.") == "overloaded"
-        assert system.root.resume()
-        assert system.root.reply(timeout=DEADLINE).text == "tea"
-        assert not system.root.resume()
-        assert kinds(system.root.history()) == ["user", "error", "assistant"]
 
 
 def test_a_failed_turn_goes_on_after_a_restart_with_another_model(durable: str) -> None:
@@ -156,41 +110,12 @@ def test_a_child_that_a_call_has_forked_resumes_its_first_turn(database: str) ->
         assert kid.reply(timeout=DEADLINE).text == "grown"
 
 
-def test_the_same_prompt_again_does_not_double_it(database: str) -> None:
-    provider = ScriptedProvider([ProviderError("overloaded"), "tea"])
-    with ActorSystem.open(database, provider=provider) as system:
-        failure(system.root, "Name a tea.")
-        assert system.root.prompt("Name a tea.").get(timeout=DEADLINE).text == "tea"
-    assert [texts(request) for request in provider.requests] == [["Name a tea."]] * 2
-
-
-def test_another_prompt_after_one_that_failed_is_added_to_it(database: str) -> None:
-    provider = ScriptedProvider([ProviderError("overloaded"), "tea"])
-    with ActorSystem.open(database, provider=provider) as system:
-        failure(system.root, "Name a tea.")
-        system.root.prompt("A green one.").get(timeout=DEADLINE)
-    assert texts(provider.requests[-1]) == ["Name a tea.", "A green one."]
-
-
 def test_a_reply_that_breaks_off_is_asked_for_again_by_itself(store: Store) -> None:
     with open_on(store, ScriptedProvider([BROKEN, "Hello."])) as system:
         assert system.root.prompt("hi").get(timeout=DEADLINE).text == "Hello."
         assert kinds(system.root.history()) == ["user", "retry", "assistant"]
         assert system.root.statistics().steps == 2
         assert check(store) == []
-
-
-def test_a_reply_that_breaks_off_twice_ends_the_turn_and_resume_goes_on(database: str) -> None:
-    with ActorSystem.open(database, provider=ScriptedProvider([BROKEN, BROKEN, "Hello."])) as system:
-        assert failure(system.root, "hi") == "The connection broke."
-        assert system.root.resume()
-        assert system.root.reply(timeout=DEADLINE).text == "Hello."
-
-
-def test_no_retry_when_the_setting_says_so(database: str) -> None:
-    with ActorSystem.open(database, provider=ScriptedProvider([BROKEN, "Hello."])) as system:
-        system.root.configure(stream_retries=0)
-        failure(system.root, "hi")
 
 
 COST = Usage(300, 2, 0, 40)

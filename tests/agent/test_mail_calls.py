@@ -1,6 +1,5 @@
 """Models that use mail and documents: what they read of it, and that a crash neither loses nor repeats."""
 
-import re
 import signal
 from collections.abc import Callable
 
@@ -152,35 +151,6 @@ def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -
     assert "at version 1; there is version 2" in texts[5]
     assert texts[6].startswith("plan/a.md: version 2, written by boss (")
     assert texts[7:] == ["Deleted: that is version 3.", "No documents.", "Version 1."]
-
-
-def test_agents_share_documents_by_mailing_their_paths(database: str) -> None:
-    script = scripted(
-        writer=[
-            calling(
-                ("document_write", {"path": "plan/tea.md", "body": "# Tea"}),
-                ("send", {"to": "reader", "body": "plan/tea.md"}),
-            ),
-            "sent",
-        ],
-        reader=follow_a_path,
-    )
-    with ActorSystem.open(database, script) as system:
-        writer, reader = system.root.fork(name="writer"), system.root.fork(name="reader")
-        turn = reader.prompt("go")
-        writer.prompt("go")
-        text = turn.get(timeout=DEADLINE).text
-        assert text.startswith(f"plan/tea.md: version 1, written by writer ({writer.uuid})")
-        assert text.endswith("\n\n# Tea")
-
-
-def follow_a_path(request: Request) -> str | Reply:
-    """Wait for mail, read the document whose path it says, and tell it."""
-    gave = results(request)
-    if not gave:
-        return calling("wait", "read_mail")
-    path = re.search(r"^plan/\S+$", gave[-1].content, re.MULTILINE)
-    return calling(("document_read", {"path": path[0]})) if path else gave[-1].content
 
 
 # What a crash leaves

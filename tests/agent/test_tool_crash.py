@@ -9,10 +9,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN
-from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.tool_scripts import OWN, calling, prompts, requests_of, results, scripted
+from tests.kit.tool_scripts import calling, prompts, requests_of, results, scripted
 
 
 class Held:
@@ -94,31 +93,6 @@ def test_resuming_does_with_each_call_what_is_right_for_it(durable: str, held: H
         assert held.ran == {"once": 1, "again": 2, "alone": 1}
         assert len(system.agents()) == 3
         assert not system.resume()
-
-
-def test_a_new_prompt_leaves_the_calls_that_were_cut_off_as_they_are(durable: str, held: Held) -> None:
-    cut_off(durable, held)
-    script = ScriptedProvider(["fine"])
-    with ActorSystem.open(durable, provider=script, tools=held.tools()) as system:
-        assert system.root.prompt("something else").get(timeout=DEADLINE).text == "fine"
-        assert {one.content for one in results(script.requests[0])} == {NOT_RUN}
-        assert prompts(script.requests[0]) == ["something else"]
-        assert held.ran == {"once": 1, "again": 1}
-        assert len(system.agents()) == 1
-
-
-def test_calls_of_tools_that_are_gone_get_results_that_say_so(durable: str, held: Held) -> None:
-    cut_off(durable, held)
-    script = ScriptedProvider(lambda request: "done")
-    with ActorSystem.open(durable, provider=script, resume=True) as system:
-        assert system.root.reply(timeout=DEADLINE).text == "done"
-        once, again, alone, *forks = results(requests_of(script, None)[0])
-        assert (once.content, again.content) == (PERHAPS_RUN, PERHAPS_RUN)
-        assert alone.content == f"There is no such tool. Tools on offer: {', '.join(OWN)}."
-        assert len(forks) == len(system.root.children()) == 2
-        assert held.ran == {"once": 1, "again": 1}
-        for child in system.root.children():
-            child.reply(timeout=DEADLINE)
 
 
 def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Held) -> None:

@@ -10,7 +10,7 @@ from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.tool_scripts import calling, faults, prompts, requests_of, results, scripted, trail
+from tests.kit.tool_scripts import calling, prompts, requests_of, results, scripted
 
 
 def child_of(parent: str, child: str) -> str:
@@ -43,26 +43,6 @@ def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) ->
         [told] = results(requests_of(script, "kid")[0])
         mine = child_of(system.root.uuid, child.uuid)
         assert told.content == f"{mine} Your shell is new; what the parent runs is not yours."
-
-
-def test_a_childs_turn_goes_on_without_a_prompt_too(database: str) -> None:
-    def answer(request: Request) -> str | Reply:
-        told = results(request)
-        return told[0].content if told else calling("fork")
-
-    with ActorSystem.open(database, provider=ScriptedProvider(answer)) as system:
-        parent = system.root.prompt("go").get(timeout=DEADLINE).text
-        [child] = system.root.children()
-        assert parent == f"Forked: the child is {child.uuid}."
-        assert child.reply(timeout=DEADLINE).text == child_of(system.root.uuid, child.uuid)
-        assert child.name is None
-        assert trail(child.history()) == [
-            ("user", ""),
-            ("assistant", ""),
-            ("fork", ""),
-            ("tool_result", "1"),
-            ("assistant", ""),
-        ]
 
 
 def test_of_several_forks_in_one_reply_a_later_child_sees_its_earlier_siblings(database: str) -> None:
@@ -104,39 +84,6 @@ def test_a_fork_beside_other_calls_waits_for_them_and_the_child_has_their_result
         assert (held, lost.id, lost.is_error, fork.id) == (("2", "held", False), "3", True, "1")
         parent = results(requests_of(script, None)[1])
         assert parent[:2] == [held, lost]  # what stands before the result of the fork is shared
-
-
-def test_a_fork_that_cannot_be_is_an_error_result_and_the_others_are_made(database: str) -> None:
-    named = [("fork", {"name": name}) for name in ("taken", "two words", "kid", "kid")]
-    script = scripted([calling(*named, ("fork", {"promt": "x"})), "done"], kid=["hello"])
-    with ActorSystem.open(database, provider=script) as system:
-        system.root.fork(name="taken")
-        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
-        taken, bad, made, twice, unknown = results(requests_of(script, None)[1])
-        assert taken == ("1", "A living agent is named 'taken'; choose another name.", True)
-        assert "letters, digits" in bad.content
-        assert made.content == f"Forked: the child is {system.agent('kid').uuid}."
-        assert twice.content == "A living agent is named 'kid'; choose another name."
-        assert "does not know 'promt'" in unknown.content
-        assert len(system.agents()) == 3
-        system.agent("kid").reply(timeout=DEADLINE)
-
-
-def test_a_grandchild_knows_whose_child_it_is(database: str) -> None:
-    script = scripted(
-        [calling(("fork", {"name": "kid"})), "done"],
-        kid=[calling(("fork", {"name": "grandkid", "prompt": "deeper"})), "kid done"],
-        grandkid=["deep"],
-    )
-    with ActorSystem.open(database, provider=script) as system:
-        system.root.prompt("go").get(timeout=DEADLINE)
-        kid = system.agent("kid")
-        assert kid.reply(timeout=DEADLINE).text == "kid done"
-        grandkid = system.agent("grandkid")
-        assert grandkid.reply(timeout=DEADLINE).text == "deep"
-        assert grandkid.parent == kid
-        assert results(requests_of(script, "grandkid")[0])[0].content == child_of(kid.uuid, grandkid.uuid)
-        assert all(faults(request) == [] for request in script.requests)
 
 
 def test_a_prompt_that_cannot_be_stored_is_stored_as_far_as_it_can(database: str) -> None:

@@ -11,7 +11,6 @@ from ikigai_actors import (
     ProviderError,
     ScriptedProvider,
     Signal,
-    Stream,
     SystemClosed,
     TimedOut,
     TurnInterrupted,
@@ -121,32 +120,6 @@ def test_opening_with_resume_goes_on_with_every_turn_that_was_cut_off(durable: s
         assert system.agent(child.uuid).reply(timeout=DEADLINE).text == "work / 1"
 
 
-def test_a_new_prompt_closes_the_turn_that_was_cut_off(durable: str) -> None:
-    gate = Gate()
-    with ActorSystem.open(durable, provider=gate.provider) as system:
-        system.root.prompt("lost")
-        gate.wait_until_asked()
-    gate.open()
-    with open_echo(durable) as system:
-        assert system.root.prompt("new").get(timeout=DEADLINE).text == "new / 1"
-        assert kinds(system.root.history()) == ["user", "interrupted", "user", "assistant"]
-
-
-@pytest.mark.parametrize("action", ["clear", "rewind"])
-def test_clear_and_rewind_close_a_turn_that_was_cut_off(durable: str, action: str) -> None:
-    gate = Gate()
-    with ActorSystem.open(durable, provider=gate.provider) as system:
-        system.root.mark()
-        system.root.prompt("lost")
-        gate.wait_until_asked()
-    gate.open()
-    with open_echo(durable) as system:
-        getattr(system.root, action)()
-        assert system.root.state == "idle"
-        assert system.root.record.turn == 0
-        assert kinds(system.root.history(all=True))[-2:] == ["interrupted", action]
-
-
 @pytest.mark.parametrize("said", ["", "half an answer"])
 def test_int_ends_a_turn_at_once_and_keeps_what_was_received(database: str, said: str) -> None:
     hanging = Hanging(said)
@@ -177,17 +150,6 @@ def test_int_ends_the_request_of_a_prompt_that_waited_with_it_for_the_log() -> N
             future.get(timeout=DEADLINE)
         world.settle()
         assert not world.requests
-
-
-def test_a_provider_error_ends_the_turn_and_the_agent_goes_on(database: str) -> None:
-    script = ScriptedProvider([Stream(deltas=("so ", "far"), then=ProviderError("overloaded", "so far")), "fine"])
-    with ActorSystem.open(database, provider=script) as system:
-        with pytest.raises(ProviderError, match="overloaded"):
-            system.root.prompt("one").get(timeout=DEADLINE)
-        with pytest.raises(ProviderError, match="overloaded"):
-            system.root.reply(timeout=DEADLINE)
-        assert system.root.history()[-1].data["partial"] == "so far"
-        assert system.root.prompt("two").get(timeout=DEADLINE).text == "fine"
 
 
 def test_what_cannot_be_stored_does_not_keep_a_turn_from_ending(database: str) -> None:

@@ -1,6 +1,5 @@
 """Models that wait: for mail, for children that they fork in the same reply, over a crash, and very many at once."""
 
-import asyncio
 import json
 import os
 import signal
@@ -17,7 +16,6 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
-    TurnInterrupted,
 )
 from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.providers.scripted import Script
@@ -117,18 +115,6 @@ def test_a_wait_for_oneself_and_other_mistakes_are_results_that_help(database: s
         ]
 
 
-def test_int_ends_a_wait(database: str) -> None:
-    with ActorSystem.open(database, scripted([calling("wait"), "later"])) as system:
-        turn = system.root.prompt("go")
-        eventually(lambda: waits(system.root), "the wait")
-        assert system.root.signal(Signal.INT, DEADLINE)
-        with pytest.raises(TurnInterrupted):
-            turn.get(timeout=DEADLINE)
-        assert (system.root.state, system.statistics().waits) == ("idle", 0)
-        system.root.send(system.root, "text")  # nobody is woken by it
-        assert system.root.prompt("and now?").get(timeout=DEADLINE).text == "later"
-
-
 def test_a_death_and_a_stop_end_nothing_but_their_own(database: str) -> None:
     with ActorSystem.open(database, scripted(a=[calling("wait"), "a"], b=[calling("wait"), "b"])) as system:
         a, b = system.root.fork(name="a"), system.root.fork(name="b")
@@ -143,21 +129,6 @@ def test_a_death_and_a_stop_end_nothing_but_their_own(database: str) -> None:
         assert not turn.done
         b.signal(Signal.CONT)
         assert turn.get(timeout=DEADLINE).text == "b"
-
-
-def test_a_fork_from_outside_is_made_while_its_parent_waits(database: str) -> None:
-    script = scripted([calling("wait", "read_mail"), "done"], kid=["hello"])
-    with ActorSystem.open(database, script) as system:
-        turn = system.root.prompt("go")
-        eventually(lambda: waits(system.root), "the wait")
-        kid = system.root.fork("look", name="kid", timeout=DEADLINE)
-        assert kid.reply(timeout=DEADLINE).text == "hello"
-        assert [one.content for one in results(requests_of(script, "kid")[0])] == [NOT_RUN, NOT_RUN]
-        kid.send(system.root, "text")
-        assert turn.get(timeout=DEADLINE).text == "done"
-        waited, read = results(requests_of(script, None)[1])
-        assert json.loads(waited.content) == {kid.uuid: "mail"}
-        assert read.content.endswith("text")
 
 
 def test_an_approved_process_call_is_performed(database: str) -> None:
@@ -240,20 +211,6 @@ def test_after_kill_9_a_wait_goes_on_and_hears_of_the_child_that_goes_on_too(dur
         [told] = results(requests_of(script, None)[0])
         assert json.loads(told.content) == {"kid": "idle"}
         assert [one.kind for one in system.root.history(all=True)].count("tool_call") == 1
-
-
-@pytest.mark.slow("takes half a second")
-def test_after_kill_9_a_wait_whose_time_is_over_ends_at_once(durable: str) -> None:
-    killed_while_it_waited(durable, 0.5)
-
-    async def hang(request: Request) -> str:
-        await asyncio.Event().wait()
-        raise AssertionError("nobody sets this event")
-
-    script = scripted(["done"], kid=hang)
-    with open_again(durable, script) as system:
-        assert system.root.reply(timeout=DEADLINE).text == "done"
-        assert json.loads(results(requests_of(script, None)[0])[0].content) == {"kid": "timeout"}
 
 
 def children_of_root(url: str, count: int) -> list[str]:

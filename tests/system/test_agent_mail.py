@@ -10,28 +10,21 @@ import pytest
 
 from ikigai_actors import (
     ActorSystem,
-    AgentDead,
     AgentNotFound,
-    AmbiguousAgent,
     BadInput,
     FunctionProvider,
-    MailboxFull,
     Mailed,
     MailNotFound,
     OfflineProvider,
     Request,
     ScriptedProvider,
-    SystemClosed,
     TimedOut,
     WouldDeadlock,
     current_agent,
 )
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.records.mail import MAILBOX_CAPACITY
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.databases import bury
 from tests.kit.journals import Gate, Task
-from tests.kit.trees import add, change
 
 
 def open_system(database: str) -> ActorSystem:
@@ -99,54 +92,6 @@ def test_one_mail_is_opened_and_deleted(database: str) -> None:
             root.open_mail(0)
 
 
-def test_what_cannot_be_sent_is_a_distinct_error_to_the_sender(database: str) -> None:
-    with open_system(database) as system:
-        root, child, gone = system.root, system.root.fork(name="dba"), system.root.fork(name="gone")
-        uuids = [f"Twin{sign}AAAAAAAAAAAAAAAAA" for sign in "ab"]
-        bury(system.store, gone.uuid)
-        for uuid in uuids:
-            system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
-        change(system.store, child.uuid, f"unread = {MAILBOX_CAPACITY}")
-        with pytest.raises(AgentNotFound, match="nobody"):
-            root.send("nobody-here", "text")
-        with pytest.raises(AmbiguousAgent) as ambiguous:
-            root.send("Twin", "text")
-        assert ambiguous.value.candidates == tuple(uuids)
-        with pytest.raises(AgentDead, match="takes no mail"):
-            root.send(gone, "text")
-        with pytest.raises(AgentDead, match="sends no mail"):
-            gone.send(root, "text")
-        with pytest.raises(MailboxFull, match="10,000") as full:
-            root.send(child, "text")
-        assert full.value.agent == child.uuid
-        for body in ("", "  ", "x" * 70_000):
-            with pytest.raises(BadInput):
-                root.send(root, body)
-        for recipient in (None, 5):
-            with pytest.raises(BadInput, match="Expected an agent"):
-                root.send(recipient, "text")  # type: ignore[arg-type]  # as a program without types would
-        assert (root.mails(), child.mails(), gone.mails()) == ([], [], [])
-
-
-def test_mail_can_be_awaited(database: str) -> None:
-    async def program(system: ActorSystem) -> list[str]:
-        root = system.root
-        numbers = await asyncio.gather(*[_await(root.ask.send(root, str(number))) for number in range(50)])
-        assert numbers == list(range(1, 51))
-        with pytest.raises(BadInput):
-            root.ask.send(root, "")
-        with pytest.raises(AgentNotFound):
-            await root.ask.send("A" * 22, "text")
-        return [mail.body for mail in await root.ask.read_mail(sender=root)]
-
-    with open_system(database) as system:
-        assert asyncio.run(program(system)) == [str(number) for number in range(50)]
-
-
-async def _await(future: object) -> int:
-    return await future  # type: ignore[misc,no-any-return]  # a Future; `gather` wants a coroutine
-
-
 def test_subscribers_hear_of_a_mail_when_it_is_committed(database: str) -> None:
     with open_system(database) as system:
         heard: list[Event] = []
@@ -209,24 +154,6 @@ def test_a_code_driven_agent_sends_and_reads_during_its_turn(database: str) -> N
 
     with ActorSystem.open(database, FunctionProvider(answer)) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "a note to myself"
-
-
-def test_mail_waits_for_the_next_session(durable: str) -> None:
-    with open_system(durable) as system:
-        system.root.send(system.root.fork(name="dba"), "text")
-    with open_system(durable) as system:
-        dba = system.agent("dba")
-        assert (dba.check_mail().unread, [mail.body for mail in dba.read_mail()]) == (1, ["text"])
-
-
-def test_a_closed_system_sends_nothing(database: str) -> None:
-    system = open_system(database)
-    root = system.root
-    system.close()
-    with pytest.raises(SystemClosed):
-        root.send(root, "text")
-    with pytest.raises(SystemClosed):
-        root.ask.send(root, "text").get(timeout=DEADLINE)
 
 
 def test_many_threads_send_to_one_mailbox_in_order_of_each(database: str) -> None:

@@ -227,16 +227,6 @@ def pair(durable: str, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[Act
         yield host, Session(system, capsys)
 
 
-def test_lines_prompt_and_go_around_as_in_any_shell(pair: tuple[ActorSystem, Session]) -> None:
-    host, session = pair
-    said = session("/switch kid", "tea", "milk", "/history 4", "/agents", "/send kid hello", "/check-mail")
-    assert said[0].startswith("now with kid")
-    assert said[1:3] == ["tea / 1", "milk / 3"]
-    assert [line.split()[-1] for line in said if " assistant " in line] == ["1", "3"]
-    assert next(line for line in said if line.startswith("* └─")).split()[3:5] == ["kid", "idle"]
-    assert spoken(host.agent("kid")) == ["tea", "tea / 1", "milk", "milk / 3"]
-
-
 def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session]) -> None:
     host, session = pair
     home = f"/switch {host.root.uuid}"
@@ -253,17 +243,6 @@ def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session])
     ]
     assert host.agent("young").record.living
     assert not host.agents("dead")[0].living
-
-
-def test_the_end_of_the_host_is_told_to_a_session_by_pipe(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
-    gate = Gate()
-    host = ActorSystem.open(durable, gate.provider)
-    with AttachedSystem.open(durable) as system:
-        session = Session(system, capsys)
-        said = session(lambda: host.root.prompt("tea"), gate.wait_until_asked, lambda: host.close(), "milk")
-        assert any("No process runs the agents" in line for line in said)
-        assert "is gone" in session.notices
-    gate.open()
 
 
 @pytest.mark.slow("takes a second")
@@ -290,22 +269,6 @@ def test_the_application_shows_the_agents_of_the_host_live(durable: str) -> None
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         on_stage(system, play)
         assert spoken(host.root) == ["tea", "tea / 1"]
-
-
-def test_the_application_interrupts_a_turn_of_the_host_and_says_when_that_is_gone(durable: str, gate: Gate) -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("tea")
-        await stage.expect("in a turn")
-        gate.wait_until_asked()
-        await stage.press("escape")
-        await stage.expect(r"\[interrupted\]")
-        host.close()
-        await stage.expect("The process that ran these agents is gone")
-        await stage.expect("attached, no host")
-
-    host = ActorSystem.open(durable, gate.provider)
-    with AttachedSystem.open(durable) as system:
-        on_stage(system, play)
 
 
 def test_calls_that_wait_for_approval_are_listed_and_decided_on(

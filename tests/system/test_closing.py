@@ -204,21 +204,6 @@ def test_a_subscriber_may_close_the_system_while_it_is_closed(durable: str) -> N
     assert is_free(durable)
 
 
-def test_a_subscriber_that_closes_the_system_closes_all_of_it(durable: str) -> None:
-    system, closed = ActorSystem.open(durable, ScriptedProvider(["hello"])), threading.Event()
-
-    def hear(event: Event) -> None:
-        system.close()
-        closed.set()
-
-    system.subscribe(hear)
-    system.subscribe(hear)
-    system.root.prompt("go")
-    assert closed.wait(DEADLINE)
-    system.close()
-    assert is_free(durable)
-
-
 def test_code_on_the_event_loop_that_closes_the_system_is_told_that_it_would_wait_for_itself() -> None:
     errors: list[Exception] = []
 
@@ -233,23 +218,6 @@ def test_code_on_the_event_loop_that_closes_the_system_is_told_that_it_would_wai
     with ActorSystem.open(":memory:", ScriptedProvider([calling("end"), "done"]), tools=[end]) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
     assert len(errors) == 1
-
-
-def test_a_plain_tool_may_close_the_system(durable: str) -> None:
-    closed = threading.Event()
-
-    @tool
-    def end() -> str:
-        system.close()
-        closed.set()
-        return "closed"
-
-    system = ActorSystem.open(durable, ScriptedProvider([calling("end"), "done"]), tools=[end])
-    asked = system.root.prompt("go")
-    assert closed.wait(DEADLINE)
-    with pytest.raises(SystemClosed):
-        asked.get(timeout=DEADLINE)
-    assert is_free(durable)
 
 
 def _no_dispatcher(count: int) -> NoReturn:
@@ -271,17 +239,6 @@ def test_an_open_that_fails_half_way_gives_all_back(durable: str, options: dict[
     assert is_free(durable)
     left = [thread.name for thread in threading.enumerate() if thread not in before]
     assert not [name for name in left if name != "ikigai-following"]  # which ends by itself, at its next look
-
-
-def test_a_toolset_that_tries_to_end_the_process_when_it_opens_leaves_nothing(durable: str) -> None:
-    class Exiting(Part):
-        async def open(self, tell: Tell) -> Sequence[Tool]:
-            raise SystemExit("planted")
-
-    with pytest.raises(RuntimeError, match="planted"):
-        ActorSystem.open(durable, ScriptedProvider([]), tools=[part := Part(), Exiting()])
-    assert part.closed == 1
-    assert is_free(durable)
 
 
 def test_an_attached_system_ends_all_its_parts_although_a_subscriber_fails(durable: str) -> None:

@@ -18,7 +18,6 @@ from ikigai_actors import (
     current_agent,
     tool,
 )
-from ikigai_actors.agent.turn.state import is_working, waits_for
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE
@@ -171,22 +170,6 @@ def test_mail_that_ends_a_wait_makes_no_circle_with_it() -> None:
         assert [turn.get(timeout=DEADLINE).text for turn in turns] == ["talked", "talked"]
 
 
-def test_a_look_without_a_wait_closes_no_circle() -> None:
-    looked = list[Any]()
-
-    def act(request: Request) -> str:
-        if request.name == "a":
-            return after("b").prompt("hi").get().text
-        looked.append(after("b").wait([after("a")], timeout=0))
-        return "looked"
-
-    with ActorSystem.open(":memory:", FunctionProvider(act)) as system:
-        a = system.root.fork(name="a")
-        system.root.fork(name="b")
-        assert a.prompt("go").get(timeout=DEADLINE).text == "looked"
-        assert looked == [{a: WaitResult.TIMEOUT}]
-
-
 def test_a_tool_whose_time_is_over_keeps_nobody_waiting() -> None:
     """Its thread still waits for b, but its agent does not: so b may wait for that one."""
     entered, leave, gone_on = threading.Event(), threading.Event(), threading.Event()
@@ -228,18 +211,6 @@ def test_the_state_of_an_agent_says_for_whom_it_waits() -> None:
         assert (b.state, system.root.state) == ("waiting for the model", "idle")
         assert asked.get().text == "late"
         assert a.state == "idle"
-
-
-@pytest.mark.parametrize("count", range(1, 6))
-def test_a_state_names_three_of_those_for_whom_an_agent_waits(count: int) -> None:
-    told = waits_for(["a", "b", "c", "d", "e"][:count])
-    assert is_working(told)
-    assert (
-        told
-        == ["waits for a", "waits for a, b", "waits for a, b, c", *(f"waits for a, b, c and {n} more" for n in (1, 2))][
-            count - 1
-        ]
-    )
 
 
 def play(seed: int) -> tuple[str, list[str]]:

@@ -9,13 +9,11 @@ from ikigai_actors import (
     FunctionProvider,
     Message,
     NoCurrentAgent,
-    NoTurn,
     Reply,
     Request,
     ScriptedProvider,
     Stream,
     Streamed,
-    SystemClosed,
     WouldDeadlock,
     WouldWaitForItself,
     current_agent,
@@ -26,20 +24,6 @@ from tests.kit.echo import echo, open_echo
 
 async def _await(future: object) -> Reply:
     return await future  # type: ignore[misc,no-any-return]  # a Future; `ensure_future` wants a coroutine
-
-
-def test_reply_without_a_turn_says_so(database: str) -> None:
-    with open_echo(database) as system, pytest.raises(NoTurn, match="prompt it first"):
-        system.root.reply(timeout=DEADLINE)
-
-
-def test_a_closed_system_refuses_with_a_clear_error(database: str) -> None:
-    system = open_echo(database)
-    root = system.root
-    system.close()
-    system.close()
-    with pytest.raises(SystemClosed):
-        root.prompt("x")
 
 
 def test_awaiting_a_future_does_not_block_the_event_loop(database: str) -> None:

@@ -29,7 +29,6 @@ from tests.conftest import NewDatabase
 from tests.fuzz.shells import printed
 from tests.kit import trees
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.program import run
 from tests.kit.sessions import OpenSession
 from tests.kit.tool_scripts import calling
 from tests.kit.trees import HOST, add
@@ -95,17 +94,6 @@ def test_a_person_reads_of_each_what_is_wrong_in_the_shell(open_session: OpenSes
     printed = session(f"/kill {called}", f"/kill {called} --cascade", f"/signal term {called}")
     assert len(printed) == 3
     assert all(told in line for line in printed)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_person_reads_of_each_what_is_wrong_at_the_command_line(new_sqlite: NewDatabase, target: str) -> None:
-    text, _, told = TARGETS[target]
-    url = new_sqlite()
-    with ActorSystem.open(url, provider=ScriptedProvider([])) as system:
-        called = plant(system).get(text, text)
-        done = run("--database", url, "kill", called)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert told in done.stderr
 
 
 def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:

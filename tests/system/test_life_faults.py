@@ -226,25 +226,6 @@ def test_a_restart_that_cannot_read_the_log_counts_unless_the_database_is_down(
 
 
 @pytest.mark.slow("takes a second")
-def test_a_turn_is_not_to_blame_for_a_log_that_could_not_be_read(durable: str) -> None:
-    store = FaultyStore(open_store(durable))
-
-    def work(request: Request) -> str:
-        if not store.refused:
-            store.unreadable, store.unreadable_by = LookupError("planted"), "ikigai-reader"
-            raise LookupError("once")
-        return "done"
-
-    with open_on(store, work) as system:
-        child = system.root.fork()
-        answer = child.prompt("go")
-        eventually(lambda: store.refused, "the log that could not be read")
-        store.unreadable = None
-        assert answer.get(timeout=DEADLINE).text == "done"
-        assert child.statistics().restarts == 2
-
-
-@pytest.mark.slow("takes a second")
 def test_a_temporary_agent_that_cannot_be_started_is_buried_and_forgotten(durable: str) -> None:
     store, busy, leave = FaultyStore(open_store(durable)), threading.Event(), threading.Event()
 

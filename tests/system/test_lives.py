@@ -21,7 +21,7 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.agent.messages import Reset
-from ikigai_actors.providers.base import Exit, Reply
+from ikigai_actors.providers.base import Exit
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store
 from tests.kit.assembly import assemble
@@ -72,23 +72,6 @@ def test_the_late_result_of_a_tool_whose_agent_was_killed_is_dropped(database: s
         assert left.wait(DEADLINE)
         assert system.root.fork(name="later").record.living
         assert child.history(all=True) == before
-
-
-def test_a_cascade_ends_a_branch_and_reports_leaves_first(database: str) -> None:
-    with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
-        top = system.root.fork(name="top")
-        left = top.fork(name="left")
-        top.fork(name="right")
-        leaf = left.fork(name="leaf")
-        other = system.root.fork(name="other")
-        dead = [str(agent.name) for agent in top.kill(cascade=True)]
-        assert sorted(dead) == ["leaf", "left", "right", "top"]
-        assert dead.index("leaf") < dead.index("left") < dead.index("top")
-        assert [record.name for record in system.agents("running")] == [None, "other"]
-        told = [str(system.handle(str(mail.sender)).name) for mail in system.root.read_mail()]
-        assert told == dead
-        assert other.state == "idle"
-        assert leaf.parent == left
 
 
 def test_children_of_the_dead_go_where_its_policy_says(database: str) -> None:
@@ -208,20 +191,6 @@ def test_a_model_kills_another_agent_but_neither_itself_nor_one_above(database: 
         assert (victim.record.exit_cause, victim.record.exit_sender) == ("killed", a.uuid)
 
 
-def test_a_model_cannot_kill_who_is_above_it() -> None:
-    holder: list[str] = []
-
-    def answer(request: Request) -> str | Reply:
-        return calling(("kill", {"agent": holder[0]})) if len(request.messages) == 1 else "done"
-
-    provider = ScriptedProvider(answer)
-    with ActorSystem.open(":memory:", provider=provider) as system:
-        holder.append(system.root.uuid)
-        child = system.root.fork("go")
-        assert child.reply(timeout=DEADLINE).text == "done"
-        assert "above you" in child.history()[-2].content
-
-
 def test_the_history_of_a_victim_assembles_to_a_valid_request(database: str) -> None:
     entered, leave = threading.Event(), threading.Event()
 
@@ -238,18 +207,6 @@ def test_the_history_of_a_victim_assembles_to_a_valid_request(database: str) -> 
         request = assemble(child.history(), {}, agent=child.uuid, name=None, model="scripted:")
         assert faults(request) == []
         leave.set()
-
-
-def test_commands_are_awaitable_too() -> None:
-    async def play(system: ActorSystem) -> list[str]:
-        child = await system.root.ask.fork(name="child")
-        await child.ask.signal(Signal.STOP)
-        state = child.state
-        dead = await child.ask.kill()
-        return [state, dead[0].state]
-
-    with ActorSystem.open(":memory:", provider=ScriptedProvider([])) as system:
-        assert asyncio.run(play(system)) == ["stopped", "dead"]
 
 
 def test_an_end_without_a_result_leaves_a_sound_database(database: str) -> None:

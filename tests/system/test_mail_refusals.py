@@ -1,6 +1,5 @@
 """What takes no mail, wherever it is sent: each reason is an error of its own, and nothing is stored."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -12,7 +11,6 @@ from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.ref import System
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import sql
-from tests.kit.program import run
 from tests.kit.sessions import Session
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 from tests.kit.trees import add, change
@@ -92,17 +90,4 @@ def test_each_reason_is_an_error_to_another_process(durable: str) -> None:
             done = CliRunner().invoke(cli, ["--database", durable, "send", case.to, case.body])
             assert (done.stdout, type(done.exception)) == ("", case.error)
             assert case.told in str(done.exception)
-        assert nothing_is_stored(system)
-
-
-@pytest.mark.parametrize("arguments", [["Gone", "text"], ["kid", "text", "--as", "nobody-here"]])
-def test_the_program_tells_it_in_one_line_with_exit_status_one(
-    new_sqlite: Callable[[], str], arguments: list[str]
-) -> None:
-    url = new_sqlite()
-    with ActorSystem.open(url, scripted()) as system:
-        prepare(system)
-    done = run("--database", url, "send", *arguments)
-    assert (done.returncode, done.stdout, done.stderr[:8], done.stderr.count("\n")) == (1, "", "ikigai: ", 1)
-    with ActorSystem.open(url, scripted()) as system:
         assert nothing_is_stored(system)

@@ -6,14 +6,12 @@ from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
     BadInput,
-    IkigaiError,
     MailboxFull,
     StoreConflict,
 )
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.mail import (
     EXIT,
-    MAIL,
     MAIL_LIMIT,
     MAILBOX_CAPACITY,
     Mail,
@@ -23,11 +21,10 @@ from ikigai_actors.records.mail import (
 )
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed
-from ikigai_actors.store.unit import TreeLock, Unit, write_alone
-from tests.kit.databases import bury, sql
+from ikigai_actors.store.unit import TreeLock, Unit
 from tests.kit.journals import Task
 from tests.kit.mailboxes import NOW, counts, deliver, every, fill, numbers, read, send
-from tests.kit.trees import HOST, record, says
+from tests.kit.trees import HOST, says
 from tests.records.test_units import Desk
 
 
@@ -58,27 +55,6 @@ def test_a_thousand_mails_in_one_transaction_keep_their_order(desk: Desk) -> Non
     assert all(isinstance(answers[str(place)], Committed) for place in range(1000))
     assert [mail.body for mail in every(desk.store, "b")] == [str(place) for place in range(0, 1000, 2)]
     assert (counts(desk, "b"), counts(desk, "c")) == ((500, 500), (500, 500))
-
-
-REFUSED: list[tuple[str, Send, type[IkigaiError], str]] = [
-    ("unknown", send("nobody", "a"), AgentNotFound, "list of agents"),
-    ("dead", send("d", "a"), AgentDead, "takes no mail"),
-    ("unknown sender", send("b", "nobody"), AgentNotFound, "nobody"),
-    ("dead sender", send("b", "d"), AgentDead, "sends no mail"),
-    ("full", send("c", "a"), MailboxFull, "10,000 unread"),
-]
-
-
-@pytest.mark.parametrize(("unit", "error", "told"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_what_cannot_be_sent_is_a_distinct_error_and_nothing_is_stored(
-    desk: Desk, unit: Send, error: type[IkigaiError], told: str
-) -> None:
-    bury(desk.store, "d")
-    fill(desk.store, "c", MAILBOX_CAPACITY)
-    before = [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")]
-    assert told in str(desk.refuses(unit, error))
-    assert [record(desk.store, uuid) for uuid in ("root", "a", "b", "c", "d")] == before
-    assert desk.store.read(lambda tx: sql(tx, "SELECT COUNT(*) FROM mail WHERE kind = 'mail'")) == [(MAILBOX_CAPACITY,)]
 
 
 @pytest.mark.parametrize(
@@ -139,14 +115,6 @@ def test_what_comes_after_a_death_in_the_same_batch_is_refused(desk: Desk) -> No
     assert [type(answers.error(name)) for name in ("2", "3")] == [AgentDead, AgentDead]
     assert isinstance(answers["4"], Committed)
     assert (numbers(every(desk.store, "d")), every(desk.store, "a")) == ([1], [])
-
-
-def test_a_client_writes_the_same_units_in_transactions_of_its_own(desk: Desk) -> None:
-    write_alone(desk.store, send("b", "a", "one"))
-    assert write_alone(desk.store, send("b", None, "two")) == Mail("b", 2, None, MAIL, "two", NOW, None)
-    with pytest.raises(AgentNotFound):
-        write_alone(desk.store, send("nobody", None))
-    assert (numbers(read(desk, "b").mails), counts(desk, "b")) == ([1, 2], (2, 0))
 
 
 @pytest.mark.parametrize("unit", [Read("nobody", 1), Send("b", "a", "x", 1)])

@@ -108,27 +108,6 @@ def test_everybody_is_watched_live_and_ctrl_c_ends_it(durable: str) -> None:
         assert "Aborted" not in program.said
 
 
-def test_a_tail_of_some_as_json_ends_when_they_are_all_dead(durable: str) -> None:
-    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
-        kid, other = system.root.fork(name="kid"), system.root.fork(name="other")
-        with Program.by_pipe("--database", durable, "tail", "kid", "--json", notices=True) as program:
-            program.expect("These agents are run by host.*\n")
-            other.prompt("not this").get(timeout=DEADLINE)
-            kid.prompt(EVIL).get(timeout=DEADLINE)
-            kid.kill(reason=EVIL)
-            assert program.ends() == 0
-    told = [line for line in program.said.splitlines() if not line.startswith("ikigai:")]
-    events = [json.loads(line) for line in told]
-    assert [(one["event"], one.get("kind")) for one in events] == [
-        ("message", "user"),
-        ("message", "assistant"),
-        ("died", None),
-    ]
-    assert events[0]["content"] == EVIL
-    assert events[2].items() >= {"name": "kid", "cause": "killed", "reason": EVIL}.items()
-    assert not set(program.said) & set("\x1b\x9b\u202e")
-
-
 def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandoned: str) -> None:
     with Program.by_pipe("--database", abandoned, "tail", notices=True) as program:
         program.expect("No process runs these agents: nothing comes until one does")
@@ -316,14 +295,6 @@ def test_documents_are_listed_shown_written_and_deleted(abandoned: str) -> None:
     if Path("/proc/self/mem").exists():
         refused = doc("write", "x", "--file", "/proc/self/mem")
         assert refused == ("/proc/self/mem cannot be read: Input/output error.", 1)
-
-
-def test_the_program_keeps_documents_byte_for_byte(tmp_path: Path) -> None:
-    database = ("--database", str(tmp_path / "tea.db"))
-    with ActorSystem.open(tmp_path / "tea.db", ScriptedProvider(echo)):
-        body = f"# Mast\r\n{EVIL}".encode()
-        assert run(*database, "doc", "write", "mast", "--file", "-", lines=body).stdout == "mast: version 1\n"
-        assert run(*database, "doc", "show", "mast").stdout.encode() == body
 
 
 def test_figures_are_counted(abandoned: str) -> None:

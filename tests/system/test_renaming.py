@@ -3,7 +3,6 @@
 import asyncio
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,6 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.registry import Renamed
 from ikigai_actors.shell.cli import client
 from ikigai_actors.system.attached import AttachedSystem
-from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.echo import echo
@@ -143,25 +141,6 @@ def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session
     assert "A living agent is named 'boss'" in printed[2]
     assert printed[3:5] == [f"boss ({root}) is {root} now", f"{root} is top ({root}) now"]
     assert printed[5].startswith(f"* {root} top ")
-
-
-@pytest.mark.slow("takes half a second")
-def test_the_application_follows_a_name_given_here_and_one_given_beside_it(tmp_path: Path) -> None:
-    database = str(tmp_path / "team.db")
-
-    async def play(stage: Stage) -> None:
-        await stage.say("/rename boss")
-        await stage.expect(r"─ .*\[boss\]")
-        await stage.press("f3")
-        await stage.expect(r"boss[\s\S]*kid")
-        assert client.rename(database, "kid", "buyer") == "kid is buyer now"
-        await stage.expect(r"boss[\s\S]*buyer")
-        assert client.rename(database, "boss", "chief") == "boss is chief now"
-        await stage.expect(r"─ .*\[chief\]")
-
-    with open_memory(database=database) as system:
-        system.root.fork(name="kid")
-        on_stage(system, play)
 
 
 @pytest.mark.slow("takes half a second")

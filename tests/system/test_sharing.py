@@ -18,7 +18,6 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, HostEnded
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import (
-    BadInput,
     HostElsewhere,
     NoHost,
     RootProtected,
@@ -107,17 +106,6 @@ def shared(fleet: Fleet) -> None:
     eventually(lambda: all(one.shards > 0 for one in some.hosts() if one.ended_at is None), "shards for everybody")
 
 
-def test_each_of_two_hosts_runs_a_part_and_both_reach_all(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
-    far = apart[1]
-    for host in ("a", "b"):
-        by_name = [fleet[host].agent(name).prompt("hello").get(timeout=DEADLINE).text for name in ("near", "far")]
-        assert by_name == ["a answers", "b answers"]
-    assert [message.content for message in far.history()] == [m.content for m in fleet["b"].agent("far").history()]
-    assert far.reply(timeout=DEADLINE).text == "b answers"
-    assert {one.name: one.agents for one in fleet["a"].hosts()} == {"a": 2, "b": 1}
-    assert check(fleet["a"].store) == []
-
-
 @pytest.mark.thorough("waits for the balance of real hosts; tests/store/test_placement.py decides on it")
 def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet) -> None:
     gate = Gate()
@@ -130,18 +118,6 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     eventually(lambda: sum(answer.done for answer in answers) >= 4, "answers of b, which has nothing else to do")
     gate.open()
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
-
-
-def test_a_signal_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
-    _, far = apart
-    there = fleet["b"].actor(far.uuid)
-    assert far.signal(Signal.STOP, timeout=DEADLINE)
-    eventually(lambda: there.state.status == "stopped", "the pause")
-    answer = far.prompt("wait for me")
-    assert far.signal(Signal.CONT, timeout=DEADLINE)
-    assert answer.get(timeout=DEADLINE).text == "b answers"
-    assert [one.uuid for one in far.kill(timeout=DEADLINE)] == [far.uuid]
-    eventually(lambda: there.actor_inbox.closed, "the end of the actor")
 
 
 def test_an_interrupt_ends_the_turn_of_an_agent_of_another_host(fleet: Fleet) -> None:
@@ -204,19 +180,6 @@ def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Flee
     gate.open()
 
 
-@pytest.mark.slow("waits for a real lease")
-def test_the_agents_of_a_host_that_is_killed_go_on_at_another(fleet: Fleet) -> None:
-    gate = Gate()
-    a = fleet.start("a", gate.provider)
-    a.root.fork(name="kid").prompt("hello")
-    gate.wait_until_asked()
-    b = fleet.start("b")
-    answer = b.agent("kid").ask.reply()
-    fleet.kill("a")
-    assert answer.get(timeout=DEADLINE).text == "b answers"
-    gate.open()
-
-
 @pytest.mark.thorough("waits for real leases")
 def test_the_end_of_a_host_is_told_once_to_the_others_and_to_who_is_attached(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
@@ -257,17 +220,6 @@ def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postg
         holding.rollback()
         with pytest.raises(NoHost, match="No other host is left"):
             drained.result(DEADLINE)
-
-
-def test_agents_that_are_restarted_together_stay_together(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
-    near, _ = apart
-    near.supervise(strategy="one_for_all")
-    child = near.fork(name="child")
-    with pytest.raises(BadInput, match="move their supervisor"):
-        fleet["a"].move(child, "b", timeout=DEADLINE)
-    assert child.prompt("hello").get(timeout=DEADLINE).text == "a answers"
-    fleet["a"].move(near, "b", timeout=DEADLINE)
-    assert child.prompt("hello").get(timeout=DEADLINE).text == "b answers"
 
 
 def test_agent_0_and_hosts_that_are_not_there_are_refused(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
@@ -418,22 +370,6 @@ def test_who_does_not_join_is_refused_while_hosts_share(fleet: Fleet) -> None:
     fleet.start("a")
     with pytest.raises(StoreInUse):
         ActorSystem.open(fleet.url)
-
-
-@pytest.mark.thorough("waits for real leases; two programs do it in tests/shell/cli/test_host.py")
-def test_the_later_host_of_a_name_replaces_the_earlier_one(fleet: Fleet) -> None:
-    first = fleet.start("a")
-    second = fleet.start("a")
-    assert second.root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
-
-    def ended() -> bool:
-        try:
-            first.check_open()
-        except SystemClosed:
-            return True
-        return False
-
-    eventually(ended, "the end of the earlier one")
 
 
 def test_every_command_reaches_an_agent_of_another_host(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:

@@ -18,7 +18,7 @@ from ikigai_actors.records.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
-from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
@@ -77,23 +77,6 @@ def test_it_survives_the_end_of_the_process_and_is_taken_up_once(durable: str) -
         eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard one"], "the answer")
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         assert said(system.agent("kid")) == ["one"]
-
-
-def test_one_that_waits_behind_a_turn_is_kept_when_the_agent_is_stopped(database: str) -> None:
-    gate = Gate()
-    with ActorSystem.open(database, gate.provider) as system:
-        kid = system.root.fork("go")
-        gate.wait_until_asked()
-        mark, next_turn = kid.ask.mark("here"), kid.prompt("next")
-        assert kept(kid) == []
-        kid.signal(Signal.STOP)
-        eventually(lambda: kept(kid) == ["next"], "the prompt in the database")
-        gate.open()
-        assert mark.get(timeout=DEADLINE)
-        assert said(kid) == ["go"]
-        kid.signal(Signal.CONT)
-        assert next_turn.get(timeout=DEADLINE).text == "done"
-        assert said(kid) == ["go", "next"]
 
 
 def test_what_a_stopped_idle_agent_may_change_does_not_wait_behind_it(database: str) -> None:

@@ -47,17 +47,6 @@ def test_a_child_inherits_the_history_and_goes_its_own_way(database: str) -> Non
         assert system.agent("kid") == child
 
 
-def test_a_fork_costs_one_row_for_the_agent_and_two_messages(database: str) -> None:
-    with open_echo(database) as system:
-        for text in ("a", "b", "c"):
-            system.root.prompt(text).get(timeout=DEADLINE)
-        before = len(system.root.history(all=True))
-        child = system.root.fork()
-        assert len(system.root.history(all=True)) == before + 1
-        assert kinds(child.history(all=True)[before:]) == [Kind.FORK]
-        assert child.record.fork_message_id == before
-
-
 def test_settings_are_inherited_and_a_fork_can_override_them(database: str) -> None:
     asked: list[Request] = []
 
@@ -180,12 +169,3 @@ def test_a_dead_agent_is_read_but_never_acts(durable: str) -> None:
             dead.prompt("x")
         assert dead.state == "dead"
         assert [m.content for m in dead.history() if m.kind == Kind.USER] == ["one", "two"]
-
-
-def test_an_agent_that_dies_elsewhere_is_fenced_and_its_callers_hear_it(database: str) -> None:
-    with open_echo(database) as system:
-        child = system.root.fork()
-        bury(system.store, child.uuid)
-        with pytest.raises(Exception, match="is dead"):
-            child.prompt("x").get(timeout=DEADLINE)
-        assert kinds(child.history(all=True)) == [Kind.FORK]

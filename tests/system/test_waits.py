@@ -20,7 +20,6 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
-    SystemClosed,
     WouldWaitForItself,
     current_agent,
 )
@@ -142,20 +141,6 @@ def test_what_happens_during_a_wait_ends_it(database: str, end: str) -> None:
         assert waiting.answer == {child: end}
         gate.open()
         assert system.statistics().waits == 0
-
-
-def test_mail_or_an_exit_ends_a_wait_for_anybody(database: str) -> None:
-    with open_system(database) as system:
-        root, one = system.root, system.root.fork()
-        waiting = Waiting(lambda: root.wait(timeout=LONG))
-        eventually(lambda: system.statistics().waits, "the wait")
-        one.send(root, "text")
-        assert waiting.answer == {one: "mail"}
-        root.read_mail()
-        waiting = Waiting(lambda: root.wait(timeout=LONG))
-        eventually(lambda: system.statistics().waits, "the wait")
-        one.exit("done")
-        assert waiting.answer == {one: "dead"}
 
 
 def test_a_wait_goes_on_until_each_agent_has_answered(database: str) -> None:
@@ -297,20 +282,3 @@ def test_an_await_that_is_cancelled_ends_its_wait_and_no_other(database: str) ->
 
         assert asyncio.run(interrupted()) == {root: "mail"}
         assert system.statistics().waits == 0
-
-
-def test_a_wait_is_awaited_too_and_ends_with_the_system(database: str) -> None:
-    system = open_system(database)
-    root = system.root
-
-    async def both() -> object:
-        waiting = asyncio.ensure_future(asyncio.wait_for(root.ask.wait(timeout=LONG), DEADLINE))
-        await root.ask.send(root, "text")
-        return await waiting
-
-    assert asyncio.run(both()) == {root: "mail"}
-    root.read_mail()
-    waiting = Waiting(lambda: root.wait(timeout=LONG))
-    eventually(lambda: system.statistics().waits, "the wait")
-    system.close()
-    assert isinstance(waiting.answer, SystemClosed)
