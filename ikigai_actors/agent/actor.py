@@ -47,6 +47,7 @@ from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
+from ikigai_actors.agent.turn.calls import FORK, Progress
 from ikigai_actors.agent.turn.state import (
     UNKNOWN,
     CallUnit,
@@ -290,8 +291,13 @@ class AgentActor(PooledActor):
         if state.phase is Phase.UNLOADED and self.backlog.needs_log:
             self._log.load()
         if state.phase is Phase.RUNNING_TOOLS:
-            return on.Continue(new_agent_uuid(self.runtime.random_bytes))
+            return self._continue()
         return None
+
+    def _continue(self, one_by_one: bool = False) -> on.Continue:
+        forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in self.state.calls)
+        fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
+        return on.Continue(fresh, one_by_one=one_by_one)
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, ComeBack):
@@ -312,8 +318,8 @@ class AgentActor(PooledActor):
         self.actor_inbox.held = True
         for hook in self.runtime.instruments.commit_begins:
             hook(self.tally)
-        if isinstance(step.unit, LogUnit) and step.unit.birth is not None:
-            self.runtime.processes.expect(step.unit.birth)
+        for birth in step.unit.births if isinstance(step.unit, LogUnit) else ():
+            self.runtime.processes.expect(birth)
         unit = self._to_be_committed(step.unit)
         if (asked := request_of(step)) is not None:
             caller, value = asked
@@ -346,8 +352,9 @@ class AgentActor(PooledActor):
             hook(self.tally, None if isinstance(verdict, Committed) else verdict.error)
         assert step is not None  # a verdict answers the one unit in flight
         unit = step.unit
-        if isinstance(unit, LogUnit) and unit.birth is not None and not isinstance(verdict, Committed):
-            self.runtime.processes.forget(unit.birth)
+        if isinstance(unit, LogUnit) and not isinstance(verdict, Committed):
+            for birth in unit.births:
+                self.runtime.processes.forget(birth)
         if isinstance(unit, PutAside):
             self._put_aside(unit.prompt, verdict)
         match verdict:
@@ -401,7 +408,9 @@ class AgentActor(PooledActor):
         """Keep the state as it was; tell the caller, or the model, why."""
         if step.caller is not None:
             step.caller.settle(error)
-        if step.call is not None:
+        if step.together:
+            self._decide(self._continue(one_by_one=True))
+        elif step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))

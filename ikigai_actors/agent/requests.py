@@ -64,12 +64,13 @@ Asked = on.Command | Fail | Move
 
 _KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}
 
-_LATER = {"data"}
+_LATER = {"data", "more"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "settings": check_settings,
     "name": lambda name: None if name is None else check_name(name),
+    "more": lambda more: tuple(_new_child(*one) for one in more),
 }
 
 
@@ -96,6 +97,8 @@ def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
     types = {field.name: field.type for field in fields(made)}
     for name, value in given.items():
         wanted: Any = types[name]
+        if get_origin(wanted) is tuple:
+            wanted = list  # as JSON has it
         if get_origin(wanted) is not Mapping and not isinstance(value, wanted):
             raise BadInput(f"Expected another value for {name} of a request to {kind}; got {shown(value)}.")
         if name in _CHECKS:
@@ -103,6 +106,12 @@ def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
     if "child" in given and not is_agent_uuid(given["child"]):
         raise BadInput(f"Expected a uuid as the child of a request to {kind}; got {shown(given['child'])}.")
     return made(**given, caller=caller)
+
+
+def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) -> on.NewChild:
+    if not is_agent_uuid(uuid) or not isinstance(prompt, str | None):
+        raise BadInput(f"Expected a uuid, a name and a prompt of each child of a request to fork; got {shown(uuid)}.")
+    return on.NewChild(uuid, None if name is None else check_name(name), prompt)
 
 
 class RequestDesk(Protocol):

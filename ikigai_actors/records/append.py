@@ -1,10 +1,18 @@
 """What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ikigai_actors.errors import AgentNotFound, AgentStopped, Fenced, MailNotFound, StoreConflict, TooManyAgents
+from ikigai_actors.errors import (
+    AgentNotFound,
+    AgentStopped,
+    Fenced,
+    MailNotFound,
+    NameTaken,
+    StoreConflict,
+    TooManyAgents,
+)
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free
@@ -86,7 +94,7 @@ class Append(Unit):
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
         self.touches = (unit.agent,)
-        self.tree = TreeLock.NONE if unit.birth is None else TreeLock.SHARED
+        self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         unit = self._unit
@@ -96,9 +104,9 @@ class Append(Unit):
         check_fence(row, self._fence)
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
-        if unit.birth is not None:
-            _bear(tx, unit.birth, row)
-            locked.others.add(unit.birth.uuid)
+        if unit.births:
+            _bear(tx, unit.births, row)
+            locked.others.update(birth.uuid for birth in unit.births)
         if unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
         tx.append(self._rows)
@@ -112,33 +120,47 @@ def check_fence(row: Locked, fence: Fence) -> None:
         raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 
 
-def _bear(tx: Transaction, birth: Birth, parent: Locked) -> None:
-    """Write the child's row and first messages. Of two hosts that give a name at once the database lets one."""
+def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
+    """Write the children's rows and first messages, all or none."""
     if parent.status != "running":
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
         )
-    if birth.name is not None:
-        check_free(tx, birth.name)
-    if birth.limit is not None and tx.run("count_living")[0][0] >= birth.limit:
-        raise TooManyAgents(f"{birth.limit} agents live already: a model makes no more. Let some of them end first.")
-    registered = tx.run(
-        "register",
-        uuid=birth.uuid,
-        name=birth.name,
-        parent=birth.parent_uuid,
-        supervisor=birth.parent_uuid,
-        fork=birth.fork_message_id,
-        born=birth.born,
-        turn=birth.turn,
-        restart=birth.restart,
-        policy=birth.on_orphan,
-        now=birth.created_at,
-        epoch=FIRST_EPOCH,
-        place=crc32(birth.uuid.encode()),
+    given: set[str] = set()
+    for name in (birth.name for birth in births if birth.name is not None):
+        if name in given:
+            raise NameTaken(f"Two of the children are to be named {name!r}; choose another name.", name)
+        given.add(name)
+        check_free(tx, name)
+    limit = min((birth.limit for birth in births if birth.limit is not None), default=None)
+    if limit is not None and tx.run("count_living")[0][0] + len(births) > limit:
+        raise TooManyAgents(f"{limit} agents live already: a model makes no more. Let some of them end first.")
+    for place, birth in enumerate(births):
+        if not _registered(tx, birth):
+            if place:  # a refusal leaves nothing behind
+                tx.run("unregister", uuids=[sibling.uuid for sibling in births[:place]])
+            if birth.name is not None:
+                check_free(tx, birth.name)
+            raise StoreConflict(f"There is an agent {birth.uuid} already.")
+    tx.append([message.row() for birth in births for message in birth.messages])
+
+
+def _registered(tx: Transaction, birth: Birth) -> bool:
+    """Write the row of a child; False when it cannot be. Of two that give a name at once the database lets one."""
+    return bool(
+        tx.run(
+            "register",
+            uuid=birth.uuid,
+            name=birth.name,
+            parent=birth.parent_uuid,
+            supervisor=birth.parent_uuid,
+            fork=birth.fork_message_id,
+            born=birth.born,
+            turn=birth.turn,
+            restart=birth.restart,
+            policy=birth.on_orphan,
+            now=birth.created_at,
+            epoch=FIRST_EPOCH,
+            place=crc32(birth.uuid.encode()),
+        )
     )
-    if not registered:
-        if birth.name is not None:
-            check_free(tx, birth.name)
-        raise StoreConflict(f"There is an agent {birth.uuid} already.")
-    tx.append([message.row() for message in birth.messages])

@@ -1,4 +1,4 @@
-"""What an agent writes about itself, as data: messages of its log, the turn that they open or close, a child.
+"""What an agent writes about itself, as data: messages of its log, the turn that they open or close, children.
 
 `ikigai_actors.records.append` turns it into statements.
 """
@@ -32,12 +32,13 @@ class Birth:
 
 @dataclass(frozen=True, slots=True)
 class LogUnit:
-    """What an agent writes about itself: messages of its log, the turn it opens or closes, a child."""
+    """What an agent writes about itself: messages of its log, the turn it opens or closes, children."""
 
     agent: str
     messages: tuple[Message, ...]
     turn: int | None = None
     """The new value of ``agents.turn``; None leaves it."""
-    birth: Birth | None = None
+    births: tuple[Birth, ...] = ()
+    """Its new children, in order."""
     prompt: int = 0
     """The mail of kind ``prompt`` that the turn takes up; 0 for none."""

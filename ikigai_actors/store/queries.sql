@@ -228,6 +228,10 @@ VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'runn
                  (SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))
 ON CONFLICT DO NOTHING RETURNING uuid
 
+-- name: unregister
+-- Children that were born in this transaction, before it was seen that a sibling of theirs cannot be.
+DELETE FROM agents WHERE uuid = ANY(:uuids)
+
 -- name: register_root
 -- Agent 0: made once, whoever comes first.
 INSERT INTO agents (uuid, fork_message_id, status, created_at, epoch) VALUES (:uuid, 0, 'running', :now, 1)

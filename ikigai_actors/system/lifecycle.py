@@ -1,13 +1,13 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds, shown
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
@@ -105,11 +105,70 @@ class Lifecycle:
         return sent if actor is None else ended
 
 
-def new_fork(
-    child: str,
+def new_children(
+    fresh: Callable[[], str],
     prompt: str | None = None,
-    *,
     name: str | None = None,
+    *,
+    count: int | None = None,
+    prompts: Sequence[str | None] | None = None,
+    names: Sequence[str | None] | None = None,
+) -> list[on.NewChild]:
+    """The children that a fork is to make; ``fresh`` draws a uuid, the rest is as of `AgentRef.fork`.
+
+    Raises `BadInput`, before a uuid is drawn.
+    """
+    if count is None and prompts is None:
+        if names is not None:
+            raise BadInput("Expected names together with count or prompts. Give the one child a name=.")
+        return [on.NewChild(fresh(), *_checked(name, prompt, "name", "prompt"))]
+    if count is not None and prompts is not None:
+        raise BadInput("Expected count or prompts, got both. A list of prompts says how many children there are.")
+    if name is not None:
+        raise BadInput("Expected names=[...], one for each child, got name: no two agents that live have the same.")
+    if prompts is None:
+        number = check_count(count, "count", least=1, most=on.MOST_CHILDREN)
+        said = [prompt] * number
+    elif prompt is not None:
+        raise BadInput("Expected prompt or prompts, got both.")
+    else:
+        said = list(_listed(prompts, "prompts"))
+        number = check_count(len(said), "the number of prompts", least=1, most=on.MOST_CHILDREN)
+    called = list(_listed(names, "names")) if names is not None else [None] * number
+    if len(called) != number:
+        raise BadInput(f"Expected {number} names, one for each child, got {len(called)}. None is no name.")
+    both = [
+        _checked(one, text, f"names[{place}]", f"prompts[{place}]" if prompts is not None else "prompt")
+        for place, (one, text) in enumerate(zip(called, said, strict=True))
+    ]
+    known: set[str] = set()
+    for one, _ in both:
+        if one is not None and one in known:
+            raise BadInput(f"Expected each child to have another name, got {one!r} twice.")
+        known |= {one} if one is not None else set()
+    return [on.NewChild(fresh(), one, text) for one, text in both]
+
+
+def _listed(value: Any, what: str) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise BadInput(f"Expected {what} as a list, one for each child, got {shown(value)}.")
+    return value
+
+
+def _checked(name: Any, prompt: Any, named: str, prompted: str) -> tuple[str | None, str | None]:
+    """The name and the prompt of a child. Raises `BadInput`, which says where they were given."""
+    if prompt is not None and not check_text(prompt, prompted).strip():
+        wanted = "a prompt" if prompted == "prompt" else prompted
+        raise BadInput(f"Expected {wanted} for the child, got blank text. Leave it out to fork without one.")
+    try:
+        return check_name(name) if name is not None else None, prompt
+    except BadInput as error:
+        raise (error if named == "name" else BadInput(f"{named}: {error}")) from None
+
+
+def new_fork(
+    children: Sequence[on.NewChild],
+    *,
     model: str | None = None,
     system: str | None = None,
     restart: str = RestartType.TRANSIENT,
@@ -117,21 +176,19 @@ def new_fork(
     output: object = None,
     at: int | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
-    """The command that makes a child, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
-    if prompt is None and output is not None:
+    """The command that makes children, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
+    if output is not None and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, since an output is asked of it; got none.")
-    if prompt is not None and not check_text(prompt, "prompt").strip():
-        raise BadInput("Expected a prompt for the child, got blank text. Leave it out to fork without one.")
     check_choice(restart, "restart", [*RestartType])
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
-    settings = check_settings(given)
-    name = check_name(name) if name is not None else None
-    data = data_of(output)
+    settings, data = check_settings(given), data_of(output)
+    first, *siblings = children
+    more = tuple(siblings)
     if at is None:
-        return lambda caller: on.Fork(child, name, prompt, settings, restart, caller, policy, data)
+        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more)
     position = check_count(at, "at")
-    return lambda caller: on.ForkAt(child, name, prompt, settings, restart, caller, policy, data, position)
+    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, position)
 
 
 def data_of(output: object = None) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ that nothing happens. Reading works for any agent, the dead too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
@@ -70,6 +70,7 @@ from ikigai_actors.system.lifecycle import (
     Lifecycle,
     data_of,
     had_effect,
+    new_children,
     new_fork,
     supervision,
     tell,
@@ -200,6 +201,23 @@ class System(Protocol):
         """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
 
 
+class ForkOptions(TypedDict, total=False):
+    """What all children of a fork have in common; see `AgentRef.fork`."""
+
+    model: str | None
+    system: str | None
+    restart: str
+    on_orphan: str | None
+    output: Any
+    at: int | None
+
+
+class WaitedForkOptions(ForkOptions, total=False):
+    """The same, and how long to wait."""
+
+    timeout: float | None
+
+
 class AgentCommands:
     """The commands of an agent, each as a future: ``await ref.ask.fork(...)``.
 
@@ -221,25 +239,60 @@ class AgentCommands:
         data = data_of(output)
         return self._tell(lambda caller: on.Prompt(text, caller, data=data), self._reply_of(output))
 
+    @overload
+    def fork(
+        self, prompt: str | None = None, *, name: str | None = None, **how: Unpack[ForkOptions]
+    ) -> "Future[AgentRef]": ...
+
+    @overload
+    def fork(
+        self,
+        *,
+        prompts: Sequence[str | None],
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[ForkOptions],
+    ) -> "Future[list[AgentRef]]": ...
+
+    @overload
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        count: int,
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[ForkOptions],
+    ) -> "Future[list[AgentRef]]": ...
+
     def fork(
         self,
         prompt: str | None = None,
         *,
         name: str | None = None,
+        count: int | None = None,
+        prompts: Sequence[str | None] | None = None,
+        names: Sequence[str | None] | None = None,
         model: str | None = None,
         system: str | None = None,
         restart: str = "transient",
         on_orphan: str | None = None,
         output: Any = None,
         at: int | None = None,
-    ) -> "Future[AgentRef]":
-        """Make a child. The future gives its handle."""
-        child = new_agent_uuid(self._ref.system.random_bytes)
-        given = {"name": name, "model": model, "system": system}
-        fork = new_fork(child, prompt, **given, restart=restart, on_orphan=on_orphan, output=output, at=at)
-        late = f"the fork may still happen: the child is agent {child} then (system.agent finds it)."
-        future: Future[AgentRef] = Future(self._ref.uuid, make=self._ref.system.handle, late=late, until=Until.STEP)
-        return self._tell(fork, future)
+    ) -> "Future[AgentRef] | Future[list[AgentRef]]":
+        """Make a child, or several. The future gives its handle, or theirs."""
+        random_bytes, handle = self._ref.system.random_bytes, self._ref.system.handle
+        children = new_children(
+            lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
+        )
+        how: ForkOptions = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan}
+        how |= {"output": output, "at": at}
+        fork = new_fork(children, **how)
+        first = children[0].uuid
+        late = f"the fork may still happen: the child is agent {first} then (system.agent finds it)."
+        if count is None and prompts is None:
+            return self._tell(fork, Future(self._ref.uuid, make=handle, late=late, until=Until.STEP))
+        late = f"the forks may still happen: the first child is agent {first} then (system.agent finds it)."
+        made = [handle(child.uuid) for child in children]
+        return self._tell(fork, Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP))
 
     def reply(self, *, output: Any = None) -> Future[Reply]:
         """The outcome of the turn in progress, or else of the latest one."""
@@ -400,11 +453,38 @@ class AgentRef:
         """
         return self.ask.prompt(text, output=output)
 
+    @overload
+    def fork(
+        self, prompt: str | None = None, *, name: str | None = None, **how: Unpack[WaitedForkOptions]
+    ) -> "AgentRef": ...
+
+    @overload
+    def fork(
+        self,
+        *,
+        prompts: Sequence[str | None],
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[WaitedForkOptions],
+    ) -> "list[AgentRef]": ...
+
+    @overload
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        count: int,
+        names: Sequence[str | None] | None = None,
+        **how: Unpack[WaitedForkOptions],
+    ) -> "list[AgentRef]": ...
+
     def fork(
         self,
         prompt: str | None = None,
         *,
         name: str | None = None,
+        count: int | None = None,
+        prompts: Sequence[str | None] | None = None,
+        names: Sequence[str | None] | None = None,
         model: str | None = None,
         system: str | None = None,
         restart: str = "transient",
@@ -412,14 +492,19 @@ class AgentRef:
         output: Any = None,
         at: int | None = None,
         timeout: float | None = None,
-    ) -> "AgentRef":
+    ) -> "AgentRef | list[AgentRef]":
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
 
-        A busy agent forks at its next step boundary. The cost is the same whatever the history.
+        A busy agent forks at its next step boundary. The cost is the same whatever the history. With ``count`` or
+        ``prompts`` it makes several children in one unit, all or none, and returns their handles in order.
 
         Args:
-            prompt: the child's first prompt, which it answers at once; None lets it wait for one.
+            prompt: the child's first prompt, which it answers at once; None lets it wait for one. With ``count`` that
+                of every child.
             name: a name for the child, unique among the living.
+            count: how many children, 1 to 10,000.
+            prompts: in place of ``count``, a list of the first prompts, one for each child.
+            names: their names, one for each child; None is no name.
             model: its ``model`` setting, ``provider:model``; None inherits.
             system: its system prompt; None inherits.
             restart: when its supervisor restarts it: after a crash or an exit (``permanent``), after a crash
@@ -443,9 +528,11 @@ class AgentRef:
                 {...})]`` instead.
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
-        commands = self._within(timeout)
-        how = {"name": name, "model": model, "system": system, "on_orphan": on_orphan}
-        return commands.fork(prompt, **how, restart=restart, output=output, at=at).get(timeout=timeout)
+        how: dict[str, Any] = {"count": count, "prompts": prompts, "names": names, "model": model, "system": system}
+        how |= {"restart": restart, "on_orphan": on_orphan, "output": output, "at": at}
+        forked: Future[Any] = self._within(timeout).fork(prompt, name=name, **how)
+        made: AgentRef | list[AgentRef] = forked.get(timeout=timeout)
+        return made
 
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.

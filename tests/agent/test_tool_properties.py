@@ -69,7 +69,8 @@ class Turn:
         possible[self._chance.randrange(len(possible))]()
 
     def _go_on(self) -> None:
-        self._take(step(self._state, on.Continue(f"kid {self.births}"), NOW, TOOLS))
+        fresh = [f"kid {self.births + place}" for place in range(len(self._state.calls))]
+        self._take(step(self._state, on.Continue(fresh), NOW, TOOLS))
 
     def _perform(self) -> None:
         effect = self._effects.pop(0)
@@ -89,7 +90,7 @@ class Turn:
         self._state = done.state
         if isinstance(done.unit, LogUnit):
             self.log += done.unit.messages
-            self.births += done.unit.birth is not None
+            self.births += len(done.unit.births)
         for effect in done.effects:
             match effect:
                 case RunTool():

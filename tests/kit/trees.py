@@ -75,7 +75,7 @@ def fork(
 ) -> Append:
     """An agent forks a child; ``at`` is the position of the fork in both logs."""
     birth = Birth(child, name, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"), at)
-    return Append(LogUnit(parent, says(parent, at, kind="fork"), birth=birth), Fence(host, epoch))
+    return Append(LogUnit(parent, says(parent, at, kind="fork"), births=(birth,)), Fence(host, epoch))
 
 
 def ids(store: Store, agent: str) -> list[int]:

@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         "fork point off by one",
         "agent/turn/fork.py",
-        "    fork = state.head if at is None else at",
-        "    fork = (state.head - 1 if state.head > 1 else state.head) if at is None else at",
+        "    fork = head if bed.at is None else bed.at",
+        "    fork = (head - 1 if head > 1 else head) if bed.at is None else bed.at",
     ),
     Mutant(  # the query that reads the lineage knows the bound as well
         "bound 0 read as no limit",

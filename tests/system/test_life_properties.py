@@ -79,7 +79,7 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
                 (Message(child, at, "fork", "", {"parent": parent}, 1),), at, on_orphan=birth.policy.value,
             )  # fmt: skip
             told = Message(parent, at, "fork", "", {"child": child}, 1)
-            write_alone(store, Append(LogUnit(parent, (*said, told), birth=row), fence))
+            write_alone(store, Append(LogUnit(parent, (*said, told), births=(row,)), fence))
             heads[parent] = heads[child] = at
         yield store, list(heads)
     finally:

@@ -1,18 +1,21 @@
 """The built-in call fork, which is Unix fork: parent and child both return from the same call.
 
 The parent's result is the child's uuid, the child's result is the news that it is the child. The turn goes on in both.
+Calls of one reply that follow one another are one unit. When it is refused, each is carried out by itself, so that the
+one that cannot be gets the reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
-from ikigai_actors.agent.turn.calls import FORK, Call, Progress, progress
+from ikigai_actors.agent.turn.calls import FORK, Call, Progress, builtin_calls, progress
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.fork import birth_of, give_birth
+from ikigai_actors.agent.turn.fork import Childbed, give_birth
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.tools.policy import SHELL, ToolTraits
@@ -41,19 +44,39 @@ class ForkCall(BuiltinCall):
             check_name(name)
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """Carry out this call, and with it those of ``fork`` that follow it at once; see `Continue.one_by_one`."""
+        following = () if event.one_by_one else self._following(state, call, tools)
+        calls = [call, *following][: len(event.fresh)]
+        beds = [self._bed(state, one, child, tools) for one, child in zip(calls, event.fresh, strict=False)]
+        done = progress(state.calls, (one.id for one in calls), Progress.DONE)
+        step = give_birth(replace(state, calls=done), beds, now)
+        return replace(step, call=call.id, together=len(calls) > 1)
+
+    def _following(self, state: State, call: Call, tools: Mapping[str, ToolTraits]) -> Iterator[Call]:
+        """The calls behind this one that can be carried out with it."""
+        waiting = builtin_calls(state.calls, tools)
+        for one in waiting[waiting.index(call) + 1 :]:
+            try:
+                if one.name == self.name:
+                    self.check(one.input)
+            except BadInput:
+                return  # it gets its own result, once it is the first
+            if one.name != self.name:
+                return
+            yield one
+
+    def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
         self.check(call.input)
-        child, name, prompt = event.fresh, call.input.get("name"), text(call.input, "prompt")
+        name, prompt = call.input.get("name"), text(call.input, "prompt")
         news = f"You are the child {child}, forked from {state.uuid}."
         if SHELL in tools:
             news += " Your shell is new; what the parent runs is not yours."
-        messages: list[PendingMessage] = [(Kind.FORK, "", {"parent": state.uuid}), _result(call, news)]
+        own = [_result(call, news)]
         if prompt:
-            messages.append((Kind.USER, prompt, NO_DATA))
-        birth = birth_of(state, child, check_name(name) if name else None, "transient", messages, now)
-        birth = replace(birth, turn=birth.messages[-1].id, limit=LIVING_LIMIT)
-        after = replace(state, calls=progress(state.calls, (call.id,), Progress.DONE))
-        told = _result(call, f"Forked: the child is {child}.")
-        return replace(give_birth(after, birth, now, told), call=call.id)
+            own.append((Kind.USER, prompt, NO_DATA))
+        told = (_result(call, f"Forked: the child is {child}."),)
+        named = check_name(name) if name else None
+        return Childbed(child, named, "transient", own, told, opens=True, limit=LIVING_LIMIT)
 
 
 CALLS = (ForkCall(),)

@@ -183,10 +183,15 @@ def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     return tuple(chosen)
 
 
+def builtin_calls(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """The built-in calls that may be carried out now or later, in order."""
+    may = (Progress.WAITING, Progress.APPROVED)
+    return tuple(call for call in calls if _builtin(call, tools) and call.progress in may)
+
+
 def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | None:
     """The first built-in call that may be carried out; one that ends the turn with a value comes last."""
-    may = (Progress.WAITING, Progress.APPROVED)
-    found = [call for call in calls if _builtin(call, tools) and call.progress in may]
+    found = builtin_calls(calls, tools)
     return next((call for call in found if call.name != GIVE_RESULT), found[0] if found else None)
 
 

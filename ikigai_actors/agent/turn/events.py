@@ -5,10 +5,10 @@ it answers. The class of a command says what it ``needs`` before it can run, and
 process asks for it: a kind of request, and the fields that are its arguments; empty when no request carries it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.errors import ProviderError
@@ -46,12 +46,23 @@ class Prompt:
     """Further facts for the message: ``output``, what the turn must give (`records.outputs`)."""
 
 
-_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data")
+_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more")
+
+MOST_CHILDREN = 10_000
+"""Children of one unit at most: other agents' units wait meanwhile."""
+
+
+class NewChild(NamedTuple):
+    """What a child has that its siblings do not."""
+
+    uuid: str
+    name: str | None
+    prompt: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Make a child; answered with its uuid, which the caller drew."""
+    """Make a child, or several in one unit; answered with the uuid of the first. The caller drew the uuids."""
 
     needs = Needs.STEP_OVER
     travels_as: ClassVar[tuple[str, ...]] = _FORK
@@ -65,6 +76,13 @@ class Fork:
     """What happens to the child's children when it dies; None inherits."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """As `Prompt.data`."""
+    more: tuple[NewChild, ...] = ()
+    """Its younger siblings, born in the same unit, in order."""
+
+    @property
+    def children(self) -> tuple[NewChild, ...]:
+        """All children, the eldest first."""
+        return (NewChild(self.child, self.name, self.prompt), *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +312,12 @@ class LookAtMail:
 class Continue:
     """Go on with the calls of the last reply. Comes after each step, not from outside."""
 
-    fresh: str
-    """A new uuid, for a child."""
+    fresh: Sequence[str]
+    """New uuids, for children: one for each call of ``fork`` that is still to be carried out."""
     spent: Spent | None = None
     """The tokens of the reply whose calls these are. The actor looks them up in the log where they matter."""
+    one_by_one: bool = False
+    """Whether the next call is carried out alone: together with others it was refused."""
 
 
 Command = Prompt | Fork | ForkAt | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow

@@ -1,11 +1,13 @@
 """Fork: the only way to make an agent.
 
-One unit holds the child's row, a ``fork`` message in both logs, and the child's first messages. By command, these are
-its settings and its prompt; by a call of the model, see `ikigai_actors.agent.builtin_calls.fork`.
+One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. By
+command, these are its settings and its prompt; by calls of the model, see `ikigai_actors.agent.builtin_calls.fork`.
+Children of one unit are born one after another: each is forked behind the ``fork`` message of the one before.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
@@ -14,62 +16,84 @@ from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Kind
 
 
-def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
-    """The child that a program or a person asked for, at the head or at an earlier position.
+class Childbed(NamedTuple):
+    """A child to be born, and what its parent writes of it."""
 
-    The child has the parent's settings of now: at an earlier position tools may be on offer that were withdrawn since.
+    child: str
+    name: str | None
+    restart: str
+    own: Sequence[PendingMessage]
+    """The child's first messages, behind its ``fork`` message."""
+    told: Sequence[PendingMessage] = ()
+    """What the parent writes behind its ``fork`` message."""
+    opens: bool = False
+    """Whether its last message opens a turn."""
+    on_orphan: str | None = None
+    limit: int | None = None
+    """`Birth.limit`."""
+    at: int | None = None
+    """The last position that it inherits; None for the parent's head."""
+
+
+def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
+    """The children that a program or a person asked for, at the head or at an earlier position.
+
+    They have the parent's settings of now: at an earlier position tools may be on offer that were withdrawn since.
     """
     at, settings = None, event.settings
     if isinstance(event, on.ForkAt):
         at, now_set, then_set = event.at, state.view.settings, event.then or {}
         since = {name: now_set.get(name) for name in {**then_set, **now_set} if now_set.get(name) != then_set.get(name)}
         settings = {**since, **event.settings}
-    drafts: list[PendingMessage] = [_told(state, "parent", state.uuid, at)]
-    if settings:
-        drafts.append((Kind.CONFIGURE, "", settings))
-    if event.prompt is not None:
-        drafts.append((Kind.USER, event.prompt, event.data))
-    birth = birth_of(state, event.child, event.name, event.restart, drafts, now, at)
-    birth = replace(birth, on_orphan=event.on_orphan)
-    if event.prompt is not None:
-        birth = replace(birth, turn=birth.messages[-1].id)
-    return give_birth(state, birth, now, answer=Answer(event.caller, event.child), caller=event.caller)
+    begin: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
+    beds = [
+        Childbed(
+            one.uuid,
+            one.name,
+            event.restart,
+            begin if one.prompt is None else [*begin, (Kind.USER, one.prompt, event.data)],
+            opens=one.prompt is not None,
+            on_orphan=event.on_orphan,
+            at=at,
+        )
+        for one in event.children
+    ]
+    step = give_birth(state, beds, now)
+    return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
 
 
-def _told(state: State, of: str, other: str, at: int | None) -> PendingMessage:
+def give_birth(state: State, beds: Sequence[Childbed], now: int) -> Step:
+    """The unit in which children are born, in order."""
+    mine: list[PendingMessage] = []
+    births: list[Birth] = []
+    for bed in beds:
+        head = state.head + len(mine)
+        births.append(_birth(state.uuid, head, bed, now))
+        mine += (_told("child", bed.child, bed.at, head), *bed.told)
+    messages = messages_of(state.uuid, state.head, now, tuple(mine))
+    unit = LogUnit(state.uuid, messages, births=tuple(births))
+    return Step(advance(state, messages), unit, tuple(map(Spawn, births)))
+
+
+def _told(of: str, other: str, at: int | None, head: int) -> PendingMessage:
     """The ``fork`` message of parent or child, which names the other one, and the fork point if that is no head."""
-    return (Kind.FORK, "", {of: other} if at in (None, state.head) else {of: other, "at": at})
+    return (Kind.FORK, "", {of: other} if at in (None, head) else {of: other, "at": at})
 
 
-def birth_of(
-    state: State,
-    child: str,
-    name: str | None,
-    restart: str,
-    drafts: list[PendingMessage],
-    now: int,
-    at: int | None = None,
-) -> Birth:
-    """A child of this agent, forked at its head or at an earlier position. Its log begins with these messages."""
-    fork = state.head if at is None else at
+def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
+    """A child, born when the parent's log ends here. Its own log begins with its messages."""
+    fork = head if bed.at is None else bed.at
+    messages = messages_of(bed.child, fork, now, (_told("parent", parent, bed.at, head), *bed.own))
     return Birth(
-        uuid=child,
-        name=name,
-        parent_uuid=state.uuid,
+        uuid=bed.child,
+        name=bed.name,
+        parent_uuid=parent,
         fork_message_id=fork,
-        turn=0,
-        restart=restart,
+        turn=messages[-1].id if bed.opens else 0,
+        restart=bed.restart,
         created_at=now,
-        messages=messages_of(child, fork, now, tuple(drafts)),
-        born=state.head + 1,
+        messages=messages,
+        born=head + 1,
+        limit=bed.limit,
+        on_orphan=bed.on_orphan,
     )
-
-
-def give_birth(
-    state: State, birth: Birth, now: int, *drafts: PendingMessage, answer: Answer | None = None, caller: Any = None
-) -> Step:
-    """The parent's side of a birth."""
-    told = _told(state, "child", birth.uuid, birth.fork_message_id)
-    mine = messages_of(state.uuid, state.head, now, (told, *drafts))
-    effects = (Spawn(birth), answer) if answer is not None else (Spawn(birth),)
-    return Step(advance(state, mine), LogUnit(state.uuid, mine, birth=birth), effects, caller)

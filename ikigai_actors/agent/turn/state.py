@@ -256,3 +256,5 @@ class Step:
     """The caller that gets the refusal of the unit; the state then stays as it was."""
     call: str | None = None
     """The id of the model's call that gets the refusal of the unit as its result."""
+    together: bool = False
+    """Whether the unit carries out more calls than this one: when it is refused, each is carried out by itself."""

@@ -111,11 +111,11 @@ def fork(
     """
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.identity import new_agent_uuid
-    from ikigai_actors.system.lifecycle import new_fork
+    from ikigai_actors.system.lifecycle import new_children, new_fork
 
     until = None if timeout is None else monotonic() + timeout
-    uuid = new_agent_uuid(os.urandom)
-    command = new_fork(uuid, prompt, **how)
+    [one] = new_children(lambda: new_agent_uuid(os.urandom), prompt, how.pop("name", None))
+    uuid, command = one.uuid, new_fork([one], **how)
     with Client.open(database) as client:
         parent = client.find(agent)
         late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
@@ -129,6 +129,26 @@ def fork(
                 raise end
             reply = end
     return Forked(child, parent, inherited, reply)
+
+
+def fork_many(
+    database: str | None, agent: str, prompt: str | None, count: int, *, timeout: float | None = None, **how: Any
+) -> tuple[AgentRecord, list[str]]:
+    """Fork an agent that another process runs several times in one unit; return it, and the uuids of the children.
+
+    Takes and raises what `fork` does.
+    """
+    from ikigai_actors.actors.futures import Future
+    from ikigai_actors.records.identity import new_agent_uuid
+    from ikigai_actors.system.lifecycle import new_children, new_fork
+
+    children = new_children(lambda: new_agent_uuid(os.urandom), prompt, how.pop("name", None), count=count)
+    command = new_fork(children, **how)
+    with Client.open(database) as client:
+        parent = client.find(agent)
+        late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
+        client.perform(parent.uuid, command(Future()), timeout, late)
+    return parent, [child.uuid for child in children]
 
 
 def signal(database: str | None, agent: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> str:

@@ -145,11 +145,21 @@ def prompt(
 @click.option(
     "--at", metavar="N", type=click.IntRange(min=0), help="The last message that it inherits; ikigai log shows them."
 )
+@click.option("--count", metavar="N", type=int, help="So many children, all or none, each with the same PROMPT.")
 @click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
-@click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object.")
+@click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object; children as a list.")
 @click.pass_context
-def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: bool, json: bool, **how: Any) -> None:
+def fork(
+    context: click.Context,
+    /,
+    agent: str,
+    prompt: tuple[str, ...],
+    count: int | None,
+    wait: bool,
+    json: bool,
+    **how: Any,
+) -> None:
     """Fork an agent: make a child that remembers all that was said before. With a PROMPT the child answers at once.
 
     With --at it remembers what was said up to that message. Its settings are those of now all the same.
@@ -163,6 +173,16 @@ def fork(context: click.Context, /, agent: str, prompt: tuple[str, ...], wait: b
     if wait and not prompt:
         raise click.UsageError("--wait is for a PROMPT.")
     said = " ".join(prompt) if prompt else None
+    if count is not None:
+        if wait:
+            raise click.UsageError("--wait is for one child, not for --count.")
+        with _ended_early(context):
+            parent, uuids = client.fork_many(context.obj.database, agent, said, count, **how)
+        if json:
+            click.echo(as_json([{"agent_uuid": uuid, "parent_uuid": parent.uuid} for uuid in uuids]))
+        else:
+            click.echo("\n".join(uuids))
+        return
     with _ended_early(context):
         made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=_notice)
     child, reply = made.child, made.reply

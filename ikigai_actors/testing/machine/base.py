@@ -192,6 +192,16 @@ class Stage(RuleBasedStateMachine):
             lambda: parent.fork(text, at=at, timeout=PATIENCE), lambda child: self.ledger.known.setdefault(child.uuid)
         )
 
+    def forks_of(self, parent: AgentRef, prompts: Sequence[str | None]) -> None:
+        """An agent makes several children in one unit."""
+        texts = [None if prompt is None else self.worded("prompt", prompt) for prompt in prompts]
+
+        def born(children: list[AgentRef]) -> None:
+            for child in children:
+                self.ledger.known.setdefault(child.uuid)
+
+        self.attempt(lambda: parent.fork(prompts=texts, timeout=PATIENCE), born)
+
     def set_mark(self, agent: AgentRef, text: str) -> None:
         """An agent sets a mark."""
         label = self.worded("mark", text)

@@ -7,7 +7,7 @@ as they are written. That is slow, uses much memory, and has nothing in common w
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
@@ -130,13 +130,29 @@ class CopyingOracle:
         for change in changes:
             match change:
                 case Written("messages", row):
-                    self.histories.setdefault(row[0], Copy()).write(row[1], row[2], row[3], row[4])
-                    if row[2] == Kind.MARK:
-                        self.labels[row[0], row[1]] = row[3]
+                    self._write(row)
                 case Written("mail", row):
                     self.mails[row[0], row[1]] = row[4]
                 case RanStatement("register", parameters):
                     parent = self.histories.setdefault(parameters["parent"], Copy())
                     whose, end = parameters["parent"], parameters.get("fork", parent.head)
+                    if end > parent.head:  # a sibling was born before in the same unit: the parent tells of that first
+                        self._follow(changes, whose, end)
                     child = parent.copy(whose) if end == parent.head else parent.copy_of_beginning(end, whose)
                     self.histories[parameters["uuid"]] = child
+
+    def _follow(self, changes: Sequence[StoredChange], agent: str, end: int) -> None:
+        """Follow what an agent wrote in a commit, up to a position."""
+        for change in changes:
+            match change:
+                case Written("messages", row) if row[0] == agent and row[1] <= end:
+                    self._write(row)
+
+    def _write(self, row: Sequence[Any]) -> None:
+        agent, position, kind, content, data = row[:5]
+        history = self.histories.setdefault(agent, Copy())
+        if position <= history.head:
+            return  # it was followed before
+        history.write(position, kind, content, data)
+        if kind == Kind.MARK:
+            self.labels[agent, position] = content

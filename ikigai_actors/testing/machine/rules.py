@@ -35,6 +35,12 @@ class AgentRules(Stage):
         history = self.ledger.oracle.histories.get(parent.uuid)
         self.fork_of(parent, prompt, max(0, history.head - back) if history is not None else 0)
 
+    @rule(who=AGENTS, said=st.lists(st.none() | prompts(), min_size=2, max_size=3))
+    def fork_many(self, who: int, said: list[str | None]) -> None:
+        """An agent makes several children in one unit."""
+        if len(self.living()) + len(said) <= self.LIMIT:
+            self.forks_of(self.agent(who), said)
+
     @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
     def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
         """An agent is prompted, and nobody waits for it."""

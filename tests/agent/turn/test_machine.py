@@ -63,8 +63,7 @@ def test_a_fork_needs_the_head_alone_and_leaves_the_log_unread(turn: int) -> Non
     done = step(unread, fork(), 9)
     assert written(done) == [(5, "fork", "")]
     assert isinstance(done.unit, LogUnit)
-    assert done.unit.birth is not None
-    assert done.unit.birth.fork_message_id == 4
+    assert [birth.fork_message_id for birth in done.unit.births] == [4]
     assert done.state == replace(unread, head=5)
     assert not accepts(replace(unread, head=UNKNOWN), fork())
 
@@ -160,8 +159,7 @@ def test_a_fork_is_one_unit_of_both_logs_at_the_parents_head() -> None:
     assert written(done) == [(5, "fork", "")]
     assert isinstance(done.unit, LogUnit)
     assert isinstance(done.unit, LogUnit)
-    birth = done.unit.birth
-    assert birth is not None
+    [birth] = done.unit.births
     assert (birth.fork_message_id, birth.turn, birth.parent_uuid, birth.name) == (4, 7, "me", "name")
     assert [(m.agent_uuid, m.id, m.kind) for m in birth.messages] == [
         ("kid", 5, "fork"),
@@ -174,9 +172,9 @@ def test_a_fork_is_one_unit_of_both_logs_at_the_parents_head() -> None:
 def test_a_child_without_a_prompt_is_born_idle() -> None:
     unit = step(IDLE, fork(), NOW).unit
     assert isinstance(unit, LogUnit)
-    assert unit.birth is not None
-    assert unit.birth.turn == 0
-    assert [m.kind for m in unit.birth.messages] == ["fork"]
+    [birth] = unit.births
+    assert birth.turn == 0
+    assert [m.kind for m in birth.messages] == ["fork"]
 
 
 def test_a_fork_of_a_turn_that_was_cut_off_leaves_that_turn_open() -> None:
@@ -249,8 +247,8 @@ def test_a_setting_says_how_often_a_reply_that_breaks_off_is_asked_for_again(ret
 def test_each_request_of_a_turn_may_break_off_once() -> None:
     again = step(BUSY, on.ReplyFailed(3, BROKEN), NOW).state
     working = step(again, on.ReplyReceived(4, Reply(tool_calls=(ToolCall("lost"),)), "p:m"), NOW).state
-    told = step(working, on.Continue("kid"), NOW).state  # there is no such tool
-    asked = step(told, on.Continue("kid"), NOW).state
+    told = step(working, on.Continue(["kid"]), NOW).state  # there is no such tool
+    asked = step(told, on.Continue(["kid"]), NOW).state
     assert asked.phase is Phase.WAITING_FOR_MODEL
     assert written(step(asked, on.ReplyFailed(asked.request, BROKEN), NOW))[0][1] == "retry"
 

@@ -19,7 +19,7 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 
-CONTINUE = on.Continue("kid")
+CONTINUE = on.Continue(["kid"])
 
 
 def tooling(*given: Call | str, **changes: Any) -> State:
@@ -116,27 +116,44 @@ def test_a_fork_that_the_settings_leave_out_is_an_unknown_tool() -> None:
     done = step(tooling("1:fork"), CONTINUE, NOW)
     assert "Tools on offer: none." in only(done).content
     assert isinstance(done.unit, LogUnit)
-    assert done.unit.birth is None
+    assert done.unit.births == ()
 
 
-def test_forks_come_last_and_in_order_each_in_a_unit_of_its_own() -> None:
+def test_forks_come_last_and_in_order_all_in_one_unit() -> None:
     state = tooling(call("1:fork", name="a"), call("2:read", Progress.RUNNING), call("3:fork", prompt="go"))
     assert step(state, CONTINUE, NOW, TOOLS) == Step(state)
     state = step(state, finished("2"), NOW, TOOLS).state
-    first = step(state, on.Continue("kid 1"), NOW, TOOLS)
-    second = step(first.state, on.Continue("kid 2"), NOW, TOOLS)
+    both = step(state, on.Continue(["kid 1", "kid 2"]), NOW, TOOLS)
+    assert said(both) == [("fork", ""), ("tool_result", "1"), ("fork", ""), ("tool_result", "3")]
+    assert (both.call, both.together) == ("1", True)
+    assert isinstance(both.unit, LogUnit)
+    places = [(birth.uuid, birth.fork_message_id, birth.messages[0].id) for birth in both.unit.births]
+    assert places == [("kid 1", state.head, state.head + 1), ("kid 2", state.head + 2, state.head + 3)]
+    assert step(both.state, on.Continue([]), NOW, TOOLS).effects == (RequestModel(4),)
+
+
+def test_forks_that_the_store_refused_together_are_carried_out_one_by_one() -> None:
+    state = tooling("1:fork", "2:fork")
+    first = step(state, on.Continue(["kid 1", "kid 2"], one_by_one=True), NOW, TOOLS)
+    second = step(first.state, on.Continue(["kid 3"]), NOW, TOOLS)
     assert said(first) == [("fork", ""), ("tool_result", "1")]
-    assert said(second) == [("fork", ""), ("tool_result", "3")]
-    assert [one.call for one in (first, second)] == ["1", "3"]
-    assert step(second.state, on.Continue("kid 3"), NOW, TOOLS).effects == (RequestModel(4),)
+    assert said(second) == [("fork", ""), ("tool_result", "2")]
+    assert [(one.call, one.together) for one in (first, second)] == [("1", False), ("2", False)]
+
+
+def test_forks_with_a_mistake_between_them_are_units_of_their_own() -> None:
+    state = tooling(call("1:fork"), call("2:fork", name="two words"), call("3:fork"))
+    first = step(state, on.Continue(["kid 1", "kid 2", "kid 3"]), NOW, TOOLS)
+    second = step(first.state, on.Continue(["kid 2", "kid 3"]), NOW, TOOLS)
+    assert said(first) == [("fork", ""), ("tool_result", "1")]
+    assert said(second) == [("tool_result", "2")]
 
 
 def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
     done = step(tooling(call("1:fork", prompt="go", name="n")), CONTINUE, NOW, TOOLS)
     assert isinstance(done.unit, LogUnit)
     assert isinstance(done.unit, LogUnit)
-    birth = done.unit.birth
-    assert birth is not None
+    [birth] = done.unit.births
     assert done.effects == (Spawn(birth),)
     assert (birth.uuid, birth.name, birth.parent_uuid, birth.fork_message_id) == ("kid", "n", "me", 4)
     assert [(m.id, m.kind) for m in birth.messages] == [(5, "fork"), (6, "tool_result"), (7, "user")]
@@ -151,9 +168,9 @@ def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
     for blank in ({}, {"prompt": None}, {"prompt": "", "name": ""}):
         unit = step(tooling(call("1:fork", **blank)), CONTINUE, NOW, TOOLS).unit
         assert isinstance(unit, LogUnit)
-        assert unit.birth is not None
-        assert [m.kind for m in unit.birth.messages] == ["fork", "tool_result"]
-        assert (unit.birth.turn, unit.birth.name) == (6, None)
+        [birth] = unit.births
+        assert [m.kind for m in birth.messages] == ["fork", "tool_result"]
+        assert (birth.turn, birth.name) == (6, None)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +187,7 @@ def test_a_fork_that_cannot_be_is_an_error_result_that_says_why(arguments: dict[
     assert told in only(done).content
     assert only(done).data["is_error"] is True
     assert isinstance(done.unit, LogUnit)
-    assert done.unit.birth is None
+    assert done.unit.births == ()
     assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
 
 
