@@ -5,7 +5,7 @@
     screens/            the main screen, and those of keys, processes, mail and documents
     transcript/         lines that scroll, and what they are made of
     widgets/            the prompt, the bars, the tree, the bar of questions
-    event_buffer.py     what the system tells, kept until it is shown
+    page_events.py      what the system tells, kept until it is shown
     snapshot.py         the registry at one moment; expenses.py: what was spent
     command_context.py  what slash commands work on, and the thread that runs them; output.py: where they print
     input_history.py    what was submitted before

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from ikigai_actors.records.messages import BOUNDARIES, Message
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.app.event_buffer import AgentNews
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
+from ikigai_actors.system.conversation import AgentNews
 from ikigai_actors.system.ref import AgentRef
 
 _AT_ONCE = 50

@@ -36,9 +36,9 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.prices import known_prices
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
-from ikigai_actors.shell.app.event_buffer import PageEvents
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
+from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
@@ -47,7 +47,6 @@ from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.system.ref import AgentRef, System
@@ -94,7 +93,6 @@ class Application(App[int]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.theme = self._first_theme()  # before anything is drawn
         self.system, self.follow = system, follow
-        self.questions = ApprovalQueue(system.approvals)
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
         self._interrupts = interrupts
@@ -109,11 +107,13 @@ class Application(App[int]):
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
         prices, trouble = known_prices(history)
         spent = Expenses()
+        self.events = PageEvents(system, lambda: None, spent.hear)
+        """What the system tells."""
+        self.questions = self.events.questions
         self._snapshots = Snapshots(
             system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
         )
-        self.events = PageEvents(system, self._snapshots.poke, spent.hear)
-        """What the system tells."""
+        self.events.changed = self._snapshots.poke
         for notice in (*notices, *trouble):
             self.events.notice(notice)
         if first.turn and system.state_of(first) == "interrupted":

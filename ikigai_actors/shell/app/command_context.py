@@ -16,10 +16,9 @@ from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import CommandContext, Printer, nothing_to_resume
-from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import resume_waits, waits_for_cont
+from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
+from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
@@ -31,7 +30,7 @@ class Window(Protocol):
     """The parts of the application that command contexts use. Thread-safe; only `edit` waits."""
 
     system: System
-    questions: ApprovalQueue
+    questions: Questions
     follow: bool
     """Whether a fork goes to the child."""
 
@@ -122,13 +121,9 @@ class AppCommandContext(CommandContext):
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
         number, call = self.questions.choose(number, self.current.uuid)
-        approvals = self.system.approvals
-        decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
-        if not decided:
-            self.screen.line(f"{number}: that call waits no more")
-        elif call.agent != self.current.uuid:
-            agent = self.system.handle(call.agent)
-            self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
+        in_time = self.questions.decide(call, approved, always=always, reason=reason)
+        if not in_time or call.agent != self.current.uuid:
+            self.screen.line(decided(number, call, self.system.handle(call.agent), in_time, approved))
 
     def edit(self, text: str) -> str | None:
         return self._window.edit(text)

@@ -22,9 +22,9 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.records.supervision import restart_counts
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
+from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.ref import System
 
 _PERIOD = 0.5
@@ -84,7 +84,7 @@ class Snapshots(Service):
     """Takes snapshots, one after another."""
 
     def __init__(
-        self, system: System, questions: ApprovalQueue, current: str, deliver: Callable[[Snapshot], None],
+        self, system: System, questions: Questions, current: str, deliver: Callable[[Snapshot], None],
         failed: Callable[[IkigaiError], None], prices: Prices, spent: Expenses,
     ) -> None:  # fmt: skip
         """Prepare; `start` begins.

@@ -2,10 +2,10 @@
 
 import click
 
-from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell.text.wording import described_call
 
 
 @click.command("/approvals")

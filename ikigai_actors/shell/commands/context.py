@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class CommandContext(Protocol):
     """The agent that commands are about."""
     screen: Printer
     """Prints for commands."""
-    questions: ApprovalQueue
+    questions: Questions
     """The calls that wait for the person."""
     attended: bool
     """Whether a person is there, who can use an editor."""

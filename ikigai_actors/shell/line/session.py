@@ -17,15 +17,14 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue, described_call
 from ikigai_actors.shell.commands.context import CommandContext, last_active, nothing_to_resume
-from ikigai_actors.shell.line.event_buffer import outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import inherited, resume_waits, waits_for_cont
+from ikigai_actors.shell.text.wording import decided, described_call, inherited, resume_waits, waits_for_cont
+from ikigai_actors.system.conversation import outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status
 
@@ -68,10 +67,10 @@ class Shell(CommandContext):
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
         """Whether a person is there."""
-        self.questions = ApprovalQueue(system.approvals)
         self.leaving = False
         """Set to end the session."""
         self._turns = TurnFollower(system, keyboard, screen, interrupts, self.interrupt)
+        self.questions = self._turns.questions
         self._background: list[BackgroundCommand] = []
         self._follow = follow
         self._interrupted_at = float("-inf")
@@ -255,14 +254,12 @@ class Shell(CommandContext):
             BadInput: there is no such call, or it is not clear which is meant.
         """
         number, call = self.questions.choose(number, self.current.uuid)
-        agent, approvals = self.system.handle(call.agent), self.system.approvals
+        agent = self.system.handle(call.agent)
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
-        decided = approvals.approve(call, always=always) if approved else approvals.deny(call, reason)
+        in_time = self.questions.decide(call, approved, always=always, reason=reason)
         self._turns.watch(agent)
-        if not decided:
-            self.screen.line(f"{number}: that call waits no more")
-        elif agent != self.current:
-            self.screen.line(f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}")
+        if not in_time or agent != self.current:
+            self.screen.line(decided(number, call, agent, in_time, approved))
         self.follow()
 
     def leave_the_dead(self) -> None:

@@ -1,6 +1,6 @@
 """Turns that the shell shows.
 
-    events = TurnEvents(system, wake.set)       subscribes
+    events = LiveConversation(system, wake.set, streams=True)       subscribes
     turn = Turn(agent, events, "hello")         from here on nothing of it is missed
     turn.expect(agent.ask.prompt("hello"))
     while not turn.over:
@@ -20,9 +20,9 @@ from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import OUTPUT
-from ikigai_actors.shell.line.event_buffer import SETTLED, TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import stop_note, words_of
+from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import storable
 
@@ -35,7 +35,7 @@ class Turn:
 
     _count = 0
 
-    def __init__(self, agent: AgentRef, events: TurnEvents, prompt: str | None = None) -> None:
+    def __init__(self, agent: AgentRef, events: LiveConversation, prompt: str | None = None) -> None:
         """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
         Turn._count += 1
         self._number = Turn._count

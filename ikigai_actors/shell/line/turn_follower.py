@@ -12,13 +12,13 @@ from collections.abc import Callable
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.shell.line.event_buffer import TurnEvents, outcome_of_future
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
+from ikigai_actors.system.conversation import LiveConversation, outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Status
 
@@ -39,7 +39,9 @@ class TurnFollower:
         self.failed = False
         """Whether a turn has ended in an error."""
         self._wake = WakeupPipe()
-        self._events = TurnEvents(system, self._wake.set)
+        self._events = LiveConversation(system, self._wake.set, streams=True)
+        self.questions = self._events.questions
+        """The calls that wait for approval."""
         self._turns: list[Turn] = []
 
     def close(self) -> None:

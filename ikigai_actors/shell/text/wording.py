@@ -1,16 +1,22 @@
 """Words of the shell for agents and for trouble."""
 
+import json
+
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, ToolTrouble
+from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.shell.event_buffer import SystemTrouble
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.system.conversation import SystemTrouble
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
+
+_LENGTH = 300
+"""Characters that are shown of a call's arguments."""
 
 
 def inherited(agent: AgentRef) -> str:
@@ -57,3 +63,16 @@ def explained(trouble: SystemTrouble) -> str:
     if trouble.reason is None:
         return "The database answers again."
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
+
+
+def described_call(call: PendingCall) -> str:
+    """A call on one line: the tool and its arguments."""
+    arguments = one_line(json.dumps(call.input, ensure_ascii=False, default=str))
+    return f"{call.tool} {arguments if len(arguments) <= _LENGTH else arguments[:_LENGTH] + ' …'}"
+
+
+def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:
+    """The line about a decision on a call of another agent, or on one that waited no more."""
+    if not in_time:
+        return f"{number}: that call waits no more"
+    return f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}"

@@ -13,14 +13,14 @@ from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.messages import NO_DATA, Message
 from ikigai_actors.records.spending import Expenses
-from ikigai_actors.shell.app.event_buffer import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents
 from ikigai_actors.shell.app.snapshot import Snapshots
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.shell.commands.context import last_active
+from ikigai_actors.system.conversation import Questions
 
 MARKDOWN = st.lists(
     st.sampled_from(["text", " ", "\n", "\n\n", "```\n", "~~~\n", "- item\n", "   indented\n", "# head\n", "1. one\n"])
@@ -185,7 +185,7 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         system.root.fork(name="kid").fork(name="grandkid")
     with ActorSystem.open(database, OfflineProvider()) as system:
         snapshots = Snapshots(
-            system, ApprovalQueue(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
+            system, Questions(system.approvals), last_active(system).uuid, print, print, Prices({}), Expenses()
         )
         snapshot = snapshots._take(system.agent("grandkid").uuid, everybody=True)
         assert snapshot.model == "offline:slow-not"

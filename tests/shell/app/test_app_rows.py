@@ -17,8 +17,8 @@ from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.commands.approval_queue import ApprovalQueue
 from ikigai_actors.store import open_store
+from ikigai_actors.system.conversation import Questions
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
@@ -117,7 +117,7 @@ def test_the_tree_shows_who_is_stopped_ends_or_is_dead_and_a_click_goes_there() 
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
-    return Snapshots(system, ApprovalQueue(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
+    return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
 
 
 def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:

@@ -8,11 +8,11 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
-from ikigai_actors.shell.line.event_buffer import TurnEvents
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import explained
+from ikigai_actors.system.conversation import LiveConversation
 from tests.kit.blocking_provider import Gate
 from tests.kit.echo import open_echo
 from tests.kit.sessions import OpenSession
@@ -72,7 +72,7 @@ def test_a_text_to_a_busy_agent_is_answered_after_its_turn(open_session: OpenSes
 def test_what_the_database_tells_is_told_until_the_session_ends_with_words_of_its_own() -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake = WakeupPipe()
-        events = TurnEvents(system, wake.set)
+        events = LiveConversation(system, wake.set, streams=True)
         for trouble in (StoreTrouble("no answer"), StoreTrouble(None), StoreTrouble("gone for good", final=True)):
             events.hear(trouble)
         assert [explained(trouble) for trouble in events.troubles()] == [
@@ -99,7 +99,7 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
 ) -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake = WakeupPipe()
-        events = TurnEvents(system, wake.set)
+        events = LiveConversation(system, wake.set, streams=True)
         outcome: Future[Reply] = Future()
         turn = Turn(system.root, events).expect(outcome)
         outcome.settle(end)
@@ -114,7 +114,7 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
 def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     with open_echo("sqlite:///:memory:") as system:
         wake, screen = WakeupPipe(), Screen()
-        events = TurnEvents(system, wake.set)
+        events = LiveConversation(system, wake.set, streams=True)
         turn = Turn(system.root, events)
 
         def happens(*heard: Event) -> list[str]:

@@ -15,8 +15,8 @@ from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
 from ikigai_actors.shell.app.agent_page import Later, Page
-from ikigai_actors.shell.app.event_buffer import PageEvents
 from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy

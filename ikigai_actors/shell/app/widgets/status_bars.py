@@ -6,8 +6,8 @@ from rich.text import Text
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
-from ikigai_actors.shell.commands.approval_queue import described_call
 from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.wording import described_call
 
 _NAME = 16
 """The most columns of a name."""

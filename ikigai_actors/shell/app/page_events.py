@@ -1,0 +1,53 @@
+"""The events of a system, as the application shows them: the news of a page since it was last drawn, and notices."""
+
+from collections.abc import Callable
+
+from ikigai_actors.agent.subscriptions import Event, PromptKept
+from ikigai_actors.records.messages import Message
+from ikigai_actors.shell.text.wording import explained, waits_for_cont
+from ikigai_actors.system.conversation import LiveConversation, SystemTrouble
+from ikigai_actors.system.ref import System
+
+MESSAGES_KEPT = 500
+"""The most messages that are kept for an agent out of sight; its page reads the others from the database."""
+
+
+class PageEvents(LiveConversation):
+    """Gives the events since the application last looked."""
+
+    def __init__(
+        self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            system: the system whose events are buffered.
+            changed: called on the subscription's thread when an event other than a delta has come.
+            committed: gets each committed message, on the subscription's thread.
+        """
+        self._system, self._committed = system, committed
+        self._notices: list[str] = []
+        super().__init__(system, changed, most=MESSAGES_KEPT)
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Message):
+            self._committed(event)
+        super().hear(event)
+
+    def notice(self, text: str) -> None:
+        """Add a notice for the person."""
+        with self._lock:
+            self._notices.append(text)
+
+    def notices(self) -> list[str]:
+        """The new notices for the person."""
+        with self._lock:
+            new, self._notices = self._notices, []
+            return new
+
+    def _keep(self, event: SystemTrouble | PromptKept) -> None:
+        """Put it into words on the subscription's thread, since these are read from the database."""
+        if isinstance(event, PromptKept):
+            self.notice(waits_for_cont(self._system.handle(event.agent_uuid), "the prompt"))
+        else:
+            self.notice(explained(event))

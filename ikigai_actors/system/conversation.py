@@ -1,0 +1,266 @@
+"""What a front end, a page or a door needs of agents: turns as they come, and what waits for approval.
+
+    conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
+    conversation.follow(agent.uuid)                 # from now on nothing of it is missed
+    future = agent.ask.prompt("hello")
+    conversation.next(agent.uuid)                   # one event after the other, or
+    conversation.news_of(agent.uuid)                # all that is new
+
+The subscription's thread keeps what the system tells; the front end takes it. Of every agent the answer that is on its
+way is kept, so who comes to an agent in the middle of one sees all of it. Of followed agents committed messages are
+kept too, in order.
+
+Calls that wait for approval have numbers here. A number is given when a call is first seen, and never to another one:
+``/approve 2`` means the call that was shown as 2, whatever came meanwhile.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import (
+    Event,
+    HostChanged,
+    HostEnded,
+    PromptKept,
+    StoreTrouble,
+    Streamed,
+    ToolTrouble,
+)
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages import BOUNDARIES, NO_DATA, Message
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.ref import AgentRef, System
+
+SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
+"""Events that a person should know of, beside those of agents."""
+
+AnswerPiece = tuple[str, list[str]]
+"""A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage
+collector looks at: 200 agents that stream unseen would make it stop the keyboard.
+"""
+
+SETTLED = "settled"
+"""Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentNews:
+    """The news about one agent, in order: messages, and then pieces of an answer."""
+
+    messages: list[Message]
+    ended: bool
+    """Whether pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer."""
+    pieces: list[AnswerPiece]
+
+
+class LiveConversation:
+    """What is new of a system's agents, and what they ask. Thread-safe."""
+
+    def __init__(
+        self, system: System, changed: Callable[[], None], *, streams: bool = False, most: int | None = None
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            system: the system.
+            changed: called on the subscription's thread when an event has come.
+            streams: whether that is done for each piece of an answer, too.
+            most: the most messages that are kept of an agent, the latest ones; then a message that ends an answer takes
+                away its pieces, since from then on the message stands for it. None keeps all.
+        """
+        self.questions = Questions(system.approvals)
+        """The calls that wait for approval."""
+        self.changed = changed
+        """Called on the subscription's thread when an event has come."""
+        self._streams, self._most = streams, most
+        self._lock = threading.Lock()
+        self._followed: set[str] = set()
+        self._events: dict[str, list[Message | AnswerPiece]] = {}
+        self._ended: set[str] = set()
+        self._troubles: list[SystemTrouble] = []
+        self._kept: list[PromptKept] = []
+        self._subscription = system.subscribe(self.hear)
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._subscription.close()
+
+    def hear(self, event: Event) -> None:
+        """Take an event; on the subscription's thread."""
+        match event:
+            case Streamed():
+                with self._lock:
+                    self._add_piece(event)
+                if not self._streams:
+                    return
+            case Message():
+                with self._lock:
+                    self._add(event)
+            case StoreTrouble(final=True):
+                pass  # the front end ends, with its own words
+            case StoreTrouble() | ToolTrouble() | HostChanged() | HostEnded() | PromptKept():
+                self._keep(event)
+        self.changed()
+
+    def follow(self, uuid: str) -> None:
+        """Keep the messages of an agent from now on, behind the answer that is on its way."""
+        with self._lock:
+            self._followed.add(uuid)
+
+    def forget(self, uuid: str) -> None:
+        """Keep the messages of an agent no more. The part of its answer that was taken cannot be taken again."""
+        with self._lock:
+            self._followed.discard(uuid)
+            self._ended.discard(uuid)
+            if uuid in self._events:
+                self._events[uuid] = unfinished(self._events[uuid])
+
+    def next(self, uuid: str) -> Message | Streamed | None:
+        """The next event of a followed agent; None when there is none yet."""
+        with self._lock:
+            events = self._events.get(uuid)
+            event = events.pop(0) if events else None
+        return Streamed(uuid, "".join(event[1]), event[0]) if isinstance(event, tuple) else event
+
+    def news_of(self, uuid: str) -> AgentNews | None:
+        """All that is new of an agent; None when nothing is."""
+        with self._lock:
+            if not (events := self._events.pop(uuid, None)):
+                return None
+            ended = uuid in self._ended
+            self._ended.discard(uuid)
+        messages = [event for event in events if isinstance(event, Message)]
+        return AgentNews(messages, ended, [event for event in events if isinstance(event, tuple)])
+
+    def kept(self) -> list[PromptKept]:
+        """The prompts that wait for CONT, since the last call."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+            return kept
+
+    def troubles(self, patient: bool = False) -> list[SystemTrouble]:
+        """The news about the store, the host and the tools; ``patient`` leaves out the tools, which can wait."""
+        with self._lock:
+            kept: list[SystemTrouble]
+            kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
+            new = [each for each in self._troubles if each not in kept]
+            self._troubles = kept
+            return new
+
+    def await_outcome(self, agent: AgentRef, number: int, outcome: Future[Reply]) -> None:
+        """Add an event of kind `SETTLED` when the outcome is known, after all other events of the turn."""
+        settled = Message(agent.uuid, number, SETTLED, "", NO_DATA, 0)
+
+        def wait() -> None:
+            if isinstance(outcome_of_future(outcome), Reply | ProviderError | TurnInterrupted | NoHost):
+                self._subscription.add(settled)  # after the messages of the turn, which were published before
+            else:
+                self.hear(settled)  # the system is closed, or the agent gone: nothing else will come
+            self.changed()
+
+        threading.Thread(target=wait, name="ikigai-shell-wait", daemon=True).start()
+
+    def _keep(self, event: SystemTrouble | PromptKept) -> None:
+        """Keep an event for the person; without the lock."""
+        with self._lock:
+            if isinstance(event, PromptKept):
+                self._kept.append(event)
+            else:
+                self._troubles.append(event)
+
+    def _add_piece(self, event: Streamed) -> None:
+        events = self._events.setdefault(event.agent_uuid, [])
+        if events and isinstance(last := events[-1], tuple) and last[0] == event.kind:
+            last[1].append(event.text)
+        else:
+            events.append((event.kind, [event.text]))
+
+    def _add(self, message: Message) -> None:
+        uuid, ends = message.agent_uuid, message.kind in BOUNDARIES
+        if uuid not in self._followed:
+            if ends:
+                self._events.pop(uuid, None)
+            return
+        events = self._events.setdefault(uuid, [])
+        events.append(message)
+        if self._most is None:
+            return
+        if ends:
+            self._ended.add(uuid)
+        if ends or len(events) > self._most:
+            messages = [event for event in events if isinstance(event, Message)]
+            pieces = [event for event in events if isinstance(event, tuple) and not ends]
+            self._events[uuid] = [*messages[-self._most :], *pieces]
+
+
+class Questions:
+    """The calls that wait for approval, by number. Thread-safe."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self._approvals = approvals
+        self._numbers: dict[tuple[str, int, str], int] = {}
+        self._shown: set[int] = set()
+        self._numbering = threading.Lock()
+
+    def open(self) -> dict[int, PendingCall]:
+        """The open questions by number, in order."""
+        found = {}
+        for call in self._approvals.pending():
+            key = (call.agent, call.reply, call.id)
+            with self._numbering:
+                number = self._numbers.setdefault(key, len(self._numbers) + 1)
+            found[number] = call
+        return dict(sorted(found.items()))
+
+    def news(self) -> dict[int, PendingCall]:
+        """The questions that were not shown yet."""
+        new = {number: call for number, call in self.open().items() if number not in self._shown}
+        self._shown.update(new)
+        return new
+
+    def choose(self, number: int | None, current: str) -> tuple[int, PendingCall]:
+        """The question with a number; without one, the first of the current agent, or the only one there is.
+
+        Raises `BadInput` when there is no such question, or it is not clear which.
+        """
+        questions = self.open()
+        if not questions:
+            raise BadInput("No call waits for approval.")
+        if number is not None:
+            if number not in questions:
+                raise BadInput(f"No call waits under number {number}; /approvals lists those that do.")
+            return number, questions[number]
+        mine = [pair for pair in questions.items() if pair[1].agent == current]
+        if not mine and len(questions) > 1:
+            raise BadInput(f"{len(questions)} calls of other agents wait: give a number; /approvals lists them.")
+        return (mine or list(questions.items()))[0]
+
+    def decide(self, call: PendingCall, approved: bool, *, always: bool = False, reason: str = "") -> bool:
+        """Approve or deny a call; return after the commit whether it was still to be decided."""
+        if approved:
+            return self._approvals.approve(call, always=always)
+        return self._approvals.deny(call, reason)
+
+
+def unfinished(events: list[Message | AnswerPiece]) -> list[Message | AnswerPiece]:
+    """The pieces of the answer that is on its way: those that no message has ended."""
+    pieces: list[Message | AnswerPiece] = []
+    for event in events:
+        if isinstance(event, tuple):
+            pieces.append(event)
+        elif event.kind in BOUNDARIES:
+            pieces.clear()
+    return pieces
+
+
+def outcome_of_future(future: Future[Any]) -> Any:
+    """The value of a future, or its error if that is ours; waits for it."""
+    try:
+        return future.get()
+    except IkigaiError as error:
+        return error
