@@ -143,6 +143,13 @@ CREATE INDEX mail_sender ON mail (recipient, sender, id);
 -- Prompts that nobody has taken up: looked for whenever another process has committed something.
 CREATE INDEX mail_prompt ON mail (recipient, id) WHERE kind = 'prompt' AND read_at IS NULL;
 
+-- Pictures, PDFs and sounds, each once: the data of messages, prompts and requests refer to them by "attached".
+CREATE TABLE blobs (
+    sha256 TEXT NOT NULL PRIMARY KEY,                    -- of the bytes, in hexadecimal digits
+    media  TEXT NOT NULL,                                -- their type, as image/png
+    bytes  BYTEA NOT NULL
+);
+
 -- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
 CREATE TABLE documents (
     path       TEXT NOT NULL,

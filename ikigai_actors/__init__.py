@@ -16,7 +16,7 @@ and `ikigai_actors.providers.base`; all else is private. The rooms, top first; e
     records                              what the database says, a module for each subject; fsck
     store, tools, providers              the database; functions, MCP servers, a workspace; models
     actors                               inbox, dispatcher, futures, the seam to threads and time
-    errors, arguments, text, frozen, lazy    words that all use
+    errors, arguments, text, attachments, frozen, lazy    words that all use
 """
 
 from ikigai_actors.lazy import handed_on

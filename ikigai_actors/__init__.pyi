@@ -18,6 +18,8 @@ from ikigai_actors.agent.subscriptions import Subscription as Subscription
 from ikigai_actors.agent.subscriptions import ToolTrouble as ToolTrouble
 from ikigai_actors.agent.turn.calls import PendingCall as PendingCall
 from ikigai_actors.agent.waits import WaitResult as WaitResult
+from ikigai_actors.attachments import Attachment as Attachment
+from ikigai_actors.attachments import attachment as attachment
 from ikigai_actors.errors import AgentDead as AgentDead
 from ikigai_actors.errors import AgentError as AgentError
 from ikigai_actors.errors import AgentNotFound as AgentNotFound

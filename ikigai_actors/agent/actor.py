@@ -331,7 +331,7 @@ class AgentActor(PooledActor):
             case PutAside():
                 known = self.backlog.latest_mail
                 now = self.runtime.clock.now_ms()
-                return KeepPrompt(self.state.uuid, unit.prompt.text, now, known, unit.prompt.data)
+                return KeepPrompt(self.state.uuid, unit.prompt.text, now, known, unit.prompt.data, unit.prompt.blobs)
             case LogUnit():
                 return Append(unit, self._fence)
             case CallUnit():

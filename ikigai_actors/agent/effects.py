@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_of, shared_blocks
+from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
@@ -228,8 +229,10 @@ class Effects:
         except BaseException as error:  # other people's code: a provider's name, a tool's description
             self._inbox.put_urgent(on.ReplyFailed(request, provider_failed(error)))
             return
+        conversation = conversation_of(log, state.head, full_model)
+        blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
-            conversation_of(log, state.head, full_model),
+            conversation,
             settings,
             agent=self._uuid,
             name=self._name,
@@ -237,6 +240,7 @@ class Effects:
             tools=tools,
             shared=shared_blocks(log, state.head, full_model),
             output=tools[-1] if wanted is not None else None,
+            blobs=blobs,
         )
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)
@@ -263,7 +267,12 @@ class Effects:
                     inbox.put_urgent(self._crash)
 
         self._request = self._runtime.executor.ask_model(
-            chosen.provider, question, self._runtime.processes.handle(uuid), on_delta, on_reply
+            chosen.provider,
+            question,
+            self._runtime.processes.handle(uuid),
+            on_delta,
+            on_reply,
+            blobs.load if blobs.to_be_loaded else None,
         )
 
     def _run_tool(self, request: int, call: Call) -> None:
@@ -273,7 +282,9 @@ class Effects:
         inbox = self._inbox
 
         def on_result(result: Result) -> None:
-            inbox.put_urgent(on.ToolFinished(request, call.id, storable(result.content), result.is_error))
+            inbox.put_urgent(
+                on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
+            )
 
         run = self._runtime.executor.run_tool(
             self._runtime.toolbox[call.name], call.input, self._runtime.processes.handle(self._uuid), on_result

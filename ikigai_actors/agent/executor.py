@@ -97,7 +97,13 @@ class Executor:
         self._unwatch = threads.repeat(SAMPLE_EVERY, self._watchdog.sample, "ikigai-watchdog")
 
     def ask_model(
-        self, provider: Provider, request: Request, agent: object, on_delta: OnDelta, on_reply: OnReply
+        self,
+        provider: Provider,
+        request: Request,
+        agent: object,
+        on_delta: OnDelta,
+        on_reply: OnReply,
+        prepare: Callable[[], object] | None = None,
     ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread.
 
@@ -107,13 +113,14 @@ class Executor:
             agent: the handle that `current_agent` gives to code that the provider runs.
             on_delta: takes the pieces of the reply.
             on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
+            prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
         """
 
         def begin() -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
             acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
-            call.begin(_answer(provider, request, call.delta), lambda _: self._jobs.pop(call, None), name)
+            call.begin(_answer(provider, request, call.delta, prepare), lambda _: self._jobs.pop(call, None), name)
 
         call = ModelRequest(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
@@ -335,8 +342,12 @@ class Executor:
             self._loop.close()
 
 
-async def _answer(provider: Provider, request: Request, on_delta: OnDelta) -> Reply:
+async def _answer(
+    provider: Provider, request: Request, on_delta: OnDelta, prepare: Callable[[], object] | None = None
+) -> Reply:
     """The reply of a provider. Raises what the provider raises, and `TypeError` for what is no reply."""
+    if prepare is not None:
+        await in_thread(prepare, "ikigai-attachments")
     answer: object = provider.respond(request, on_delta)
     if not inspect.isawaitable(answer):
         raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")

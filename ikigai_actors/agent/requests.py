@@ -32,6 +32,7 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
+from ikigai_actors.records.forms import problem_of, prompt_form
 from ikigai_actors.records.identity import check_name, is_agent_uuid
 from ikigai_actors.records.requests import RequestAnswered, RequestKey
 from ikigai_actors.records.settings import check_settings
@@ -71,7 +72,15 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "settings": check_settings,
     "name": lambda name: None if name is None else check_name(name),
     "more": lambda more: tuple(_new_child(*one) for one in more),
+    "data": lambda data: _check_data(data),
 }
+
+
+def _check_data(data: Any) -> Any:
+    wrong = problem_of(prompt_form, data) if isinstance(data, dict) else f"got {shown(data)}"
+    if wrong is not None:
+        raise BadInput(f"Expected the data of a prompt: {wrong}.")
+    return data
 
 
 def encode(command: Asked) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.blob_cache import BlobCache
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Instruments
@@ -113,6 +114,7 @@ class Runtime:
     log_cache: LogCache
     log_eviction: LogEviction
     log_loader: LogLoader
+    blobs: BlobCache
     executor: Executor
     publisher: Publisher
     instruments: Instruments

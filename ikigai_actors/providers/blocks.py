@@ -137,6 +137,16 @@ def attached(blob: Blob) -> Attached:
     return DocumentBlock(blob)
 
 
+def blobs_in(block: Block) -> tuple[Blob, ...]:
+    """The blobs to which a block refers."""
+    match block:
+        case PictureBlock() | DocumentBlock() | AudioBlock():
+            return (block.blob,)
+        case ResultBlock():
+            return tuple(part.blob for part in block.attached)
+    return ()
+
+
 def read_block(stored: Mapping[str, Any], made_by: str, asked: str) -> Block | None:
     """A stored block of a reply, as the model that is asked may see it; None if it must not.
 

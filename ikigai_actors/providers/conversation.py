@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from ikigai_actors.providers.blocks import Block, ModelMessage
+from ikigai_actors.providers.blocks import Blob, Block, ModelMessage, blobs_in
 from ikigai_actors.providers.messages_form import Blobs, block_form, read_messages
 
 M = TypeVar("M")
@@ -32,6 +32,8 @@ class Passage:
     """How many blocks it has up to the end of its last reply."""
     calls: tuple[tuple[str, str, str], ...] = ()
     """The calls of the reply with which it ends: id in the log, id in the request, name."""
+    blobs: tuple[Blob, ...] = ()
+    """The blobs to which the whole chain refers."""
     kept: Any = None
     """What the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
 
@@ -51,7 +53,10 @@ def extended(
     total += len(blocks)
     joined = last is not None and last.role == role
     replied = total if role == "assistant" else replied
-    return Passage(last, role, blocks, messages if joined else messages + 1, total, replied, tuple(calls))
+    blobs = last.blobs if last is not None else ()
+    if new := [blob for block in blocks for blob in blobs_in(block)]:
+        blobs = (*blobs, *new)
+    return Passage(last, role, blocks, messages if joined else messages + 1, total, replied, tuple(calls), blobs)
 
 
 def chain_of(messages: Sequence[Mapping[str, Any]]) -> Passage:

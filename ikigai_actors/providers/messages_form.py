@@ -47,6 +47,8 @@ def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
             content = [block_form(part, blobs) for part in parts] if block.attached else block.text
             form = {"type": "tool_result", "tool_use_id": block.call_id, "content": content}
             return {**form, "is_error": True} if block.is_error else form
+        case PictureBlock() | DocumentBlock() if block.blob.sha256 not in blobs:
+            return {"type": "text", "text": f"({block.blob.name or block.blob.media}: its bytes are missing)"}
         case PictureBlock() | DocumentBlock():
             data = standard_b64encode(blobs[block.blob.sha256]).decode("ascii")
             source = {"type": "base64", "media_type": block.blob.media, "data": data}

@@ -13,6 +13,7 @@ from ikigai_actors.errors import (
     StoreConflict,
     TooManyAgents,
 )
+from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free
@@ -109,6 +110,7 @@ class Append(Unit):
             locked.others.update(birth.uuid for birth in unit.births)
         if unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        write_blobs(tx, unit.blobs)
         tx.append(self._rows)
 
 

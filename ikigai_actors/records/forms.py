@@ -34,8 +34,16 @@ def reply_form(data: Data) -> Wrong:
     yield from _usage_form(data)
 
 
+def prompt_form(data: Data) -> Wrong:
+    """The form of what may have attachments."""
+    attached = data.get("attached")
+    if attached is not None and not (_are_objects(attached) and all(map(_is_reference, attached))):
+        yield "attached", "a list of objects, each with sha256, media, size and name"
+
+
 def call_form(data: Data) -> Wrong:
     """The form of what is about a call."""
+    yield from prompt_form(data)
     for name in ("tool_use_id", "name"):
         if not isinstance(data.get(name, ""), str):
             yield name, "text"
@@ -99,6 +107,11 @@ def _is_plain(value: object) -> bool:
 
 def _are_objects(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _is_reference(value: Data) -> bool:
+    texts = all(isinstance(value.get(name), str) for name in ("sha256", "media", "name"))
+    return texts and _is_whole(value.get("size"))
 
 
 def _is_awaited(value: object) -> bool:

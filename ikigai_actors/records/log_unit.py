@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.records.messages import Message
 
 
@@ -42,3 +43,5 @@ class LogUnit:
     """Its new children, in order."""
     prompt: int = 0
     """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
+    blobs: tuple[Attachment, ...] = ()
+    """What the messages refer to, as far as it may not be stored yet."""

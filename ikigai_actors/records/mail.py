@@ -24,8 +24,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
+from ikigai_actors.records.blobs import write_blobs
+from ikigai_actors.records.forms import problem_of, prompt_form
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -245,7 +248,7 @@ class Send(Unit):
     Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
     """
 
-    __slots__ = ("_body", "_data", "_kind", "_now", "_recipient", "_sender", "touches")
+    __slots__ = ("_blobs", "_body", "_data", "_kind", "_now", "_recipient", "_sender", "touches")
 
     touches: tuple[str, ...]
 
@@ -259,8 +262,10 @@ class Send(Unit):
         now: int,
         kind: str = MAIL,
         data: Mapping[str, Any] = NO_DATA,
+        blobs: tuple[Attachment, ...] = (),
     ) -> None:
         """Raises `BadInput` for a body that cannot be sent."""
+        self._blobs = blobs
         self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
         self.touches = (recipient,) if sender is None else (recipient, sender)
@@ -269,6 +274,7 @@ class Send(Unit):
         sender = self._sender
         if sender is not None and _mailbox(locked, sender).status == "dead":
             raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
+        write_blobs(tx, self._blobs)
         return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind, self._data)
 
 
@@ -295,6 +301,8 @@ class KeepPrompt(Unit):
     """The latest prompt of another process that the agent knows, by its number; 0 for none."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Further data of the message that the prompt will be."""
+    blobs: tuple[Attachment, ...] = ()
+    """What these refer to."""
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -302,6 +310,7 @@ class KeepPrompt(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Kept:
         number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT, self.data).id
+        write_blobs(tx, self.blobs)
         rows = tx.run("prompts_between", recipient=self.recipient, after=self.known, before=number)
         return Kept(number, tuple(map(_new_prompt, rows)))
 
@@ -428,7 +437,8 @@ def _new_prompt(row: Row) -> NewPrompt:
         further = json.loads(data) if data else NO_DATA
     except (ValueError, RecursionError):  # fsck tells of it
         further = NO_DATA
-    return NewPrompt(agent, mail, text, further if isinstance(further, dict) else NO_DATA)
+    sound = isinstance(further, dict) and problem_of(prompt_form, further) is None
+    return NewPrompt(agent, mail, text, further if sound else NO_DATA)
 
 
 def preview(body: str) -> str:

@@ -19,6 +19,7 @@ from ikigai_actors.records.forms import (
     mail_form,
     output_form,
     problem_of,
+    prompt_form,
     reply_form,
     start_form,
     summary_form,
@@ -51,8 +52,10 @@ class Kind(StrEnum):
 
     CONFIGURE = "configure", Trait.CONTROL
     """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
-    USER = "user", Trait.CONVERSATION | Trait.OPENING
-    """A prompt. Opens a turn. ``data.output`` says of which type the turn must give a value, if it must."""
+    USER = "user", Trait.CONVERSATION | Trait.OPENING, prompt_form
+    """A prompt. Opens a turn. ``data.output`` says of which type the turn must give a value, if it must;
+    ``data.attached`` refers to pictures and the like, as in the result of a tool.
+    """
     ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
     """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
     provider sent.

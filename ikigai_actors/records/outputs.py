@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ikigai_actors.arguments import shown
+from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, OutputError
 
 MOST_SHOWN = 20
@@ -158,9 +158,11 @@ def read_output(text: str, output: object) -> Any:
         BadInput: there is no such type.
         OutputError: the text is no JSON, or holds another value.
     """
+    check_type(text, str, "text", "text")
+    expected(output)
     try:
         value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise OutputError(f"Expected the result as JSON, got {shown(text)}: {error}") from error
     return as_output(output, value)
 
@@ -270,6 +272,8 @@ def _against_schema(schema: Mapping[str, Any], value: Any) -> list[str]:
         raise BadInput(f"A reference of output's schema leads nowhere: {error}.") from error
     except RecursionError:
         return ["it is nested too deep"]
+    except Exception as error:  # the schema was changed by hand since it was stored
+        return [f"its schema cannot be used: {type(error).__name__}: {error}"]
     return found
 
 

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors import errors
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, IkigaiError
+from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Around, LockedRows, Unit
 
@@ -74,6 +76,8 @@ class AddRequest(Unit):
     body: str
     """The arguments, as a JSON object."""
     now: int
+    blobs: tuple[Attachment, ...] = ()
+    """What the arguments refer to."""
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -85,6 +89,7 @@ class AddRequest(Unit):
             raise AgentNotFound(f"There is no agent {self.agent}. See the list of agents.", self.agent)
         if row.status == "dead":
             raise AgentDead(f"Agent {self.agent} is dead: it reads, but never acts again.", self.agent)
+        write_blobs(tx, self.blobs)
         [(number,)] = tx.run(
             "add_request", agent=self.agent, kind=self.kind, body=self.body, mailed=row.mailed, now=self.now
         )

@@ -228,6 +228,18 @@ _BIRTHS = Migration(
     """,
 )
 
+_BLOBS = Migration(
+    14,
+    """
+    -- Pictures, PDFs and sounds, each once.
+    CREATE TABLE blobs (
+        sha256 TEXT NOT NULL PRIMARY KEY,
+        media  TEXT NOT NULL,
+        bytes  BYTEA NOT NULL
+    );
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -241,6 +253,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _CONTROLS,
     _PROMPT_DATA,
     _BIRTHS,
+    _BLOBS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -667,3 +667,27 @@ SELECT agent_uuid, COUNT(*), MIN(id), MAX(id) FROM restarts GROUP BY agent_uuid
 -- name: restarts_by_strangers
 SELECT r.agent_uuid, r.id, r.supervisor_uuid FROM restarts r
  WHERE NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = r.supervisor_uuid)
+
+-- name: known_blobs
+SELECT sha256 FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: add_blob
+-- Another transaction may have stored the same bytes meanwhile.
+INSERT INTO blobs (sha256, media, bytes) VALUES (:sha256, :media, :bytes) ON CONFLICT (sha256) DO NOTHING
+
+-- name: read_blobs
+SELECT sha256, bytes FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: all_blobs
+SELECT sha256 FROM blobs ORDER BY sha256
+
+-- name: referring
+-- All that refers to blobs, and perhaps a few more. A prompt or a request that was carried out has a message by now.
+SELECT data FROM messages WHERE data LIKE '%"attached":%'
+UNION ALL
+SELECT data FROM mail WHERE data LIKE '%"attached":%' AND read_at IS NULL
+UNION ALL
+SELECT body FROM requests WHERE body LIKE '%"attached":%' AND answer IS NULL
+
+-- name: drop_blobs
+DELETE FROM blobs WHERE sha256 = ANY(:hashes)

@@ -8,11 +8,12 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds, shown
+from ikigai_actors.attachments import Attachment, attachments
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.records import registry
+from ikigai_actors.records.attached import stored_in
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
-from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.outputs import expected
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.signals import SendSignal, milliseconds
@@ -174,26 +175,34 @@ def new_fork(
     restart: str = RestartType.TRANSIENT,
     on_orphan: str | None = None,
     output: object = None,
+    attach: object = (),
     at: int | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes children, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
-    if output is not None and any(child.prompt is None for child in children):
-        raise BadInput("Expected a prompt for the child, since an output is asked of it; got none.")
+    if (output is not None or attach != ()) and any(child.prompt is None for child in children):
+        raise BadInput("Expected a prompt for the child, to go with its output or attachments; got none.")
     check_choice(restart, "restart", [*RestartType])
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
-    settings, data = check_settings(given), data_of(output)
+    settings, (data, blobs) = check_settings(given), data_of(output, attach)
     first, *siblings = children
     more = tuple(siblings)
     if at is None:
-        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more)
+        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs)
     position = check_count(at, "at")
-    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, position)
+    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, position)
 
 
-def data_of(output: object = None) -> Mapping[str, Any]:
-    """The data of a prompt that asks for a value of a type; empty for None. Raises `BadInput`."""
-    return NO_DATA if output is None else {"output": expected(output).stored()}
+def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[Attachment, ...]]:
+    """The data of a prompt, and what is attached to it. Raises `BadInput`.
+
+    Args:
+        output: the type of which the turn must give a value; None for any answer.
+        attach: paths and bytes.
+    """
+    given = attachments(attach)
+    typed = {} if output is None else {"output": expected(output).stored()}
+    return {**typed, **stored_in(given)}, given
 
 
 def supervision(

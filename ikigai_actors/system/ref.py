@@ -32,6 +32,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult, Waits
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
+from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
@@ -209,6 +210,7 @@ class ForkOptions(TypedDict, total=False):
     restart: str
     on_orphan: str | None
     output: Any
+    attach: "Sequence[Attachable]"
     at: int | None
 
 
@@ -231,13 +233,13 @@ class AgentCommands:
         self._ref = ref
         self._waits = waits  # the caller blocks until the answer is there: when it may not, nothing is asked for
 
-    def prompt(self, text: str, *, output: Any = None) -> Future[Reply]:
+    def prompt(self, text: str, *, output: Any = None, attach: "Sequence[Attachable]" = ()) -> Future[Reply]:
         """Open a turn. The future gives the `Reply`."""
         check_text(text, "prompt")
         if not text.strip():
             raise BadInput("Expected a prompt, got blank text. Say something.")
-        data = data_of(output)
-        return self._tell(lambda caller: on.Prompt(text, caller, data=data), self._reply_of(output))
+        data, blobs = data_of(output, attach)
+        return self._tell(lambda caller: on.Prompt(text, caller, data=data, blobs=blobs), self._reply_of(output))
 
     @overload
     def fork(
@@ -276,6 +278,7 @@ class AgentCommands:
         restart: str = "transient",
         on_orphan: str | None = None,
         output: Any = None,
+        attach: "Sequence[Attachable]" = (),
         at: int | None = None,
     ) -> "Future[AgentRef] | Future[list[AgentRef]]":
         """Make a child, or several. The future gives its handle, or theirs."""
@@ -284,7 +287,7 @@ class AgentCommands:
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
         )
         how: ForkOptions = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan}
-        how |= {"output": output, "at": at}
+        how |= {"output": output, "attach": attach, "at": at}
         fork = new_fork(children, **how)
         first = children[0].uuid
         late = f"the fork may still happen: the child is agent {first} then (system.agent finds it)."
@@ -430,7 +433,7 @@ class AgentRef:
         check_timeout(timeout)
         return AgentCommands(self, waits=True)
 
-    def prompt(self, text: str, *, output: Any = None) -> Future[Reply]:
+    def prompt(self, text: str, *, output: Any = None, attach: "Sequence[Attachable]" = ()) -> Future[Reply]:
         """Open a turn: the agent answers the text.
 
         A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
@@ -441,17 +444,20 @@ class AgentRef:
             output: a type of which the turn must give a value, as ``Reply.output``: a pydantic model, a dataclass, any
                 type that pydantic knows, or a JSON schema as a dict. The model is told what is wrong with a value that
                 does not fit, twice at most. None for an answer in words.
+            attach: pictures, PDFs and sounds for the model: paths of files, bytes, or what `attachment` gives; 20 MB
+                together at most. They are read now, and stored once for all agents.
 
         Returns:
             A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
             gave no value that fits, and `TurnInterrupted` when the turn was ended.
 
         Raises:
-            BadInput: the text is blank, or cannot be stored; or output is no type that has a schema.
+            BadInput: the text is blank, or cannot be stored; output is no type that has a schema; something to attach
+                cannot be read, is too large, or of a type that no model takes.
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        return self.ask.prompt(text, output=output)
+        return self.ask.prompt(text, output=output, attach=attach)
 
     @overload
     def fork(
@@ -490,6 +496,7 @@ class AgentRef:
         restart: str = "transient",
         on_orphan: str | None = None,
         output: Any = None,
+        attach: "Sequence[Attachable]" = (),
         at: int | None = None,
         timeout: float | None = None,
     ) -> "AgentRef | list[AgentRef]":
@@ -514,6 +521,7 @@ class AgentRef:
             output: a type of which its first turn must give a value, as in `prompt`; ``reply(output=...)`` has it. When
                 its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by mail, for
                 `read_output`.
+            attach: what goes with the prompt, as in `prompt`.
             at: the last position of the history that the child inherits; None is the end of it. What came later is
                 nothing to the child, but the settings are those of now. A prompt without an answer at this position
                 is inherited as well: mostly one wants the position before it. A busy agent forks at once then.
@@ -529,7 +537,7 @@ class AgentRef:
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
         how: dict[str, Any] = {"count": count, "prompts": prompts, "names": names, "model": model, "system": system}
-        how |= {"restart": restart, "on_orphan": on_orphan, "output": output, "at": at}
+        how |= {"restart": restart, "on_orphan": on_orphan, "output": output, "attach": attach, "at": at}
         forked: Future[Any] = self._within(timeout).fork(prompt, name=name, **how)
         made: AgentRef | list[AgentRef] = forked.get(timeout=timeout)
         return made

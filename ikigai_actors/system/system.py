@@ -26,6 +26,7 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.blob_cache import BlobCache
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments, check_instruments
@@ -63,6 +64,7 @@ from ikigai_actors.providers.base import NO_TOKENS, Provider
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
+from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import SHORT_LENGTH, check_name, new_agent_uuid
@@ -228,6 +230,7 @@ class ActorSystem(OfOneProcess):
             log_cache=self._log_cache,
             log_eviction=LogEviction(self._log_cache, lambda: processes, in_memory),
             log_loader=log_loader,
+            blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
             instruments=Instruments(Counting(), *parts.instruments),

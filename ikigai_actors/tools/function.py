@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ikigai_actors.arguments import check_flag, check_optional, check_seconds, shown
+from ikigai_actors.attachments import Attachment, check_sum, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -62,6 +63,8 @@ class Result:
 
     content: str
     is_error: bool = False
+    attached: tuple[Attachment, ...] = ()
+    """Pictures, PDFs and sounds for the model beside the text; see `attachment`."""
 
 
 class ToolError(Exception):
@@ -223,6 +226,8 @@ def result_of(value: object) -> Result:
     """
     if isinstance(value, Result):
         return replace(value, content=cut(value.content))
+    if isinstance(value, Attachment):
+        return Result(name_and_size(value.stored()), attached=(value,))
     if value is None:
         return Result("")
     if isinstance(value, str):
@@ -236,7 +241,10 @@ def _as_text(value: object) -> str:
         value.close()
         raise TypeError("This tool is broken: it returned a coroutine. Declare its function with `async def`.")
     if isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError("This tool is broken: it returned bytes. Return text: value.decode(), or base64.")
+        raise TypeError(
+            "This tool is broken: it returned bytes. Return text: value.decode(), or base64; "
+            "a picture as attachment(value)."
+        )
     if isinstance(value, Iterator | AsyncIterator):
         kind = type(value).__name__
         raise TypeError(
@@ -248,8 +256,21 @@ def _as_text(value: object) -> str:
 def checked_result(value: object) -> Result:
     """A tool's result, if it is one. Raises `TypeError`."""
     if isinstance(value, Result) and isinstance(value.content, str) and isinstance(value.is_error, bool):
-        return value
+        return _with_attachments(value)
     raise TypeError(f"Expected a Result with text and a bool, got {value!r} (type={type(value).__name__}).")
+
+
+def _with_attachments(result: Result) -> Result:
+    """The result, if what is attached to it may be; else one that says why not. Raises `TypeError`."""
+    if result.attached == ():
+        return result
+    if not isinstance(result.attached, tuple | list) or not all(isinstance(one, Attachment) for one in result.attached):
+        raise TypeError(f"Expected the attachments of a Result as a tuple of attachment(...), got {result.attached!r}.")
+    try:
+        check_sum(tuple(result.attached))
+    except BadInput as error:
+        return Result(cut(f"{result.content}\n[nothing is attached: {error}]"), result.is_error)
+    return replace(result, attached=tuple(result.attached))
 
 
 def cut(text: str) -> str:

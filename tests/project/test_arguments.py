@@ -39,6 +39,7 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import System
 from tests.kit.databases import eventually, sql
 from tests.kit.mistakes import VALUES, fits, parts_of
+from tests.kit.pictures import PNG
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -130,8 +131,8 @@ class Subject:
             "callback": print, "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "output": int, "path": "plan.md",
             "recipient": kid,
-            "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "text": kid.uuid,
-            "uuid": kid.uuid,
+            "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
+            "text": kid.uuid, "uuid": kid.uuid,
         }  # fmt: skip
 
     def right(self, call: Callable[..., Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers"},
     {"actors"},
-    {"errors", "arguments", "text", "frozen", "lazy"},
+    {"errors", "arguments", "text", "attachments", "frozen", "lazy"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 

@@ -45,6 +45,8 @@ def born_within_a_step(at: int) -> list[str]:
     return [agent("b", f"fork_message_id = {at}"), *(message(*one[:2], f"data = '{one[2]}'") for one in told), *begins]
 
 
+ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}'
+
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
     (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
@@ -162,6 +164,7 @@ CASES: list[Case] = [
     (Invariant.UNREAD, "a", agent("a", "unread = 2")),  # the prompt is not counted
     (Invariant.UNREAD, "b", mail("b", 1, "read_at = 5")),
     (Invariant.UNREAD, "g", agent("g", "unread = 1")),
+    (Invariant.BLOB, "root", message("root", 1, f"data = '{ATTACHED}'")),
     (Invariant.DOCUMENT, None, "UPDATE documents SET author = 'nobody' WHERE version = 1"),
     (Invariant.VERSION, None, "DELETE FROM documents WHERE version = 1"),
     (Invariant.VERSION, None, "UPDATE documents SET version = 3 WHERE version = 2"),

@@ -18,6 +18,7 @@ from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.grep import find_ripgrep, grep_tool
 from tests.kit.databases import DEADLINE
+from tests.kit.pictures import PNG
 from tests.kit.program import run
 
 Use = Callable[..., Result]
@@ -130,11 +131,15 @@ def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: U
     assert len(told.content) < LIMIT + 100
 
 
-def test_an_image_is_refused_since_a_result_is_text(use: Use, directory: Path) -> None:
+def test_a_picture_is_shown_and_what_is_none_is_refused(use: Use, directory: Path) -> None:
+    (directory / "dot.png").write_bytes(PNG)
+    seen = use("read", file_path="dot.png")
+    assert (seen.is_error, seen.content) == (False, f"dot.png, image/png, {len(PNG)} bytes")
+    assert [one.data for one in seen.attached] == [PNG]
     (directory / "dot.png").write_bytes(b"\x89PNG")
     told = use("read", file_path="dot.png")
     assert told.is_error
-    assert "Only text can be read" in told.content
+    assert "of a type that models take" in told.content
 
 
 def test_wrong_arguments_and_missing_files_are_results_that_help(use: Use) -> None:

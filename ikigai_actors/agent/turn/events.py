@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.history import View
@@ -43,7 +44,9 @@ class Prompt:
     0 for none. The actor looks it up in the log.
     """
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts for the message: ``output``, what the turn must give (`records.outputs`)."""
+    """Further facts for the message: ``output``, what the turn must give (`records.outputs`), and ``attached``."""
+    blobs: tuple[Attachment, ...] = ()
+    """What is attached; empty where it is stored already."""
 
 
 _FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more")
@@ -78,6 +81,8 @@ class Fork:
     """As `Prompt.data`."""
     more: tuple[NewChild, ...] = ()
     """Its younger siblings, born in the same unit, in order."""
+    blobs: tuple[Attachment, ...] = ()
+    """As `Prompt.blobs`."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:
@@ -289,6 +294,8 @@ class ToolFinished:
     content: str
     """The result as the model reads it."""
     is_error: bool
+    attached: tuple[Attachment, ...] = ()
+    """Pictures and the like that belong to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Kind
 
@@ -58,11 +59,11 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
         )
         for one in event.children
     ]
-    step = give_birth(state, beds, now)
+    step = give_birth(state, beds, now, event.blobs)
     return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
 
 
-def give_birth(state: State, beds: Sequence[Childbed], now: int) -> Step:
+def give_birth(state: State, beds: Sequence[Childbed], now: int, blobs: tuple[Attachment, ...] = ()) -> Step:
     """The unit in which children are born, in order."""
     mine: list[PendingMessage] = []
     births: list[Birth] = []
@@ -71,7 +72,7 @@ def give_birth(state: State, beds: Sequence[Childbed], now: int) -> Step:
         births.append(_birth(state.uuid, head, bed, now))
         mine += (_told("child", bed.child, bed.at, head), *bed.told)
     messages = messages_of(state.uuid, state.head, now, tuple(mine))
-    unit = LogUnit(state.uuid, messages, births=tuple(births))
+    unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs)
     return Step(advance(state, messages), unit, tuple(map(Spawn, births)))
 
 

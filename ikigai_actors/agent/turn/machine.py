@@ -232,7 +232,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         output=event.data.get("output"),
         repairs=0,
     )
-    unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail)
+    unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs)
     return Step(after, unit, (*answers_of_cut_off(state), RequestModel(request)), event.caller)
 
 

@@ -28,11 +28,22 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
-from ikigai_actors.providers.blocks import Block, CallBlock, ResultBlock, TextBlock, ThinkingBlock, read_block
+from ikigai_actors.providers.blocks import (
+    Block,
+    CallBlock,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    attached,
+    read_block,
+)
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
+from ikigai_actors.records.attached import blobs_of
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.settings import SETTINGS
+
+NO_BLOBS: Mapping[str, bytes] = {}
 
 NOT_RUN = "not run in this process"
 """The result of a call that has none."""
@@ -58,6 +69,7 @@ def assemble(
     tools: Sequence[Mapping[str, Any]] = (),
     shared: int = 0,
     output: Mapping[str, Any] | None = None,
+    blobs: Mapping[str, bytes] = NO_BLOBS,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -71,6 +83,7 @@ def assemble(
         tools: Descriptions of the tools on offer.
         shared: `Request.shared`.
         output: `Request.output`.
+        blobs: `Request.blobs`.
 
     Returns:
         A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
@@ -80,11 +93,12 @@ def assemble(
         name=name,
         model=model.partition(":")[2],
         system=settings.get("system") or "",
-        messages=MessageForms(conversation, {}),
+        messages=MessageForms(conversation, blobs),
         tools=tuple(tools),
         settings={key: value for key, value in settings.items() if key not in _KEPT},
         shared=shared,
         output=output,
+        blobs=blobs,
     )
 
 
@@ -118,6 +132,7 @@ class Turns:
         if summary is not None:
             self._said.append(TextBlock(_summary_of(summary)))
         if prompt is not None and prompt.content.strip():
+            self._said += map(attached, blobs_of(prompt))
             self._said.append(TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}"))
         self._close_user()
 
@@ -130,6 +145,7 @@ class Turns:
         """Take in one message; kinds that are no conversation are ignored."""
         match message.kind:
             case Kind.USER | Kind.MAIL | Kind.REPAIR:
+                self._said += map(attached, blobs_of(message))
                 if message.content.strip():
                     self._said.append(TextBlock(message.content))
             case Kind.TOOL_RESULT:
@@ -240,4 +256,5 @@ def _result(call_id: str, name: str, message: Message | None) -> ResultBlock:
     if message is None:
         return ResultBlock(call_id, name, NOT_RUN, is_error=True)
     text = message.content if message.content.strip() else NO_OUTPUT
-    return ResultBlock(call_id, name, text, bool(message.data.get("is_error")))
+    parts = tuple(map(attached, blobs_of(message)))
+    return ResultBlock(call_id, name, text, bool(message.data.get("is_error")), parts)

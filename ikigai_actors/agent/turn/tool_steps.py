@@ -26,7 +26,9 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.records.attached import stored_in
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
@@ -89,7 +91,9 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
     if event.request != state.request or not waited:
         return Step(state)
     [call] = [call for call in state.calls if call.id == event.call]
-    return _write_results(state, now, (call,), _result(call, event.content, event.is_error))
+    kind, content, data = _result(call, event.content, event.is_error)
+    draft = (kind, content, {**data, **stored_in(event.attached)})
+    return _write_results(state, now, (call,), draft, blobs=event.attached)
 
 
 def decide_call(state: State, event: on.Decide, now: int) -> Step:
@@ -143,10 +147,12 @@ def _results(state: State, calls: Calls, text: str, now: int) -> Step:
     return _write_results(state, now, calls, *(_result(call, text, True) for call in calls))
 
 
-def _write_results(state: State, now: int, calls: Calls, *drafts: PendingMessage) -> Step:
+def _write_results(
+    state: State, now: int, calls: Calls, *drafts: PendingMessage, blobs: tuple[Attachment, ...] = ()
+) -> Step:
     messages = messages_of(state.uuid, state.head, now, drafts)
     after = advance(state, messages, calls=progress(state.calls, (call.id for call in calls), Progress.DONE))
-    return Step(after, LogUnit(state.uuid, messages))
+    return Step(after, LogUnit(state.uuid, messages, blobs=blobs))
 
 
 def _result(call: Call, content: str, is_error: bool) -> PendingMessage:

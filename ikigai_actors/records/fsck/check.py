@@ -33,6 +33,7 @@
     mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
     unread             an agent counts as many unread mails as it has
+    blob               a blob has the hash under which it is stored, and each message that refers to one has it
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
 
@@ -50,6 +51,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors.records import registry
+from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
@@ -115,7 +117,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
             logs.resolve(row)
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
-    found += [*check_mailboxes(tx, records), *check_documents(tx)]
+    found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
     return Report(len(records), logs.messages, found)
 

@@ -40,6 +40,7 @@ class Invariant(StrEnum):
     MAIL = "mail"
     MAIL_ID = "mail-id"
     UNREAD = "unread"
+    BLOB = "blob"
     DOCUMENT = "document"
     VERSION = "version"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.attached import blobs_of
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.messages import OPENINGS, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
@@ -42,6 +43,8 @@ class LogCheck:
     def __init__(self, records: Mapping[str, AgentRecord], rooted: set[str]) -> None:
         self.found: list[Violation] = []
         self.messages = 0
+        self.blobs: dict[str, tuple[str, int]] = {}
+        """The first message that refers to each blob: its agent and its position."""
         self._records, self._rooted = records, rooted
         self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
         self._holes: dict[str, list[range]] = {}  # positions of which nothing is known
@@ -97,6 +100,8 @@ class LogCheck:
             self._holes.setdefault(uuid, []).append(range(position, position + 1))
 
     def _understand(self, message: Message, record: AgentRecord) -> None:
+        for blob in blobs_of(message):
+            self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
         match message.kind:
             case Kind.CONFIGURE:
                 for text in misfits(message.data).values():

@@ -133,5 +133,5 @@ def _count_misfits(table: str, columns: tuple[tuple[str, str, int], ...]) -> str
 
 def _kinds(declared: str, required: int) -> tuple[str, ...]:
     """The results of ``typeof`` for values that a column of ``schema.sql`` takes; keys count as required."""
-    kind = "integer" if declared == "BIGINT" else "text"
+    kind = {"BIGINT": "integer", "BYTEA": "blob"}.get(declared, "text")
     return (kind,) if required else (kind, "null")

@@ -172,7 +172,7 @@ class RemoteAgents:
             case on.Prompt() if command.mail:
                 self.await_prompt(uuid, command.mail, command.caller)
             case on.Prompt():
-                self._prompt(uuid, command.text, command.caller, command.data)
+                self._prompt(uuid, command)
             case on.GetOutcome():
                 self._reply(uuid, command.caller)
             case on.Interrupt():
@@ -186,13 +186,13 @@ class RemoteAgents:
         self.follower.follow(uuid)
         self._await(RemoteTurn(uuid, prompt=mail), future)
 
-    def _prompt(self, uuid: str, text: str, future: Future[Reply], data: Mapping[str, Any]) -> None:
-        """Leave a prompt; the future is given the outcome of its turn."""
+    def _prompt(self, uuid: str, prompt: on.Prompt) -> None:
+        """Leave a prompt; its caller is given the outcome of its turn."""
         self.follower.follow(uuid)
-        mail = self._client.prompt(uuid, text, data)
-        self._await(RemoteTurn(uuid, prompt=mail.id), future)
+        mail = self._client.prompt(uuid, prompt.text, prompt.data, prompt.blobs)
+        self._await(RemoteTurn(uuid, prompt=mail.id), prompt.caller)
         if self._client.get(uuid).status == Status.STOPPED:
-            self._publish(PromptKept(uuid, mail.id, text))
+            self._publish(PromptKept(uuid, mail.id, prompt.text))
 
     def _reply(self, uuid: str, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn in progress, or else of the latest one."""
@@ -219,7 +219,7 @@ class RemoteAgents:
         """
         if not self.hosts:
             raise nobody_asked(self._former)
-        self._asked[self._client.request(uuid, *encode(command))] = command.caller
+        self._asked[self._client.request(uuid, *encode(command), getattr(command, "blobs", ()))] = command.caller
 
     def close(self) -> None:
         """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Requests stay."""

@@ -33,6 +33,7 @@ from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
     from ikigai_actors.agent.requests import Asked
+    from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
@@ -259,24 +260,27 @@ class Client:
         mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
         return mail
 
-    def prompt(self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA) -> "Mail":
+    def prompt(
+        self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA, blobs: "tuple[Attachment, ...]" = ()
+    ) -> "Mail":
         """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does.
 
         Args:
             uuid: the agent.
             text: the prompt.
             data: further data of the message that it will be.
+            blobs: what is attached to it.
         """
         from ikigai_actors.records.mail import PROMPT, Mail, Send
 
-        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data))
+        mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data, blobs))
         return mail
 
-    def request(self, uuid: str, kind: str, body: str) -> "RequestKey":
+    def request(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RequestKey":
         """Ask an agent to do something itself, as the host will take it up. Raises what `AddRequest` does."""
         from ikigai_actors.records.requests import AddRequest, RequestKey
 
-        return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms())))
+        return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms(), blobs)))
 
     def perform(self, uuid: str, command: "Asked", timeout: float | None, late: str) -> Any:
         """Have an agent do something itself, and wait for the answer.

@@ -12,10 +12,11 @@ import json
 import logging
 import math
 import os
+from base64 import b64decode
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -31,6 +32,8 @@ from mcp.types import (
 )
 from mcp.types import Tool as Listed
 
+from ikigai_actors.attachments import Attachment, attachment, name_and_size
+from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import Result, ToolError, cut
 from ikigai_actors.tools.mcp.process import ServerProcess
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -123,7 +126,7 @@ class Run:
             if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
                 logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
             raise ToolError(f"The MCP server {self._name} answered with an error: {error}") from error
-        return Result(_text_of(result), bool(result.is_error))
+        return Result(_text_of(result), bool(result.is_error), _attached_to(result))
 
     async def stop(self) -> None:
         """End it, and return when nothing is left. Within a few seconds it is forced."""
@@ -241,7 +244,7 @@ class McpTool:
         except Exception as error:
             logger.info("MCP tool %s failed", self.name, exc_info=error)
             return Result(cut(f"{type(error).__name__}: {error}"), True)
-        return Result(cut(result.content), result.is_error)
+        return replace(result, content=cut(result.content))
 
 
 def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
@@ -252,8 +255,22 @@ def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
     return ToolTraits(idempotent=again, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
 
 
+def attached_to(block: ContentBlock) -> Attachment | None:
+    """The picture, PDF or sound that a block of a result is, if a model can take it."""
+    resource = block.resource if isinstance(block, EmbeddedResource) else block
+    encoded = getattr(resource, "blob", None) or getattr(resource, "data", None)
+    if not isinstance(encoded, str):
+        return None
+    try:
+        return attachment(b64decode(encoded, validate=True), str(getattr(resource, "uri", "")).rpartition("/")[2])
+    except (ValueError, BadInput):
+        return None
+
+
 def readable(block: ContentBlock) -> str:
     """A block of a result as text; for a block that is no text, a description."""
+    if (given := attached_to(block)) is not None:
+        return f"[{name_and_size(given.stored())}]"
     match block:
         case TextContent():
             return block.text
@@ -285,6 +302,10 @@ def _text_of(result: CallToolResult) -> str:
     if not result.content and result.structured_content is not None:
         return json.dumps(result.structured_content)
     return "\n".join(map(readable, result.content))
+
+
+def _attached_to(result: CallToolResult) -> tuple[Attachment, ...]:
+    return tuple(given for block in result.content if (given := attached_to(block)) is not None)
 
 
 def _reason(error: BaseException) -> str:

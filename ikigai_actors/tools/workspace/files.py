@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
+from ikigai_actors.attachments import LARGEST, Attachment, attachment
+from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import FunctionTool, ToolError, tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
@@ -41,8 +43,8 @@ def file_tools(root: Root) -> list[FunctionTool]:
     """The tools, confined to a directory."""
 
     @tool(idempotent=True)
-    def read(file_path: str, view_range: list[int] | None = None) -> str:
-        """Read a text file.
+    def read(file_path: str, view_range: list[int] | None = None) -> str | Attachment:
+        """Read a text file, or look at a picture or a PDF.
 
         Args:
             file_path: the file, relative to the working directory, or absolute and beneath it.
@@ -107,16 +109,25 @@ def _said(name: str, path: str) -> Iterator[None]:
         raise ToolError(f"{name}: {error}") from error
 
 
-def _read(root: Root, path: str, view_range: list[int] | None) -> str:
+def _read(root: Root, path: str, view_range: list[int] | None) -> str | Attachment:
     with _opened(root, path) as file:
         if PurePosixPath(path).suffix.lower() in _PICTURES:
-            raise ValueError(f"{path} is an image or a PDF, which cannot be shown here. Only text can be read.")
+            return _picture(file, path)
         if view_range is None or not view_range:
             return _whole(file, path, "Give view_range to read some lines, e.g. [1, 500].").decode()
         if len(view_range) != 2:
             raise ValueError(f"expected view_range as [first line, last line], got {view_range}")
         first, last = view_range
         return _lines(file, path, max(first, 1), last)
+
+
+def _picture(file: int, path: str) -> Attachment:
+    with os.fdopen(file, "rb", closefd=False) as stream:
+        data = stream.read(LARGEST + 1)
+    try:
+        return attachment(data, PurePosixPath(path).name)
+    except BadInput as error:
+        raise ValueError(str(error)) from error
 
 
 def _lines(file: int, path: str, first: int, last: int) -> str:

@@ -1,0 +1,81 @@
+"""The bytes of blobs in memory, for requests: read from the database when a request needs them, and kept for the next.
+
+Requests of forks and siblings mention the same pictures, so few are read twice.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ikigai_actors.errors import ProviderError, StoreError
+from ikigai_actors.providers.blocks import Blob
+
+MOST_KEPT = 64 * 1024 * 1024
+"""Bytes that are kept when no request needs them."""
+
+Reader = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Reads blobs by their hashes. Blocks; raises `StoreError`."""
+
+
+class BlobCache:
+    """The blobs that were used last. Any thread may use it."""
+
+    def __init__(self, read: Reader) -> None:
+        """Keep what this function reads."""
+        self._read = read
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def load(self, hashes: Sequence[str]) -> dict[str, bytes]:
+        """The bytes of these blobs; one that is missing is left out. Blocks; raises `StoreError`."""
+        with self._lock:
+            found = {sha256: self._kept[sha256] for sha256 in hashes if sha256 in self._kept}
+            for sha256 in found:
+                self._kept.move_to_end(sha256)
+        missing = [sha256 for sha256 in hashes if sha256 not in found]
+        if missing:
+            read = dict(self._read(missing))
+            with self._lock:
+                self._kept.update(read)
+                total = sum(map(len, self._kept.values()))
+                while total > MOST_KEPT:
+                    _, dropped = self._kept.popitem(last=False)
+                    total -= len(dropped)
+            found |= read
+        return found
+
+
+class RequestBlobs(Mapping[str, bytes]):
+    """The bytes of the blobs that one request mentions, by their hash. Read when they are first needed, all at once.
+
+    `load` reads them beforehand, on a thread that may wait.
+    """
+
+    def __init__(self, cache: BlobCache, mentioned: Sequence[Blob]) -> None:
+        """Make it for a conversation that mentions these."""
+        self._cache, self._hashes = cache, tuple(dict.fromkeys(blob.sha256 for blob in mentioned))
+        self._bytes: dict[str, bytes] | None = None if self._hashes else {}
+
+    @property
+    def to_be_loaded(self) -> bool:
+        """Whether there are any that were not read yet."""
+        return self._bytes is None
+
+    def load(self) -> dict[str, bytes]:
+        """Have the bytes ready. Blocks; raises `ProviderError`."""
+        if self._bytes is None:
+            try:
+                self._bytes = self._cache.load(self._hashes)
+            except StoreError as error:
+                told = f"What is attached cannot be read now ({error}): /resume, or resume(), asks again."
+                raise ProviderError(told) from error
+        return self._bytes
+
+    def __getitem__(self, sha256: str) -> bytes:
+        return self.load()[sha256]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.load())
+
+    def __len__(self) -> int:
+        return len(self._hashes)

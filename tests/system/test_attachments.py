@@ -1,0 +1,211 @@
+"""Pictures, PDFs and sounds: stored once, referred to by messages, sent to the model with the text."""
+
+import json
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    Attachment,
+    BadInput,
+    OfflineProvider,
+    PictureBlock,
+    Reply,
+    Request,
+    Result,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+    attachment,
+    tool,
+)
+from ikigai_actors.records.blobs import drop_unreferenced, referenced
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.store import open_store
+from ikigai_actors.store.copy import copy_database
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
+from ikigai_actors.testing.simulation.messages_api import violations
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import sql
+from tests.kit.pictures import GIF, MP3, PDF, PNG
+
+
+def blobs(system: Any) -> list[tuple[str, int]]:
+    """The type of each blob, and how many bytes it has."""
+    rows = system.store.read(lambda tx: sql(tx, "SELECT media, bytes FROM blobs ORDER BY media"))
+    return [(media, len(data)) for media, data in rows]
+
+
+def seen(request: Request) -> list[Any]:
+    """What the latest message of a request shows: texts, and the bytes of all else."""
+    return [
+        block["text"] if block["type"] == "text" else (block["type"], b64decode(block["source"]["data"]))
+        for block in request.messages[-1]["content"]
+    ]
+
+
+def ask(agent: AgentRef, text: str, *attach: Any) -> Reply:
+    return agent.prompt(text, attach=attach).get(timeout=DEADLINE)
+
+
+def test_the_model_sees_what_is_attached_before_the_text(tmp_path: Path) -> None:
+    (tmp_path / "plan.png").write_bytes(PNG)
+    provider = ScriptedProvider(["a plan", "the same"])
+    with ActorSystem.open(provider=provider) as system:
+        ask(system.root, "What is this?", tmp_path / "plan.png", PDF)
+        ask(system.root, "And this?", str(tmp_path / "plan.png"), MP3)
+        assert seen(provider.requests[0]) == [("image", PNG), ("document", PDF), "What is this?"]
+        assert seen(provider.requests[1]) == [("image", PNG), "(A sound: this model takes no audio)", "And this?"]
+        assert blobs(system) == [("application/pdf", len(PDF)), ("audio/mpeg", len(MP3)), ("image/png", len(PNG))]
+        first = system.root.history()[0].data["attached"][0]
+        assert (first["name"], first["media"], first["size"]) == ("plan.png", "image/png", len(PNG))
+        block = provider.requests[0].conversation[0].blocks[0]
+        assert isinstance(block, PictureBlock)
+        assert provider.requests[0].blobs[block.blob.sha256] == PNG
+        assert check(system.store) == []
+        body = {"model": "m", "max_tokens": 1, "messages": list(provider.requests[1].messages)}
+        assert violations(json.loads(json.dumps(body))) == []
+
+
+def test_a_thousand_forks_after_a_picture_add_no_blob_and_the_hundredth_mention_neither() -> None:
+    with ActorSystem.open(provider=OfflineProvider()) as system:
+        ask(system.root, "Look.", PNG)
+        for place in range(1_000):
+            system.root.fork(name=f"kid{place}")
+        for _ in range(100):
+            ask(system.agent("kid7"), "Look again.", PNG)
+        assert blobs(system) == [("image/png", len(PNG))]
+
+
+def test_a_child_is_forked_with_a_picture_and_inherits_that_of_its_parent() -> None:
+    provider = ScriptedProvider(["one", "two"])
+    with ActorSystem.open(provider=provider) as system:
+        ask(system.root, "Look.", PNG)
+        system.root.fork("And here?", attach=[GIF]).reply(timeout=DEADLINE)
+        assert seen(provider.requests[1]) == [("image", GIF), "And here?"]
+        assert [block["type"] for block in provider.requests[1].messages[0]["content"]] == ["image", "text"]
+
+
+@pytest.mark.parametrize("attach", ["plan.png", [b"text"], ["nowhere.png"], [5], None, [PNG + b"x" * 2**25]])
+def test_what_cannot_be_attached_is_refused_before_anything_is_written(attach: Any) -> None:
+    with ActorSystem.open(provider=OfflineProvider()) as system:
+        for act in (system.root.prompt, system.root.fork, system.root.ask.prompt, system.root.ask.fork):
+            with pytest.raises(BadInput):
+                act("Look.", attach=attach)
+        with pytest.raises(BadInput, match="Expected a prompt for the child"):
+            system.root.fork(attach=[PNG])
+        assert (system.root.history(), len(system.agents()), blobs(system)) == ([], 1, [])
+
+
+def test_the_result_of_a_tool_may_have_pictures() -> None:
+    @tool
+    def chart() -> Attachment:
+        """Draw a chart."""
+        return attachment(PNG, "chart.png")
+
+    @tool
+    def charts() -> Result:
+        """Draw charts."""
+        return Result("two charts", attached=(attachment(PNG), attachment(GIF)))
+
+    calls = Reply(tool_calls=(ToolCall("chart", {}, "a"), ToolCall("charts", {}, "b")))
+    provider = ScriptedProvider([calls, "nice"])
+    with ActorSystem.open(provider=provider, tools=[chart, charts]) as system:
+        ask(system.root, "Draw.")
+        one, two = sorted(provider.requests[1].messages[-1]["content"], key=lambda block: str(block["tool_use_id"]))
+        assert [part["type"] for part in one["content"]] == ["image", "text"]
+        assert one["content"][1]["text"] == f"chart.png, image/png, {len(PNG)} bytes"
+        assert [part["type"] for part in two["content"]] == ["image", "image", "text"]
+        assert [media for media, _ in blobs(system)] == ["image/gif", "image/png"]
+        assert check(system.store) == []
+
+
+@pytest.mark.parametrize("attached", [(PNG,), ["x"], 5])
+def test_wrong_attachments_of_a_tool_are_an_error_of_that_call(attached: Any) -> None:
+    @tool
+    def chart() -> Result:
+        """Draw a chart."""
+        return Result("a chart", attached=attached)
+
+    with ActorSystem.open(
+        provider=ScriptedProvider([Reply(tool_calls=(ToolCall("chart", {}, "a"),)), "so"]), tools=[chart]
+    ) as system:
+        assert ask(system.root, "Draw.").text == "so"
+        [result] = [one for one in system.root.history() if one.kind == "tool_result"]
+        assert result.data["is_error"]
+
+
+def test_another_process_attaches_and_a_prompt_that_waits_for_cont_keeps_what_it_has(durable: str) -> None:
+    provider = ScriptedProvider(["one", "two", "three"])
+    with ActorSystem.open(durable, provider) as host, AttachedSystem.open(durable) as system:
+        ask(system.root, "Look.", PNG)
+        system.root.fork("And here?", attach=[GIF]).reply(timeout=DEADLINE)
+        kid = host.root.fork()
+        kid.signal(Signal.STOP)
+        answer = kid.prompt("Later.", attach=[PDF])
+        kid.signal(Signal.CONT)
+        assert answer.get(timeout=DEADLINE).text == "three"
+        assert [seen(request)[0] for request in provider.requests] == [
+            ("image", PNG),
+            ("image", GIF),
+            ("document", PDF),
+        ]
+
+
+def test_blobs_are_copied_and_fsck_finds_one_that_is_missing_or_changed(tmp_path: Path) -> None:
+    with ActorSystem.open(str(tmp_path / "a.db"), OfflineProvider()) as system:
+        ask(system.root, "Look.", PNG, GIF)
+    source, target = open_store(str(tmp_path / "a.db")), open_store(str(tmp_path / "b.db"))
+    assert copy_database(source, target)["blobs"] == 2
+    assert check(target) == []
+    target.write(lambda tx: tx.schema.execute("UPDATE blobs SET bytes = x'00' WHERE media = 'image/gif'"))
+    target.write(lambda tx: tx.schema.execute("DELETE FROM blobs WHERE media = 'image/png'"))
+    found = " ".join(one.text for one in check(target))
+    assert len(check(target)) == 2
+    assert "to which message 1 refers; there is none" in found
+    assert "they were changed" in found
+    for store in (source, target):
+        store.close()
+    with ActorSystem.open(str(tmp_path / "b.db"), provider := ScriptedProvider(["well"])) as system:
+        assert ask(system.root, "And now?").text == "well"
+        assert "its bytes are missing" in provider.requests[0].messages[0]["content"][0]["text"]
+
+
+def test_only_blobs_to_which_nothing_refers_are_dropped() -> None:
+    with ActorSystem.open(provider=OfflineProvider()) as system:
+        ask(system.root, "Look.", PNG, GIF)
+        kid = system.root.fork()
+        kid.signal(Signal.STOP)
+        kid.prompt("Later.", attach=[PDF])
+        system.root.wait([kid], timeout=DEADLINE)
+        assert system.store.write(drop_unreferenced) == 0
+        assert len(set(system.store.read(lambda tx: list(referenced(tx))))) == 3
+        system.store.write(lambda tx: tx.schema.execute("UPDATE messages SET data = NULL WHERE kind = 'user'"))
+        assert system.store.write(drop_unreferenced) == 2
+        assert [media for media, _ in blobs(system)] == ["application/pdf"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(committed: bool) -> None:
+    for commit in range(1, 4):
+        with simulated() as world:
+            system = world.open(ScriptedProvider(lambda request: "seen"))
+            world.crash_at(CrashPoint(commit, committed=committed))
+            answer = system.root.prompt("Look.", attach=[PNG])
+            try:
+                world.settle()
+            except ProcessCrashed:
+                world.recover()
+            system = world.system
+            prompts = [one for one in system.root.history() if one.kind == "user"]
+            assert len(blobs(system)) == len(prompts)
+            assert check(system.store) == []
+            if prompts:
+                assert system.root.reply().text == "seen"
+                assert seen(world.requests[-1]) == [("image", PNG), "Look."]
+            del answer
