@@ -207,7 +207,9 @@ class AttachedSystem(OfOneProcess):
         return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def here(self, uuid: str) -> AgentActor | None:
-        """None: no agent has its actor here."""
+        """None: no agent has its actor here. Raises `SystemClosed`."""
+        self.check_open()
+        check_type(uuid, str, "uuid", "text")
         return None
 
     def target(self, uuid: str) -> RemoteActor:
@@ -220,7 +222,7 @@ class AttachedSystem(OfOneProcess):
     def remote(self, uuid: str) -> RemoteActor:
         """What asks the host that runs an agent. Raises `SystemClosed`."""
         self.check_open()
-        return self._remote.actor(uuid)
+        return self._remote.actor(check_type(uuid, str, "uuid", "text"))
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""

@@ -648,7 +648,7 @@ class ActorSystem(OfOneProcess):
     def here(self, uuid: str) -> AgentActor | None:
         """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
         self.check_open()
-        return self._processes.get(uuid)
+        return self._processes.get(check_type(uuid, str, "uuid", "text"))
 
     def target(self, uuid: str) -> AgentActor | RemoteActor:
         """What carries out the commands of an agent: its actor, or what stands for it when another host runs it.
@@ -670,7 +670,7 @@ class ActorSystem(OfOneProcess):
         Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
         """
         self.check_open()
-        return self._remote_actor(uuid)
+        return self._remote_actor(check_type(uuid, str, "uuid", "text"))
 
     def _remote_actor(self, uuid: str) -> RemoteActor:
         if self._remote is None:

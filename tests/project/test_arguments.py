@@ -29,6 +29,7 @@ from ikigai_actors import (
     Signal,
     Subscription,
     SystemClosed,
+    Tally,
 )
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.cluster import Fleet
@@ -65,7 +66,10 @@ OPENING: list[tuple[dict[str, Any], str]] = [
     ({"provider": plain}, r"Put a function into FunctionProvider\(...\)"),
     ({"provider": Nameless()}, r"Expected the name of a provider .*; got None \(NoneType\)"),
     ({"provider": "claude"}, "There is no provider 'claude'"),
-    ({"providers": {"a:b": OfflineProvider()}}, "Expected the name of a provider without a colon, .*; got 'a:b'"),
+    (
+        {"providers": {"a:b": OfflineProvider()}},
+        "Expected the name of a provider without colons .*; got 'a:b'",
+    ),
     ({"providers": {"": OfflineProvider()}}, "Expected the name of a provider"),
     ({"workers": 0}, "Expected workers to be a whole number from 1 to 1,000; got 0"),
     ({"lease": 0}, "Expected lease in seconds, above 0"),
@@ -171,7 +175,7 @@ def is_called(one: Any) -> bool:
     """Whether programs call it, and it looks at its arguments at once."""
     if not inspect.isclass(one):
         return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
-    by_functions = (ActorSystem, AgentCommands, AgentRef, Documents, Fleet, FunctionTool, Future, Subscription)
+    by_functions = (ActorSystem, AgentCommands, AgentRef, Documents, Fleet, FunctionTool, Future, Subscription, Tally)
     if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
         one, "_is_protocol", False
     ):

@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
+from types import UnionType
 from typing import Any
 
 import pytest
@@ -39,6 +40,8 @@ def below(kind: type[Exception]) -> Iterator[type[Exception]]:
 def value(parameter: inspect.Parameter) -> st.SearchStrategy[Any]:
     """Something to give to an error for a parameter."""
     kind = parameter.annotation
+    if isinstance(kind, UnionType):
+        return st.one_of([VALUES[one] for one in kind.__args__ if one in VALUES])
     return VALUES[kind if kind in VALUES else getattr(kind, "__origin__", kind).__name__]
 
 

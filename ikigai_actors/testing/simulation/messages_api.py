@@ -12,7 +12,9 @@ from typing import Any
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _USER_BLOCKS = {"text", "image", "document", "tool_result"}
-_REPLY_BLOCKS = {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "web_search_tool_result"}
+_NOT_OF_REPLIES = {"tool_result", "image", "document", "reasoning"}
+"""A service takes back whatever it has sent, but not what belongs to the other side or to another service."""
+
 _THINKING = {"thinking", "redacted_thinking"}
 MAX_BREAKPOINTS = 4
 """Blocks with ``cache_control`` at most; one at the top level counts as well."""
@@ -152,7 +154,7 @@ def _of_assistant(content: Sequence[Mapping[str, Any]], model: Any, seen: set[st
             case "thinking" | "redacted_thinking":
                 if not _is_signed(block, model):
                     yield f"{where}: Invalid `signature` in `{block['type']}` block"
-            case kind if kind not in _REPLY_BLOCKS:
+            case kind if kind in _NOT_OF_REPLIES:
                 yield f"{where}: an assistant message may not hold {kind!r}"
 
 

@@ -28,6 +28,7 @@ def agent(
         parent_uuid=born_of.uuid if born_of else None,
         supervisor_uuid=above.uuid if above else None,
         fork_message_id=fork,
+        born=fork,
         status=status,
         turn=0,
         restart="transient",
