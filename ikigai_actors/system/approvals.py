@@ -25,22 +25,21 @@ from ikigai_actors.arguments import check_count, check_flag, check_timeout, chec
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.registry import turns_that_asked
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.lifecycle import CommandTarget, tell
 from ikigai_actors.text import check_text
 
 
 class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
-    def __init__(self, store: Store, log_cache: LogCache, actor: Callable[[str], CommandTarget]) -> None:
+    def __init__(self, store: Store, log_cache: LogCache, tell: Callable[[str, object], object]) -> None:
         """Put the parts together.
 
         Args:
             store: where they are looked up.
             log_cache: the logs that are in use.
-            actor: gives the actor that runs an agent, or what stands for the actor of another process.
+            tell: gives an agent, by its uuid, a command; returns what has taken it.
         """
-        self._store, self._log_cache, self._actor = store, log_cache, actor
+        self._store, self._log_cache, self._tell = store, log_cache, tell
 
     def pending(self) -> list[PendingCall]:
         """The calls that wait, those of one agent in the order in which its model named them."""
@@ -75,7 +74,7 @@ class Approvals(OfOneProcess):
         check_type(call.id, str, "call.id", "text")
         decided = Future[bool](call.agent)
         decided.check_wait()
-        actor = tell(self._actor, call.agent, command(decided))
+        actor = self._tell(call.agent, command(decided))
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself

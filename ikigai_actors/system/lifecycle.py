@@ -1,7 +1,7 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
@@ -9,7 +9,7 @@ from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds, shown
 from ikigai_actors.attachments import Attachment, attachments
-from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.attached import stored_in
 from ikigai_actors.records.deaths import LifecycleChange
@@ -226,35 +226,3 @@ def check_policy(on_orphan: str | None) -> str | None:
 def had_effect(change: LifecycleChange) -> bool:
     """Whether a signal did something."""
     return not change.ignored
-
-
-class CommandTarget(Protocol):
-    """Takes the commands for an agent: its actor, or what stands for the actor of another process."""
-
-    def deliver(self, message: Any) -> bool:
-        """Take a command; return whether it was taken, and so will be answered. An actor that has ended takes none."""
-
-
-Target = TypeVar("Target", bound=CommandTarget)
-
-
-def tell(find: Callable[[str], Target], uuid: str, message: object) -> Target:
-    """Give the actor of an agent a command; return the actor that has taken it.
-
-    When an actor has ended and the agent has its next one, the next one gets the command.
-
-    Args:
-        find: gives the actor that runs the agent now.
-        uuid: the agent.
-        message: the command.
-
-    Raises:
-        AgentDead: no actor of the agent takes commands.
-        IkigaiError: what ``find`` raises.
-    """
-    actor = None
-    while (latest := find(uuid)) is not actor:
-        if latest.deliver(message):
-            return latest
-        actor = latest
-    raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)

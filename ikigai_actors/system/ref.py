@@ -17,31 +17,25 @@ that nothing happens. Reading works for any agent, the dead too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
-from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.wait_graph import Until
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.requests import Move
-from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
-from ikigai_actors.agent.subscriptions import Callback, Subscription
-from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.agent.waits import Waiter, WaitResult, Waits
+from ikigai_actors.agent.waits import Waiter, WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.errors import AgentDead, BadInput, NoHost
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.lineage import read_ranges, read_whole
-from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import (
     Delete,
     Mail,
@@ -58,24 +52,12 @@ from ikigai_actors.records.mail import (
 from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.outputs import as_output, expected
-from ikigai_actors.records.registry import AgentRecord, Handle, Rename, uuid_of
+from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, uuid_of
 from ikigai_actors.records.replies import last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import AdoptChild, times_restarted
-from ikigai_actors.store.base import Store
-from ikigai_actors.store.writer import Writer
-from ikigai_actors.system.approvals import Approvals
-from ikigai_actors.system.lifecycle import (
-    GRACE,
-    CommandTarget,
-    Lifecycle,
-    data_of,
-    had_effect,
-    new_children,
-    new_fork,
-    supervision,
-    tell,
-)
+from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, supervision
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
@@ -96,110 +78,6 @@ class Context:
     """Where the history is stored."""
     usage: Mapping[str, int]
     """Tokens as last reported by a provider; empty when none has."""
-
-
-class System(Protocol):
-    """What handles and shells need of a system: an `ActorSystem`, or an `AttachedSystem`."""
-
-    @property
-    def attached(self) -> str:
-        """Who runs the agents, when it is another process; empty when this one does."""
-
-    @property
-    def store(self) -> Store:
-        """The database. Raises `SystemClosed` when the system is closed."""
-
-    @property
-    def log_cache(self) -> LogCache:
-        """The logs that are in use. Raises `SystemClosed`."""
-
-    @property
-    def documents(self) -> Documents:
-        """The documents that all agents share."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the system."""
-
-    @property
-    def writer(self) -> Writer:
-        """Commits units of writes."""
-
-    @property
-    def waits(self) -> Waits:
-        """Waits for mail and for the end of agents."""
-
-    @property
-    def lifecycle(self) -> Lifecycle:
-        """Sends signals."""
-
-    @property
-    def approvals(self) -> Approvals:
-        """The calls that wait for a person's decision."""
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
-
-    @property
-    def random_bytes(self) -> RandomBytes:
-        """The source of chance for uuids: a function from a count to so many bytes."""
-
-    @property
-    def default_settings(self) -> Mapping[str, Any]:
-        """The settings of agents that have not set them; empty when only another process knows."""
-
-    @property
-    def root(self) -> "AgentRef":
-        """Agent 0, from which all others descend."""
-
-    def agent(self, text: str) -> "AgentRef":
-        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
-
-        Raises `AgentNotFound`, `AmbiguousAgent`.
-        """
-
-    def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """The registry, oldest first, the dead too; or only agents with a status."""
-
-    def check_open(self) -> None:
-        """Raise `SystemClosed` when the system was closed."""
-
-    def handle(self, uuid: str) -> "AgentRef":
-        """The handle of an agent whose uuid is known; nothing is looked up."""
-
-    def here(self, uuid: str) -> AgentActor | None:
-        """The actor of an agent, when this process runs it; else None. Reads nothing."""
-
-    def target(self, uuid: str) -> CommandTarget:
-        """What carries out the commands of an agent. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
-
-    def remote(self, uuid: str) -> CommandTarget:
-        """What asks the host that runs an agent, also when it is this one, by a row.
-
-        Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
-        """
-
-    def state_of(self, record: AgentRecord) -> str:
-        """What an agent is doing, in a word or two."""
-
-    def touch(self, agent: "AgentRef") -> None:
-        """Remember that a person looked at an agent: a shell begins there next time."""
-
-    def send(self, recipient: "AgentRef | str", body: str, timeout: float | None = None) -> int:
-        """Send a mail for a person outside of any agent; return its number. Raises as `AgentRef.send` does."""
-
-    def close(self) -> None:
-        """Give back everything; a second call does nothing."""
-
-    def subscribe(self, callback: Callback) -> Subscription:
-        """Call back for each event, in order, on a thread of its own, until the subscription is closed."""
-
-    def statistics(self) -> TurnStatistics:
-        """What the agents are doing, and have done."""
-
-    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
 
 
 class ForkOptions(TypedDict, total=False):
@@ -235,11 +113,7 @@ class AgentCommands:
 
     def prompt(self, text: str, *, output: Any = None, attach: "Sequence[Attachable]" = ()) -> Future[Reply]:
         """Open a turn. The future gives the `Reply`."""
-        check_text(text, "prompt")
-        if not text.strip():
-            raise BadInput("Expected a prompt, got blank text. Say something.")
-        data, blobs = data_of(output, attach)
-        return self._tell(lambda caller: on.Prompt(text, caller, data=data, blobs=blobs), self._reply_of(output))
+        return self._ref.prompt(text, output=output, attach=attach)
 
     @overload
     def fork(
@@ -302,12 +176,12 @@ class AgentCommands:
         if output is not None:
             expected(output)
         try:
-            return self._tell(on.GetOutcome, self._reply_of(output))
+            return self._tell(on.GetOutcome, _reply_of(self._ref, output))
         except AgentDead:
             outcome = last_outcome(self._ref.system.log_cache.load(self._ref.uuid).messages)
             if outcome is None:
                 raise
-        settled = self._reply_of(output)
+        settled = _reply_of(self._ref, output)
         settled.settle(outcome)
         return settled
 
@@ -391,16 +265,10 @@ class AgentCommands:
     def _future(self) -> Future[Any]:
         return Future(self._ref.uuid)
 
-    def _reply_of(self, output: Any) -> Future[Reply]:
-        """A future of a reply whose output is of this type; None leaves it as JSON has it."""
-        if output is None:
-            return self._future()
-        return Future(self._ref.uuid, make=lambda reply: replace(reply, output=as_output(output, reply.output)))
-
     def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
         if self._waits:
             future.check_wait()
-        tell(self._ref.system.target, self._ref.uuid, command(future))
+        self._ref.system.tell(self._ref.uuid, command(future))
         return future
 
 
@@ -457,7 +325,13 @@ class AgentRef:
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        return self.ask.prompt(text, output=output, attach=attach)
+        check_text(text, "prompt")
+        if not text.strip():
+            raise BadInput("Expected a prompt, got blank text. Say something.")
+        data, blobs = data_of(output, attach)
+        future = _reply_of(self, output)
+        self.system.tell(self.uuid, on.Prompt(text, future, data=data, blobs=blobs))
+        return future
 
     @overload
     def fork(
@@ -999,6 +873,13 @@ class AgentRef:
         return None if uuid is None else self.system.handle(uuid)
 
 
+def _reply_of(ref: AgentRef, output: Any) -> Future[Reply]:
+    """A future of a reply whose output is of this type; None leaves it as JSON has it."""
+    if output is None:
+        return Future(ref.uuid)
+    return Future(ref.uuid, make=lambda reply: replace(reply, output=as_output(output, reply.output)))
+
+
 def _letter(ref: AgentRef, recipient: Handle | str, body: str) -> Send:
     return letter(ref.system.store, ref.uuid, recipient, body, ref.system.clock.now_ms())
 
@@ -1018,3 +899,37 @@ def current_agent() -> AgentRef:
     """The agent that the calling code works for, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
     agent: AgentRef = current_acting_agent()
     return agent
+
+
+class System(Directory):
+    """What handles and shells use of a system: an `ActorSystem`, or an `AttachedSystem`."""
+
+    @property
+    def root(self) -> AgentRef:
+        """Agent 0, from which all others descend."""
+        record = self.store.read(registry.root)
+        if record is None:
+            raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
+        return self.handle(record.uuid)
+
+    def agent(self, text: str) -> AgentRef:
+        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
+        """
+        check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
+        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def handle(self, uuid: str) -> AgentRef:
+        """The handle of an agent whose uuid is known; nothing is looked up."""
+        self.check_open()
+        return self._handle(check_type(uuid, str, "uuid", "text"))
+
+    def _handle(self, uuid: str) -> AgentRef:
+        return AgentRef(self, uuid)
+
+    def touch(self, agent: AgentRef) -> None:
+        """Remember that a person looked at an agent: a shell begins there next time."""
+        check_type(agent, AgentRef, "agent", "a handle")
+        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))

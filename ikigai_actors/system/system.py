@@ -10,141 +10,61 @@ database is given up. A turn that is open then comes back as interrupted. ``kill
 courtesy.
 """
 
-import inspect
 import logging
 import os
-import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
-from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
-from ikigai_actors.agent.instruments import Counting, Instrument, Instruments, check_instruments
+from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
-from ikigai_actors.agent.subscriptions import (
-    CALLBACK,
-    Callback,
-    Mailed,
-    Publisher,
-    StoreTrouble,
-    Subscription,
-    ToolTrouble,
-)
+from ikigai_actors.agent.subscriptions import Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import waits_for
-from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import (
-    check_callable,
-    check_choice,
-    check_count,
-    check_flag,
-    check_optional,
-    check_seconds,
-    check_timeout,
-    check_type,
-    shown,
-)
-from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, IkigaiError, NoHost, StoreError, SystemClosed
+from ikigai_actors.arguments import check_optional, check_timeout, check_type
+from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
 from ikigai_actors.providers.base import NO_TOKENS, Provider
-from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.identity import SHORT_LENGTH, check_name, new_agent_uuid
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.mail import Mail, letter
-from ikigai_actors.records.registry import AgentRecord, Renamed, Touch, ensure_root, uuid_of
-from ikigai_actors.records.settings import check_defaults
+from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
+from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.gate import Gate
-from ikigai_actors.store.hosts.host import LEASE, Host, take_database, unshareable
-from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, recent_hosts
+from ikigai_actors.store.hosts.host import LEASE, Host, take_database
+from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.location import locate
 from ikigai_actors.store.migrations import ensure_schema
-from ikigai_actors.system.agents_tool import ListAgents
-from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.directory import UNSHARED
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
-from ikigai_actors.system.lifecycle import Lifecycle, check_policy
+from ikigai_actors.system.options import HostOptions, check_options
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
-from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
-from ikigai_actors.system.remote.client import Client, shown_state, turn_state
+from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.tools.policy import Policy
-from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
-
-MOST_WORKERS = 1_000
-"""The most threads that run agents: they never block, so more than a machine's cores are of no use."""
-
-UNSHARED = (
-    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
-    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
-)
-"""Why agents cannot leave their host."""
-
-_OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
-
-
-def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
-    """The policy for calls that ask, and the function that decides on them. Raises `BadInput`."""
-    if callable(approvals):
-        return Policy.ASK, approvals
-    try:
-        return Policy(approvals), None
-    except ValueError as error:
-        raise BadInput(
-            f"Expected approvals to be a function, 'ask', 'deny' or 'allow'; got {shown(approvals)}."
-        ) from error
-
-
-def check_tools(tools: object) -> list[Tool | Toolset]:
-    """The tools as a list. Raises `BadInput` for an object that is no tool."""
-    if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
-    given = [*tools]
-    for one in given:
-        if inspect.isclass(one) or not (isinstance(one, Toolset) or all(hasattr(one, part) for part in _OF_A_TOOL)):
-            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
-            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
-    return given
-
-
-def check_host_name(name: str | None, join: bool) -> str | None:
-    """The name of a host that joins; None for one that does not. Raises `BadInput`."""
-    check_optional(name, str, "name", "the name of a host")
-    if name is not None and not join:
-        raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that share agents have names.")
-    if not join:
-        return None
-    return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
 def _elsewhere(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
@@ -156,48 +76,28 @@ def _elsewhere(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewher
     )
 
 
-class ActorSystem(OfOneProcess):
+class ActorSystem(System):
     """Runs the agents of one database. Open it with `open`."""
 
     attached = ""  # this process runs them: see `AttachedSystem`
 
-    def __init__(
-        self,
-        store: Store,
-        host: Host,
-        providers: Providers,
-        toolbox: Toolbox,
-        parts: Platform,
-        workers: int,
-        patience: float,
-        approver: Approver | None,
-        in_memory: int,
-    ) -> None:
+    def __init__(self, store: Store, host: Host, options: HostOptions) -> None:
         """Put the parts together; use `open`."""
-        threads, clock = parts.threads, host.clock
-        publisher = Publisher(threads)
+        threads, clock = options.parts.threads, host.clock
         journal = Journal(
             store,
             host.id,
             clock,
             threads=threads,
-            patience=patience,
+            patience=options.patience,
             on_commit=self._on_commit,
             on_trouble=self._tell_trouble,
             on_failure=self._fail,
         )
-        self._store = store
-        gate = self.store = Gate(store, self.check_open)
-        self.random_bytes = parts.random_bytes
-        self.toolbox = toolbox
-        self.clock, self.writer = clock, journal  # with which handles write
-        self.lifecycle = Lifecycle(gate, journal, clock, host.id, self.here)  # what handles do to lives
-        self.documents = Documents(gate, journal.perform, clock.now_ms)
-        """The documents that all agents share."""
-        processes = self._processes = ProcessTable(lambda uuid: AgentRef(self, uuid))
-        self._log_cache = LogCache(store, lambda uuid: host.name is None or processes.get(uuid) is not None)
         wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
-        waits = self.waits = Waits(store, clock, processes.is_idle, threads, wait_registry)
+        follower = None if host.name is None else Follower(store, [])
+        super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
+        publisher, processes = self._publisher, self._processes
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move)
         with ExitStack() as undone:
             executor = Executor(
@@ -209,45 +109,35 @@ class ActorSystem(OfOneProcess):
             undone.callback(executor.close, ())
             log_loader = LogLoader(self._log_cache, threads)
             undone.callback(log_loader.close)
-            dispatcher = parts.dispatcher(workers)
+            dispatcher = options.parts.dispatcher(options.workers)
             undone.callback(dispatcher.close)
-            remote = self._remote = (
-                None
-                if host.name is None
-                else RemoteAgents(
-                    store,
-                    Client(store, clock, self._on_commit),
-                    publisher.publish,
-                    Follower(store, []),
-                )
+            self._following = FollowingLoop(
+                store, clock, threads, self.waits, remote=self._remote, on_others=self._look_at_others
             )
-            self._following = FollowingLoop(store, clock, threads, waits, remote=remote, on_others=self._look_at_others)
             undone.pop_all()
         self._runtime = Runtime(
             clock=clock,
             host=host,
             journal=journal,
             log_cache=self._log_cache,
-            log_eviction=LogEviction(self._log_cache, lambda: processes, in_memory),
+            log_eviction=LogEviction(self._log_cache, lambda: processes, options.in_memory),
             log_loader=log_loader,
             blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
-            instruments=Instruments(Counting(), *parts.instruments),
+            instruments=Instruments(Counting(), *options.parts.instruments),
             dispatcher=dispatcher,
-            providers=providers,
-            toolbox=toolbox,
-            waits=waits,
-            approver=approver,
-            random_bytes=parts.random_bytes,
+            providers=options.providers,
+            toolbox=options.toolbox,
+            waits=self.waits,
+            approver=options.approver,
+            random_bytes=self.random_bytes,
             processes=processes,
         )
-        self.approvals = Approvals(gate, self._log_cache, self.target)
-        """The calls that wait for a decision."""
         host.count = processes.count
         self._rebalancer = (
             None
-            if remote is None
+            if host.name is None
             else Rebalancer(
                 store,
                 host,
@@ -269,12 +159,8 @@ class ActorSystem(OfOneProcess):
             self._waits_for,
             threads,
         )
-        self._threads = threads
         self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
-        self._closing = Closing(threads, self._parts)
-        self._closed = False
         self._failing = threading.Lock()
-        self._failure: IkigaiError | None = None
 
     @classmethod
     def open(
@@ -341,30 +227,10 @@ class ActorSystem(OfOneProcess):
             StoreError: the database cannot be used; the message says what to do.
             BadInput: an argument cannot be used; nothing was opened.
         """
-        defaults = check_defaults({} if settings is None else settings)
-        chosen = choose_providers(provider, {} if providers is None else providers, defaults)
-        given = [*check_tools(tools), ListAgents()]
-        asked, approver = choose_approver(approvals)
-        check_count(workers, "workers", least=1, most=MOST_WORKERS)
-        check_seconds(patience, "patience")
-        check_seconds(lease, "lease", zero=False)
-        check_count(in_memory, "in_memory", least=1, most=2**62)
-        check_flag(join, "join")
-        if resume is not None:
-            check_flag(resume, "resume")
-        if balance is not None:
-            check_seconds(balance, "balance", zero=False)
-        check_type(parts, Platform, "parts", "a Platform")
-        called = check_host_name(name, join)
-        if called is not None and parts is SYSTEM_PLATFORM and (place := locate(database)).url is None:
-            raise unshareable(place.shown)  # before there is an empty file
-        parts = replace(parts, instruments=(*parts.instruments, *check_instruments(instruments)))
-        if on_wait is not None:
-            check_callable(on_wait, "on_wait", "a function of a text")
-        if on_renewal is not None:
-            check_callable(on_renewal, "on_renewal", "a function without arguments")
-        check_policy(on_orphan)
-        toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked)
+        options = check_options(
+            database, provider, providers, tools, approvals, on_orphan, resume, settings, join, name, on_wait,
+            on_renewal, balance, workers, patience, lease, in_memory, parts, instruments,
+        )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)
             undone.callback(store.close)
@@ -375,28 +241,28 @@ class ActorSystem(OfOneProcess):
                 parts.clock,
                 lease,
                 parts.threads,
-                name=called,
-                on_wait=lambda owner: None if on_wait is None else on_wait(str(owner)),
-                on_renewal=on_renewal or (lambda: None),
+                name=options.name,
+                on_wait=lambda owner: options.on_wait(str(owner)),
+                on_renewal=options.on_renewal,
             )
             undone.callback(host.release)
             host.keep()  # also while it boots, which may take longer than the lease
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
-                if called is not None:
+                if host.name is not None:
                     host.claim()
                 own = store.read(lambda tx: shares(tx, host.id)).own
                 found = survey(store, host.id, own)
-                system = cls(store, host, chosen, toolbox, parts, workers, patience, approver, in_memory)
+                system = cls(store, host, options)
                 undone.pop_all()
                 undone.push(system._give_up)
                 system._boot(found)
                 if system._rebalancer is not None:
-                    system._rebalancer.start(own, balance, resume is not False)
-            system._open_toolsets([one for one in given if isinstance(one, Toolset)])
+                    system._rebalancer.start(own, balance, options.resume)
+            system._open_toolsets(options.toolsets)
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
-            if resume or (resume is None and join):
+            if options.resume:
                 system.resume()
             undone.pop_all()
         return system
@@ -447,87 +313,18 @@ class ActorSystem(OfOneProcess):
             case Renamed():
                 self._processes.renamed(answer)
             case Mail():
-                self._runtime.publisher.publish(Mailed(answer))
+                self._publisher.publish(Mailed(answer))
                 self._processes.mailed(answer.recipient, answer.sender)
 
-    def _open_toolsets(self, toolsets: list[Toolset]) -> None:
+    def _open_toolsets(self, toolsets: Sequence[Toolset]) -> None:
         """Start the toolsets, before any agent can be prompted."""
-        publisher = self._runtime.publisher
+        publisher = self._publisher
         for toolset in toolsets:
 
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
             self.toolbox.add(self._runtime.executor.open(toolset, tell))
-
-    def __enter__(self) -> Self:
-        self.check_open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
-        if error is None:
-            self.close()
-        else:
-            self._give_up(kind, error, traceback)
-
-    def _give_up(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        note_failure(self.close, error)
-
-    @property
-    def root(self) -> AgentRef:
-        """Agent 0, from which all others descend."""
-        record = self.store.read(registry.root)
-        assert record is not None  # made before the first open returned
-        return self.handle(record.uuid)
-
-    def agent(self, text: str) -> AgentRef:
-        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
-
-        Raises:
-            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
-        """
-        check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
-        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
-
-    def agents(self, status: str | None = None) -> list[AgentRecord]:
-        """The registry, oldest first, the dead too; or only agents with a status."""
-        if status is not None:
-            check_choice(status, "status", [*Status])
-        return self.store.read(lambda tx: registry.every(tx, status))
-
-    def hosts(self) -> list[HostRecord]:
-        """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
-        return self.store.read(recent_hosts)
-
-    def send(self, recipient: AgentRef | str, body: str, timeout: float | None = None) -> int:
-        """Send a mail for a person outside of any agent.
-
-        Args:
-            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
-            body: the text, at most 64 KiB in UTF-8, and not blank.
-            timeout: seconds to wait; None waits for ever.
-
-        Returns:
-            After the commit, its number in the recipient's mailbox. Raises what `AgentRef.send` does.
-        """
-        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
-        mail: Mail = self.writer.perform(unit, timeout)
-        return mail.id
-
-    def subscribe(self, callback: Callback) -> Subscription:
-        """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
-
-        The events are: a committed message (`Message`), a piece of a reply on its way (`Streamed`), mail (`Mailed`), a
-        prompt that waits for CONT (`PromptKept`), the end of another host (`HostEnded`), and trouble with the store and
-        with tools (`StoreTrouble`, `ToolTrouble`).
-        """
-        self.check_open()
-        return self._runtime.publisher.subscribe(check_callable(callback, "callback", CALLBACK))
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""
@@ -597,22 +394,6 @@ class ActorSystem(OfOneProcess):
         else:
             self._rebalancer.move(host, caller)
 
-    def close(self) -> None:
-        """Close every part in order, even if one of them fails. At the end the database is free.
-
-        A second call tries the parts again that had failed, and no others. A subscriber that calls this while another
-        thread closes returns at once. In a process that was forked from this one it does nothing.
-
-        Raises:
-            Exception: the first error of a part; the others stand in its notes, and in the log.
-            WouldDeadlock: called by a provider or tool on the event loop.
-        """
-        if self.forked:  # all of it is the parent's
-            return
-        refuse_to_block()
-        self._closed = True
-        self._closing.run()
-
     def _parts(self) -> list[ClosingStep]:
         """The parts to close, in order."""
         runtime = self._runtime
@@ -628,15 +409,10 @@ class ActorSystem(OfOneProcess):
             ("the supervision loop", self._supervision.close),
             ("the dispatcher", runtime.dispatcher.close),
             ("the agents", self._actors.run),
-            ("the subscribers", runtime.publisher.close),
+            ("the subscribers", self._publisher.close),
             ("the host", runtime.host.release),
             ("the store", self._store.close),
         ]
-
-    def handle(self, uuid: str) -> AgentRef:
-        """The handle of an agent whose uuid is known; nothing is looked up."""
-        self.check_open()
-        return AgentRef(self, check_type(uuid, str, "uuid", "text"))
 
     def actor(self, uuid: str) -> AgentActor:
         """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
@@ -644,43 +420,6 @@ class ActorSystem(OfOneProcess):
         if not isinstance(actor, AgentActor):
             raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), open_hosts(tx)))
         return actor
-
-    def here(self, uuid: str) -> AgentActor | None:
-        """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
-        self.check_open()
-        return self._processes.get(check_type(uuid, str, "uuid", "text"))
-
-    def target(self, uuid: str) -> AgentActor | RemoteActor:
-        """What carries out the commands of an agent: its actor, or what stands for it when another host runs it.
-
-        Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
-        """
-        self.check_open()
-        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
-        if actor is None:
-            record = self.store.read(lambda tx: registry.get(tx, uuid))
-            if self._remote is not None and record.living:
-                return self._remote_actor(uuid)
-            raise self._not_here(record)
-        return actor
-
-    def remote(self, uuid: str) -> RemoteActor:
-        """What asks the host that runs an agent, also when it is this one, by a row.
-
-        Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
-        """
-        self.check_open()
-        return self._remote_actor(check_type(uuid, str, "uuid", "text"))
-
-    def _remote_actor(self, uuid: str) -> RemoteActor:
-        if self._remote is None:
-            raise NoHost(UNSHARED)
-        return self._remote.actor(uuid)
-
-    def _not_here(self, record: AgentRecord) -> AgentDead:
-        """Why an agent has no actor."""
-        reason = record.exit_reason or "not run by this host"
-        return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
@@ -705,32 +444,19 @@ class ActorSystem(OfOneProcess):
             return actor.origin.name or uuid[:SHORT_LENGTH]
         return self._store.read(lambda tx: registry.get(tx, uuid)).short
 
-    def check_open(self) -> None:
-        """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""
-        if self._failure is not None:
-            raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
-        if self._closed:
-            raise SystemClosed("The system is closed; open it again.")
-
     @property
-    def log_cache(self) -> LogCache:
-        """The logs that are in use. Raises `SystemClosed`."""
-        self.check_open()
-        return self._log_cache
+    def toolbox(self) -> Toolbox:
+        """The tools that agents may use."""
+        return self._runtime.toolbox
 
     @property
     def default_settings(self) -> Mapping[str, Any]:
         """The settings for the models of agents that have not set them."""
         return self._runtime.providers.settings
 
-    def touch(self, agent: AgentRef) -> None:
-        """Remember that a person looked at an agent: a shell begins there next time."""
-        check_type(agent, AgentRef, "agent", "a handle")
-        self._runtime.journal.perform(Touch(agent.uuid, self._runtime.clock.now_ms()))
-
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said
-            self._runtime.publisher.publish(StoreTrouble(reason))
+            self._publisher.publish(StoreTrouble(reason))
 
     def _lose(self, error: IkigaiError) -> None:
         """Stop at once: the database may not be this host's any more. Waits for nothing, whatever the network does."""
@@ -747,9 +473,9 @@ class ActorSystem(OfOneProcess):
             if self._failure is not None:
                 return
             self._failure = error
-        if not self._runtime.publisher.is_heard:
+        if not self._publisher.is_heard:
             logger.error("The system stopped: %s", error)
-        self._runtime.publisher.publish(StoreTrouble(str(error), final=True))
+        self._publisher.publish(StoreTrouble(str(error), final=True))
         closing = self._threads.thread(lambda: note_failure(self.close, error), "ikigai-closing")
         closing.daemon = False  # a process that ends waits for it
         closing.start()

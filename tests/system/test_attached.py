@@ -347,9 +347,9 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
         told = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
         with closing(AttachedSystem(OwnWatch(store, told))) as system:
             store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
-            system._remote.refresh(lambda: system._remote.follower.begin(0))
+            system._others.refresh(lambda: system._others.follower.begin(0))
             if not names:
-                system._remote.await_prompt(last, 1, Future())
+                system._others.await_prompt(last, 1, Future())
             system.subscribe(hear)
             told.end = lambda: setattr(system._following, "_closed", True)
             system._following.run()

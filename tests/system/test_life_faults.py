@@ -313,6 +313,8 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
 
+    tell = System.tell
+
     def target(self, uuid: str) -> AgentActor:
         """Find the target of a command; what is to happen meanwhile happens before it is returned."""
         actor = self._system.actor(uuid)

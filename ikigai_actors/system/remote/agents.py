@@ -38,7 +38,6 @@ from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.lifecycle import CommandTarget
 from ikigai_actors.system.remote.client import Client, no_host, nobody_asked
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.turn import RemoteTurn
@@ -273,7 +272,7 @@ class RemoteAgents:
             self._client.withdraw(key, nobody_asked(self._former))
 
 
-class RemoteActor(CommandTarget, Successor):
+class RemoteActor(Successor):
     """Stands for the actor of an agent that another process runs: commands are rows, which that process takes up."""
 
     __slots__ = ("_remote", "_uuid")
@@ -282,6 +281,7 @@ class RemoteActor(CommandTarget, Successor):
         self._remote, self._uuid = remote, uuid
 
     def deliver(self, message: Any) -> bool:
+        """Take a command. Its row is committed when this returns, unless the thread may not wait."""
         self._remote.tell(self._uuid, message)
         return True
 

@@ -1,0 +1,292 @@
+"""The directory of a system: which agents there are, and who carries out what they are told.
+
+    directory.agents("running")             # the registry
+    directory.tell(uuid, on.Prompt(...))    # to the actor here, or to the host that runs the agent
+
+A process reaches every agent of its database in one of two ways. The actors of those that it runs are in its process
+table; a process that is attached has an empty one. All others are remote agents: they are asked by rows, and followed
+(`ikigai_actors.system.remote`). A host that shares its agents with nobody has no remote agents.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
+from ikigai_actors.actors.forked import OfOneProcess
+from ikigai_actors.actors.futures import refuse_to_block
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.actors.wait_registry import WaitRegistry
+from ikigai_actors.agent.actor import AgentActor
+from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
+from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, Subscription
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.waits import Waits
+from ikigai_actors.arguments import check_callable, check_choice, check_type, shown
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, SystemClosed
+from ikigai_actors.records import registry
+from ikigai_actors.records.documents import Documents
+from ikigai_actors.records.identity import RandomBytes
+from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.mail import Mail, letter
+from ikigai_actors.records.registry import AgentRecord, Handle
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.gate import Gate
+from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
+from ikigai_actors.store.writer import Writer
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.system.lifecycle import Lifecycle
+from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
+from ikigai_actors.system.remote.client import Client
+from ikigai_actors.system.remote.follower import Follower
+from supervisors.signals import Status
+
+UNSHARED = (
+    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
+    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
+)
+"""Why agents cannot leave their host."""
+
+
+class Directory(OfOneProcess, ABC):
+    """Which agents a database has, and who carries out what they are told: an `ActorSystem`, or an `AttachedSystem`."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        clock: Clock,
+        threads: Threads,
+        random_bytes: RandomBytes,
+        host: str | None,
+        remote: Follower | None,
+        wait_registry: WaitRegistry | None = None,
+    ) -> None:
+        """Put together what both kinds of systems have.
+
+        Args:
+            store: the database.
+            writer: commits what handles write.
+            clock: gives the times that are stored.
+            threads: makes threads.
+            random_bytes: the source of chance for uuids.
+            host: the id of the host that this process is; None when it runs no agents.
+            remote: follows agents that other processes run; None when none does.
+            wait_registry: the waits of this host's agents.
+        """
+        self._store, self._threads = store, threads
+        self.store: Store = Gate(store, self.check_open)
+        """The database. Raises `SystemClosed` when the system is closed."""
+        self.writer = writer
+        """Commits units of writes."""
+        self.clock = clock
+        """The clock of the system."""
+        self.random_bytes = random_bytes
+        """The source of chance for uuids: a function from a count to so many bytes."""
+        self._publisher = Publisher(threads)
+        self._processes = ProcessTable(self._handle)
+        self._log_cache = LogCache(store, lambda uuid: remote is None or self._processes.get(uuid) is not None)
+        self._remote = (
+            None
+            if remote is None
+            else RemoteAgents(store, Client(store, clock, self._on_commit), self._publisher.publish, remote)
+        )
+        self.waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
+        """Waits for mail and for the end of agents."""
+        self.documents = Documents(self.store, writer.perform, clock.now_ms)
+        """The documents that all agents share."""
+        self.lifecycle = Lifecycle(self.store, writer, clock, host, self.here)
+        """Sends signals."""
+        self.approvals = Approvals(self.store, self._log_cache, self.tell)
+        """The calls that wait for a person's decision."""
+        self._closing = Closing(threads, self._parts)
+        self._closed = False
+        self._failure: IkigaiError | None = None
+
+    # What differs
+
+    @property
+    @abstractmethod
+    def attached(self) -> str:
+        """Who runs the agents, when it is another process; empty when this one does."""
+
+    @property
+    @abstractmethod
+    def toolbox(self) -> Toolbox:
+        """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
+
+    @property
+    @abstractmethod
+    def default_settings(self) -> Mapping[str, Any]:
+        """The settings of agents that have not set them; empty when only another process knows."""
+
+    @abstractmethod
+    def state_of(self, record: AgentRecord) -> str:
+        """What an agent is doing, in a word or two."""
+
+    @abstractmethod
+    def statistics(self) -> TurnStatistics:
+        """What the agents are doing, and have done."""
+
+    @abstractmethod
+    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
+        """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
+
+    @abstractmethod
+    def _parts(self) -> Sequence[ClosingStep]:
+        """The parts to close, in order."""
+
+    @abstractmethod
+    def _on_commit(self, answer: object) -> None:
+        """Carry out what a unit did that concerns others, and that this process has committed. Never waits."""
+
+    @abstractmethod
+    def _handle(self, uuid: str) -> object:
+        """The handle of an agent, also while the system closes."""
+
+    # Open and closed
+
+    def check_open(self) -> None:
+        """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""
+        if self._failure is not None:
+            raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
+        if self._closed:
+            raise SystemClosed("The system is closed; open it again.")
+
+    def __enter__(self) -> Self:
+        self.check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
+        if error is None:
+            self.close()
+        else:
+            self._give_up(kind, error, traceback)
+
+    def _give_up(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        note_failure(self.close, error)
+
+    def close(self) -> None:
+        """Close every part in order, even if one of them fails. At the end the database is free.
+
+        A second call tries the parts again that had failed, and no others. A subscriber that calls this while another
+        thread closes returns at once. In a process that was forked from this one it does nothing.
+
+        Raises:
+            Exception: the first error of a part; the others stand in its notes, and in the log.
+            WouldDeadlock: called by a provider or tool on the event loop.
+        """
+        if self.forked:  # all of it is the parent's
+            return
+        refuse_to_block()
+        self._closed = True
+        self._closing.run()
+
+    # Who exists
+
+    def agents(self, status: str | None = None) -> list[AgentRecord]:
+        """The registry, oldest first, the dead too; or only agents with a status."""
+        if status is not None:
+            check_choice(status, "status", [*Status])
+        return self.store.read(lambda tx: registry.every(tx, status))
+
+    def hosts(self) -> list[HostRecord]:
+        """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
+        return self.store.read(recent_hosts)
+
+    @property
+    def log_cache(self) -> LogCache:
+        """The logs that are in use. Raises `SystemClosed`."""
+        self.check_open()
+        return self._log_cache
+
+    def subscribe(self, callback: Callback) -> Subscription:
+        """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
+
+        The events are: a committed message (`Message`), a piece of a reply on its way (`Streamed`), mail (`Mailed`), a
+        prompt that waits for CONT (`PromptKept`), the end of another host (`HostEnded`), and trouble with the store and
+        with tools (`StoreTrouble`, `ToolTrouble`).
+        """
+        self.check_open()
+        return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
+
+    # Who carries out what
+
+    def here(self, uuid: str) -> AgentActor | None:
+        """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
+        self.check_open()
+        return self._processes.get(check_type(uuid, str, "uuid", "text"))
+
+    def remote(self, uuid: str) -> RemoteActor:
+        """What asks the host that runs an agent, also when it is this one, by a row.
+
+        Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
+        """
+        self.check_open()
+        return self._remote_actor(check_type(uuid, str, "uuid", "text"))
+
+    def _remote_actor(self, uuid: str) -> RemoteActor:
+        if self._remote is None:
+            raise NoHost(UNSHARED)
+        return self._remote.actor(uuid)
+
+    def target(self, uuid: str) -> AgentActor | RemoteActor:
+        """What carries out the commands of an agent: its actor here, or what asks the host that runs it.
+
+        Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
+        """
+        self.check_open()
+        actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
+        if actor is not None:
+            return actor
+        record = self.store.read(lambda tx: registry.get(tx, uuid))
+        if self._remote is None or not record.living:
+            raise self._not_here(record)
+        return self._remote.actor(uuid)
+
+    def _not_here(self, record: AgentRecord) -> AgentDead:
+        """Why an agent has no actor."""
+        reason = record.exit_reason or "not run by this host"
+        return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
+
+    def tell(self, uuid: str, command: object) -> AgentActor | RemoteActor:
+        """Give an agent a command; return what has taken it.
+
+        When an actor has ended and the agent has its next one, that gets the command.
+
+        Raises:
+            AgentDead: no actor of the agent takes commands.
+            IkigaiError: what `target` raises.
+        """
+        self.check_open()
+        if not hasattr(command, "caller"):
+            raise BadInput(f"Expected a command of an agent; got {shown(command)}.")
+        before = None
+        while (latest := self.target(uuid)) is not before:
+            if latest.deliver(command):
+                return latest
+            before = latest
+        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
+
+    def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
+        """Send a mail for a person outside of any agent.
+
+        Args:
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+            body: the text, at most 64 KiB in UTF-8, and not blank.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            After the commit, its number in the recipient's mailbox. Raises what `AgentRef.send` does.
+        """
+        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
+        mail: Mail = self.writer.perform(unit, timeout)
+        return mail.id

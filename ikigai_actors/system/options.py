@@ -1,0 +1,158 @@
+"""The options of a system: what `ActorSystem.open` was given, checked before anything is opened."""
+
+import inspect
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ikigai_actors.agent.instruments import Instrument, check_instruments
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.agent.turn.calls import Approver
+from ikigai_actors.arguments import (
+    check_callable,
+    check_count,
+    check_flag,
+    check_optional,
+    check_seconds,
+    check_type,
+    shown,
+)
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.selection import Providers, choose_providers
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.records.settings import check_defaults
+from ikigai_actors.store.hosts.host import unshareable
+from ikigai_actors.store.location import locate
+from ikigai_actors.system.agents_tool import ListAgents
+from ikigai_actors.system.lifecycle import check_policy
+from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
+from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.policy import Policy
+
+MOST_WORKERS = 1_000
+"""The most threads that run agents: they never block, so more than a machine's cores are of no use."""
+
+_OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
+
+
+def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
+    """The policy for calls that ask, and the function that decides on them. Raises `BadInput`."""
+    if callable(approvals):
+        return Policy.ASK, approvals
+    try:
+        return Policy(approvals), None
+    except ValueError as error:
+        raise BadInput(
+            f"Expected approvals to be a function, 'ask', 'deny' or 'allow'; got {shown(approvals)}."
+        ) from error
+
+
+def check_tools(tools: object) -> list[Tool | Toolset]:
+    """The tools as a list. Raises `BadInput` for an object that is no tool."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
+    given = [*tools]
+    for one in given:
+        if inspect.isclass(one) or not (isinstance(one, Toolset) or all(hasattr(one, part) for part in _OF_A_TOOL)):
+            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
+            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
+    return given
+
+
+def check_host_name(name: str | None, join: bool) -> str | None:
+    """The name of a host that joins; None for one that does not. Raises `BadInput`."""
+    check_optional(name, str, "name", "the name of a host")
+    if name is not None and not join:
+        raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that share agents have names.")
+    if not join:
+        return None
+    return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """What a host is opened with; see `ActorSystem.open`."""
+
+    providers: Providers
+    toolbox: Toolbox
+    """The tools at hand; the toolsets are not started yet."""
+    toolsets: Sequence[Toolset]
+    approver: Approver | None
+    on_orphan: str | None
+    resume: bool
+    name: str | None
+    """Of a host that joins others; None for one that does not."""
+    on_wait: Callable[[str], object]
+    on_renewal: Callable[[], object]
+    balance: float | None
+    workers: int
+    patience: float
+    lease: float
+    in_memory: int
+    parts: Platform
+
+
+def check_options(
+    database: str | os.PathLike[str] | None,
+    provider: Provider | str | None,
+    providers: Mapping[str, Provider] | None,
+    tools: Iterable[Tool | Toolset],
+    approvals: Approver | str,
+    on_orphan: str | None,
+    resume: bool | None,
+    settings: Mapping[str, Any] | None,
+    join: bool,
+    name: str | None,
+    on_wait: Callable[[str], object] | None,
+    on_renewal: Callable[[], object] | None,
+    balance: float | None,
+    workers: int,
+    patience: float,
+    lease: float,
+    in_memory: int,
+    parts: Platform,
+    instruments: Iterable[Instrument],
+) -> HostOptions:
+    """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
+    defaults = check_defaults({} if settings is None else settings)
+    chosen = choose_providers(provider, {} if providers is None else providers, defaults)
+    given = [*check_tools(tools), ListAgents()]
+    asked, approver = choose_approver(approvals)
+    check_count(workers, "workers", least=1, most=MOST_WORKERS)
+    check_seconds(patience, "patience")
+    check_seconds(lease, "lease", zero=False)
+    check_count(in_memory, "in_memory", least=1, most=2**62)
+    check_flag(join, "join")
+    if resume is not None:
+        check_flag(resume, "resume")
+    if balance is not None:
+        check_seconds(balance, "balance", zero=False)
+    check_type(parts, Platform, "parts", "a Platform")
+    called = check_host_name(name, join)
+    if called is not None and parts is SYSTEM_PLATFORM and (place := locate(database)).url is None:
+        raise unshareable(place.shown)  # before there is an empty file
+    if on_wait is not None:
+        check_callable(on_wait, "on_wait", "a function of a text")
+    if on_renewal is not None:
+        check_callable(on_renewal, "on_renewal", "a function without arguments")
+    return HostOptions(
+        providers=chosen,
+        toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
+        toolsets=[one for one in given if isinstance(one, Toolset)],
+        approver=approver,
+        on_orphan=check_policy(on_orphan),
+        resume=join if resume is None else resume,
+        name=called,
+        on_wait=on_wait or (lambda host: None),
+        on_renewal=on_renewal or (lambda: None),
+        balance=balance,
+        workers=workers,
+        patience=patience,
+        lease=lease,
+        in_memory=in_memory,
+        parts=replace(parts, instruments=(*parts.instruments, *check_instruments(instruments))),
+    )
