@@ -7,10 +7,11 @@ to the agent's inbox. Whatever other people's code does, the event loop goes on,
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,14 @@ from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
 from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
 from ikigai_actors.actors.loop_watchdog import SAMPLE_EVERY, LoopWatchdog
+from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
 from ikigai_actors.agent.jobs import ModelRequest, OnReply, OnResult, ToolRun
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_reply
+from ikigai_actors.providers.function import FunctionProvider
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Result, Tool, checked_result, not_begun, timed_out
@@ -78,6 +81,7 @@ class Executor:
         """
         self._registry = registry or WaitRegistry()
         self._unwind, self._patience, self._held = unwind, patience, held
+        self._spare = SpareThreads(threads)
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-executor")
         self._slots = Slots(self._loop, tool_threads, most_abandoned)
@@ -105,7 +109,7 @@ class Executor:
         on_reply: OnReply,
         prepare: Callable[[], object] | None = None,
     ) -> ModelRequest:
-        """Send a request; the callbacks run on the event loop's thread.
+        """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
 
         Args:
             provider: the provider that answers.
@@ -116,18 +120,48 @@ class Executor:
             prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
         """
 
-        def begin() -> None:
+        def begin(answer: Coroutine[Any, Any, Reply]) -> None:
             acting_agent.set(agent)  # in the context of this callback, which the call's task copies
             acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
-            call.begin(_answer(provider, request, call.delta, prepare), lambda _: self._jobs.pop(call, None), name)
+            call.begin(answer, lambda _: self._jobs.pop(call, None), name)
 
         call = ModelRequest(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
         with self._closing:
-            if not self._closed:
+            if self._closed:
+                pass
+            elif isinstance(provider, FunctionProvider) and provider.is_plain:
                 self._jobs[call] = None
-                self._loop.call_soon_threadsafe(begin)
+                self._call_function(provider, request, agent, call, begin)
+            else:
+                self._jobs[call] = None
+                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call.delta)))
         return call
+
+    def _call_function(
+        self,
+        provider: FunctionProvider,
+        request: Request,
+        agent: object,
+        call: ModelRequest,
+        begin: Callable[[Coroutine[Any, Any, Reply]], None],
+    ) -> None:
+        """Have a thread call a plain function. Only what is to be awaited of its answer visits the event loop."""
+
+        def work() -> Reply | None:
+            acting_agent.set(agent)
+            acting_code.set(ActingCode(request.agent, self._registry, call.is_over))
+            answer = provider.call(request)
+            if not inspect.isawaitable(answer):
+                return checked_reply(provider.reply(answer, call.delta))
+            self._loop.call_soon_threadsafe(lambda: begin(_checked(provider.finish(answer, call.delta))))
+            return None
+
+        def run() -> None:
+            if contextvars.Context().run(call.run, work):
+                self._jobs.pop(call, None)
+
+        self._spare.run(run, f"{provider.name} {request.agent}")
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
         """Start a toolset, which `close` closes; return its tools. Raises what the toolset raises."""
@@ -297,7 +331,7 @@ class Executor:
         """
         self._attempts.add(asyncio.current_task())
         async with self._one_attempt:
-            calls = [call.task for call in self._jobs if call.task is not None]
+            calls = [call.task for call in list(self._jobs) if call.task is not None]
             await self._unwound([*calls, *self._async_tools, *self._at_toolsets])
             self._left, self._toolsets = [*self._toolsets, *self._left], []
             errors = []
@@ -351,6 +385,10 @@ async def _answer(
     answer: object = provider.respond(request, on_delta)
     if not inspect.isawaitable(answer):
         raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
+    return await _checked(answer)
+
+
+async def _checked(answer: Awaitable[object]) -> Reply:
     return checked_reply(await answer)
 
 

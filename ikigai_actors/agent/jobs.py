@@ -1,4 +1,4 @@
-"""Jobs of the executor: cancellable coroutines on the event loop, each with a callback for its outcome.
+"""Jobs of the executor: cancellable coroutines on the event loop, or functions on threads, each with a callback.
 
 A cancelled job calls back no more: neither with an outcome nor with a delta. Whatever other people's code returns or
 raises becomes the outcome of its own job, `SystemExit` and its like too. Only our own cancellation ends a job without
@@ -40,9 +40,9 @@ OnReply = Callable[[ModelAnswer], None]
 
 
 class Job(ABC, Generic[A]):
-    """A cancellable coroutine on the event loop, with a callback for its outcome.
+    """A cancellable coroutine on the event loop, or function on a thread, with a callback for its outcome.
 
-    The coroutine is ours and runs other people's code, so it may return or raise anything.
+    It is ours and runs other people's code, so it may return or raise anything.
     """
 
     __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
@@ -97,6 +97,26 @@ class Job(ABC, Generic[A]):
             if self.is_over():  # a cancellation of ours, or what it led to: nobody listens
                 return
             end = self._failed(error)
+        self._pass_on(end)
+
+    def run(self, work: Callable[[], A | None]) -> bool:
+        """Do the job here and now, on a thread that other people's code may keep; pass its outcome on.
+
+        Returns whether the job is over: not if there is no outcome, since it goes on elsewhere.
+        """
+        if self.is_over():
+            return True
+        try:
+            end = work()
+        except BaseException as error:
+            if self.is_over():
+                return True
+            end = self._failed(error)
+        if end is not None:
+            self._pass_on(end)
+        return end is not None
+
+    def _pass_on(self, end: A) -> None:
         if not self._ends():
             return
         try:

@@ -46,12 +46,27 @@ class FunctionProvider:
             RuntimeError: It tried to end the process or the thread (`SystemExit` and its like).
             Exception: Whatever else the function raises.
         """
-        if inspect.iscoroutinefunction(self._fn):
-            answer: Any = self._fn(request)
+        if self.is_plain:
+            answer: Any = await in_thread(lambda: self.call(request), f"{self.name} {request.agent}")
         else:
-            answer = await in_thread(lambda: self._fn(request), f"{self.name} {request.agent}")
-        if inspect.isawaitable(answer):
-            answer = await _guarded(answer)
+            answer = self.call(request)
+        return await self.finish(answer, on_delta)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the function is none of the event loop's business: it may block, and has a thread of its own."""
+        return not inspect.iscoroutinefunction(self._fn)
+
+    def call(self, request: Request) -> Any:
+        """What the function gives: an answer, or an awaitable of one. Raises what it raises."""
+        return self._fn(request)
+
+    async def finish(self, answer: Any, on_delta: OnDelta) -> Reply:
+        """The reply of what `call` has given. Raises as `respond` does."""
+        return self.reply(await _guarded(answer) if inspect.isawaitable(answer) else answer, on_delta)
+
+    def reply(self, answer: Any, on_delta: OnDelta) -> Reply:
+        """The reply of an answer. Raises `TypeError` when it is none."""
         reply = as_reply(answer)
         if reply.text:
             on_delta(Delta(reply.text))

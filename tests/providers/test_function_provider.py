@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors import ActorSystem, Signal, TurnInterrupted, current_agent
 from ikigai_actors.providers.base import Delta, Reply, Request, ToolCall
 from ikigai_actors.providers.function import FunctionProvider
 from ikigai_actors.providers.shorthand import as_reply
+from tests.kit.blocking_provider import DEADLINE
 from tests.providers.test_providers import ask, request, said
 
 
@@ -162,3 +164,46 @@ def test_anything_else_is_a_type_error_that_says_what_would_do(value: Any) -> No
 def test_a_function_that_returns_nothing_is_told_so() -> None:
     with pytest.raises(TypeError, match="Does the function return its answer"):
         as_reply(None)
+
+
+def test_a_plain_function_answers_while_somebody_holds_the_event_loop() -> None:
+    held, let_go = threading.Event(), threading.Event()
+
+    async def holds(asked: Request) -> str:
+        held.set()
+        return str(let_go.wait(DEADLINE))
+
+    providers = {"holds": FunctionProvider(holds), "plain": FunctionProvider(lambda _: "at once")}
+    with ActorSystem.open(":memory:", providers=providers) as system:
+        holder, plain = (system.root.fork(model=name) for name in providers)
+        waiting = holder.prompt("hold")
+        try:
+            assert held.wait(DEADLINE)
+            assert plain.prompt("now").get(timeout=DEADLINE).text == "at once"
+        finally:
+            let_go.set()
+        assert waiting.get(timeout=DEADLINE).text == "True"
+
+
+def test_what_a_plain_function_gives_to_be_awaited_is_awaited_on_the_loop_and_cancelled_with_the_turn() -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+
+    async def later(asked: Request) -> str:
+        if asked.messages[-1]["content"][-1]["text"] == "quick":
+            return f"{current_agent().uuid} on {threading.current_thread().name}"
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return "never"
+
+    with ActorSystem.open(":memory:", FunctionProvider(lambda asked: later(asked))) as system:
+        quick = system.root.prompt("quick").get(timeout=DEADLINE)
+        assert quick.text == f"{system.root.uuid} on ikigai-executor"
+        waiting = system.root.prompt("slow")
+        assert begun.wait(DEADLINE)
+        system.root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            waiting.get(timeout=DEADLINE)
+        assert cancelled.wait(DEADLINE)

@@ -1,0 +1,64 @@
+"""Threads for other people's code that wait for the next call when one is done: a thread costs more than a short call.
+
+A call never waits for a thread: where none is spare, one is made. So one that never returns keeps nobody waiting. A
+spare thread ends when nothing came for a while.
+"""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ikigai_actors.actors.threads import Queue, Threads
+
+SPARE_FOR = 10.0
+"""Seconds that a thread waits for a further call."""
+
+_Call = tuple[Callable[[], object], str]
+
+
+class SpareThreads:
+    """Runs calls, each on a thread that runs nothing else meanwhile. Thread-safe."""
+
+    def __init__(self, threads: Threads, spare_for: float = SPARE_FOR) -> None:
+        """Start none yet.
+
+        Args:
+            threads: makes them, and what they wait with.
+            spare_for: seconds that a thread waits for a further call.
+        """
+        self._threads, self._spare_for = threads, spare_for
+        self._spare: deque[Queue[_Call]] = deque()
+
+    @property
+    def count(self) -> int:
+        """How many wait for a call."""
+        return len(self._spare)
+
+    def run(self, call: Callable[[], Any], name: str) -> None:
+        """Run a call on a thread that has this name meanwhile. The call must not raise."""
+        try:
+            waiting = self._spare.pop()  # the last one: the others may end
+        except IndexError:
+            self._threads.thread(lambda: self._serve((call, name)), name).start()
+        else:
+            waiting.put((call, name))
+
+    def _serve(self, first: _Call) -> None:
+        calls: Queue[_Call] = self._threads.queue()
+        (call, name), thread = first, threading.current_thread()
+        while True:
+            thread.name = name
+            call()
+            del call  # what it refers to
+            self._spare.append(calls)
+            try:
+                call, name = calls.get(timeout=self._spare_for)
+            except queue.Empty:
+                try:
+                    self._spare.remove(calls)
+                except ValueError:  # a call is on its way
+                    call, name = calls.get()
+                else:
+                    return
