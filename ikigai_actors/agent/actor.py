@@ -10,6 +10,15 @@ come true. The verdict releases it.
 
 An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
 
+A turn with a plain function as its model passes from thread to thread eight times, each for a reason:
+
+    caller to worker       the caller may be an event loop, or be hit by Ctrl-C; a worker is neither
+    worker to journal      one thread writes, so agents share transactions; once for the prompt, once for the reply
+    journal to worker      the journal goes on with the next transaction; likewise twice
+    worker to function     it may block, or never return: it has a thread of its own, which no other call has
+    function to worker     other people's thread decides nothing
+    worker to caller       the answer
+
 Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
 meanwhile. No effect starts while the host may have lost its lease.
 """
