@@ -17,6 +17,7 @@ from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.context import CommandContext, Printer, nothing_to_resume
+from ikigai_actors.shell.text.mentions import attachments_in, is_command
 from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
 from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.ref import AgentRef, System
@@ -70,7 +71,7 @@ class AppCommandContext(CommandContext):
     def do(self, line: str) -> None:
         """Do one line. Raises `SystemClosed`; all other errors are printed."""
         try:
-            if line.startswith("/"):
+            if is_command(line):
                 commands.run(self, line)
             else:
                 self._say(line)
@@ -100,7 +101,9 @@ class AppCommandContext(CommandContext):
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
-        self._later("the fork", parent.ask.fork(prompt, name=name, model=model, at=at), born, "the next step boundary")
+        given = attachments_in(prompt or "")
+        future = parent.ask.fork(prompt, name=name, model=model, at=at, attach=given)
+        self._later("the fork", future, born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
         """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""
@@ -136,7 +139,7 @@ class AppCommandContext(CommandContext):
 
     def _say(self, text: str) -> None:
         try:
-            future = self.current.ask.prompt(text)
+            future = self.current.ask.prompt(text, attach=attachments_in(text))
         except IkigaiError:
             self._window.give_up(self.current.uuid, text, refused=True)
             raise

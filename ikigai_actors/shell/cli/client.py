@@ -4,11 +4,13 @@ Each function opens the database, does one thing, and gives it back. Whatever it
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ikigai_actors.attachments import attachments
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.attached import stored_in
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
@@ -50,16 +52,19 @@ def send(database: str | None, recipient: str, text: str, sender: str | None = N
     return f"mail {mail.id} to {to.short}"
 
 
-def prompt(database: str | None, agent: str, text: str, notice: _Tell) -> Prompted:
-    """Leave a prompt for an agent. Raises what `Client.open`, `find` and `prompt` do."""
+def prompt(database: str | None, agent: str, text: str, notice: _Tell, attach: Sequence[str] = ()) -> Prompted:
+    """Leave a prompt for an agent, with the files at these paths. Raises what `Client.open`, `find` and `prompt` do."""
+    given = attachments(attach)
     with Client.open(database) as client:
         to, host = client.find(agent), client.host()
-        mail = client.prompt(to.uuid, text)
+        mail = client.prompt(to.uuid, text, stored_in(given), given)
         _tell_of_delay(to, host, notice)
     return Prompted(to, mail.id)
 
 
-def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float | None, notice: _Tell) -> Prompted:
+def prompt_and_wait(
+    database: str | None, agent: str, text: str, timeout: float | None, notice: _Tell, attach: Sequence[str] = ()
+) -> Prompted:
     """Leave a prompt for an agent, and wait for the end of its turn.
 
     Args:
@@ -68,16 +73,18 @@ def prompt_and_wait(database: str | None, agent: str, text: str, timeout: float 
         text: the prompt.
         timeout: seconds to wait; None waits for ever. The prompt stays, whether it was waited for or not.
         notice: told when it may take long.
+        attach: the paths of files that go with the prompt.
 
     Raises what `prompt` does, and how the turn ended when there is no reply: `ProviderError`, `TurnInterrupted`,
     `AgentDead`.
     """
     from ikigai_actors.system.remote.turn import RemoteTurn
 
+    given = attachments(attach)
     with Client.open(database) as client:
         to = client.find(agent)
         with client.feed([to.uuid]) as feed:
-            mail = client.prompt(to.uuid, text)
+            mail = client.prompt(to.uuid, text, stored_in(given), given)
             _tell_of_delay(to, feed.host, notice)
             turn = RemoteTurn(to.uuid, prompt=mail.id)
             end = feed.await_turn(turn, timeout, lambda: _tell_of_delay(to, None, notice))

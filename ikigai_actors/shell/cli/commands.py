@@ -95,8 +95,15 @@ def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | 
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
 @click.option("--json", "json", is_flag=True, help="What was prompted, and the answer, as a JSON object.")
 @click.pass_context
+@click.option("--attach", multiple=True, metavar="FILE", help="A picture, PDF or sound for the model; may be repeated.")
 def prompt(
-    context: click.Context, agent: str, text: tuple[str, ...], wait: bool, timeout: float | None, json: bool
+    context: click.Context,
+    agent: str,
+    text: tuple[str, ...],
+    wait: bool,
+    timeout: float | None,
+    json: bool,
+    attach: tuple[str, ...],
 ) -> None:
     """Prompt an agent. Works beside a running shell or without one.
 
@@ -110,9 +117,9 @@ def prompt(
     database, said = context.obj.database, " ".join(text)
     with _ended_early(context):
         left = (
-            client.prompt_and_wait(database, agent, said, timeout, _notice)
+            client.prompt_and_wait(database, agent, said, timeout, _notice, attach)
             if wait
-            else client.prompt(database, agent, said, _notice)
+            else client.prompt(database, agent, said, _notice, attach)
         )
     if json:
         reply = left.reply

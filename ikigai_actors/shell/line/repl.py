@@ -20,6 +20,7 @@ from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
+from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class LineMode:
     def do(self, line: str) -> None:
         """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
         self._asked = False
-        if line.startswith("/"):
+        if is_command(line):
             self._try(lambda: commands.run(self._shell, line))
         elif line.strip():
             self._try(lambda: self._shell.say(line))

@@ -22,6 +22,7 @@ from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import decided, described_call, inherited, resume_waits, waits_for_cont
 from ikigai_actors.system.conversation import outcome_of_future
@@ -157,7 +158,8 @@ class Shell(CommandContext):
             if prompt is not None:
                 self._turns.expect(child)
 
-        future = parent.ask.fork(prompt, name=name, model=model, at=at)
+        given = attachments_in(prompt or "")
+        future = parent.ask.fork(prompt, name=name, model=model, at=at, attach=given)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:

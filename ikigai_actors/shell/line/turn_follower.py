@@ -10,6 +10,7 @@ an agent that is stopped: its prompt is told as soon as it is kept in the databa
 from collections.abc import Callable
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.attachments import name_and_size
 from ikigai_actors.errors import AgentDead, ProviderError, SystemClosed
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.shell.line.input import Keyboard
@@ -17,6 +18,8 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation, outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
@@ -51,10 +54,13 @@ class TurnFollower:
 
     def prompt(self, agent: AgentRef, text: str) -> None:
         """Prompt an agent, and show its answer; a busy one answers after its turn."""
+        given = attachments_in(text)
+        for one in given:
+            self._screen.line(f"[attached: {one_line(name_and_size(one.stored()))}]", dim=True)
         turn = Turn(agent, self._events, text)
         self._turns.append(turn)
         try:
-            turn.expect(agent.ask.prompt(text))
+            turn.expect(agent.ask.prompt(text, attach=given))
         except BaseException:
             self._drop(turn)
             raise

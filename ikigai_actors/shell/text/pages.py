@@ -5,6 +5,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ikigai_actors.attachments import name_and_size
+from ikigai_actors.records.attached import ATTACHMENTS_KEY
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
@@ -66,9 +68,9 @@ def words_of(message: Message) -> MessageWords:
         case Kind.TOOL_CALL:
             return MessageWords(f"{content} started")
         case Kind.TOOL_RESULT:
-            return MessageWords(f"{data.get('name', 'tool')}: {content}")
+            return MessageWords("\n".join([f"{data.get('name', 'tool')}: {content}", *attached_lines(message)]))
         case Kind.USER | Kind.APPROVAL | Kind.ERROR:
-            return MessageWords(content)
+            return MessageWords("\n".join([content, *attached_lines(message)]))
         case Kind.REPAIR:
             return MessageWords(content, f"[asked again] {one_line(content)}")
         case Kind.OUTPUT:
@@ -111,6 +113,12 @@ def words_of(message: Message) -> MessageWords:
         case _:
             return MessageWords(content, f"{message.kind}: {one_line(content)}")
     return MessageWords(entry, one_line(line), rule=True)
+
+
+def attached_lines(message: Message) -> list[str]:
+    """A line for each picture and the like that belongs to a message: its name, type and size."""
+    listed = message.data.get(ATTACHMENTS_KEY) or ()
+    return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
 
 
 def stop_note(stop_reason: str, empty: bool) -> str | None:

@@ -28,6 +28,7 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
 from ikigai_actors.shell.commands.completion import common, completions
 from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import called
 from ikigai_actors.system.ref import AgentRef
 
@@ -231,7 +232,7 @@ class MainScreen(Screen[None]):
         """Run the line that was submitted."""
         page = self.page
         page.transcript.following = True
-        if event.text.startswith("/"):
+        if is_command(event.text):
             page.tell(tidy(event.text), Look.STRONG)
         else:
             page.transcript.wait_with(event.text)

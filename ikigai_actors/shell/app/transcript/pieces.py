@@ -14,7 +14,7 @@ from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import stop_note, words_of
+from ikigai_actors.shell.text.pages import attached_lines, stop_note, words_of
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
@@ -96,7 +96,8 @@ def answer_pieces(text: str, position: int = 0) -> list[Piece]:
 def _pieces(message: Message) -> list[Piece]:
     match message.kind:
         case Kind.USER:
-            return [Piece(Look.PROMPT, tidy(message.content), message.id)]
+            notes = [Piece(Look.NOTE, line, message.id) for line in attached_lines(message)]
+            return [Piece(Look.PROMPT, tidy(message.content), message.id), *notes]
         case Kind.ASSISTANT:
             return _reply(message)
         case Kind.ERROR:

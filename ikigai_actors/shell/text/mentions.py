@@ -1,0 +1,68 @@
+"""Files that a prompt mentions, to be attached to it: ``@plan.png``, or a path that was pasted or dropped.
+
+    files_in("What is wrong in @plan.png?")        # [Path("plan.png")]
+    files_in("'/home/me/my plan.png'")             # as terminals paste a file that was dropped on them
+
+A word that begins with ``@``, ``/``, ``~/`` or ``file://`` is a mention when it names a file that a model can look at.
+All other words are text, and the text stays as it is.
+"""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from ikigai_actors.attachments import Attachment, attachment, check_sum, media_of
+from ikigai_actors.errors import BadInput
+
+_WORD = re.compile(r"""(?:^|(?<=[\s(]))(@?)(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s"'\\(])(?:\\.|[^\s"'\\])*))""")
+_TRAILING = ".,;:!?)"
+_SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".wav", ".mp3", ".ogg", ".flac", ".m4a"}
+
+
+def files_in(text: str) -> list[Path]:
+    """The files that a text mentions, each once, in order.
+
+    Raises:
+        BadInput: ``@`` names what would be a picture or the like, and there is no such file.
+    """
+    found: dict[Path, None] = {}
+    for at, double, single, bare in _WORD.findall(text):
+        word = double or single or re.sub(r"\\(.)", r"\1", bare)
+        if not at and not word.startswith(("/", "~/", "file://")):
+            continue
+        path = _known(word) or _known(word.rstrip(_TRAILING))
+        if path is not None:
+            found[path] = None
+        elif at and Path(word.rstrip(_TRAILING)).suffix.lower() in _SUFFIXES:
+            raise BadInput(f"Expected a file to attach at {word!r}, as a model takes it; there is none.")
+    return list(found)
+
+
+def is_command(line: str) -> bool:
+    """Whether a line is a slash command, and not a prompt that begins with the path of a file that was pasted."""
+    return line.startswith("/") and not ("/" in line.split()[0][1:] and _begins_with_file(line))
+
+
+def attachments_in(text: str) -> tuple[Attachment, ...]:
+    """What a text mentions, read and checked. Raises `BadInput`."""
+    given = tuple(attachment(path) for path in files_in(text))
+    check_sum(given)
+    return given
+
+
+def _begins_with_file(line: str) -> bool:
+    found = _WORD.match(line)
+    return found is not None and _known(re.sub(r"\\(.)", r"\1", found[0])) is not None
+
+
+def _known(word: str) -> Path | None:
+    """The file of this name, if it is one that a model can look at."""
+    try:
+        path = Path(unquote(urlsplit(word).path) if word.startswith("file://") else word).expanduser()
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            head = file.read(16)
+        return path if media_of(head) is not None else None
+    except (OSError, ValueError, RuntimeError):
+        return None
