@@ -258,7 +258,8 @@ class ActorSystem(System):
                 undone.push(system._give_up)
                 system._boot(found)
                 if system._rebalancer is not None:
-                    system._rebalancer.start(own, balance, options.resume)
+                    system._rebalancer.restore(own, balance, options.resume)
+                    system._rebalancer.start()
             system._open_toolsets(options.toolsets)
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -291,7 +292,8 @@ class ActorSystem(System):
         runtime.host.keep(self._lose, self._tell_trouble)
         self._processes.run(runtime, self._supervision, self._remote_actor)
         self._processes.restore(found)
-        self._supervision.start(found)
+        self._supervision.restore(found)
+        self._supervision.start()
         self.waits.start()
         self._following.start()
 

@@ -351,6 +351,6 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
             if not names:
                 system._others.await_prompt(last, 1, Future())
             system.subscribe(hear)
-            told.end = lambda: setattr(system._following, "_closed", True)
+            told.end = lambda: setattr(system._following, "_stopped", True)
             system._following.run()
     assert heard == [last, middle]

@@ -155,4 +155,4 @@ def test_a_defect_of_the_supervision_loop_is_logged_and_it_goes_on(
         leave(durable, kid.uuid, "two")
         eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
         assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
-    assert "The supervision loop failed" in caplog.messages
+    assert "ikigai-supervision failed" in caplog.messages

@@ -18,16 +18,16 @@ import contextlib
 import logging
 import queue
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
-from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.actors.threads import Queue, Threads
+from ikigai_actors.actors.service import Worker
+from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
 from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
-from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, StoreError, SystemClosed
+from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.requests import CarryOut
@@ -52,11 +52,15 @@ LEAVING = 30.0
 """Seconds that the actors of a shard have to end."""
 
 
-class RefusableTask(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RefusableTask:
     """What the thread is to do; it is either done or refused, once."""
 
     do: Callable[[], None]
     refuse: Callable[[SystemClosed], object] = lambda error: None
+
+    def __call__(self) -> None:
+        self.do()
 
 
 class Parting:
@@ -75,7 +79,7 @@ class Parting:
         """Those that have not said yet that nothing of them runs outside."""
 
 
-class Rebalancer:
+class Rebalancer(Worker):
     """The share of one host."""
 
     def __init__(
@@ -103,44 +107,41 @@ class Rebalancer:
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
         """
+        super().__init__("ikigai-rebalancer", threads, host.clock)
         self._store, self._host, self._journal = store, host, journal
         self._processes, self._log_cache = processes, log_cache
         self._supervision = supervision
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
-        self._clock: Clock = host.clock
         self._on_end, self._publish = on_end, publish
         self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
         self._resume = False
-        self._run: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
+        self._runs: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
         self._rest: float | None = BALANCE
         self._given = float("-inf")  # when shards with agents were last given
         self._partings: list[Parting] = []
         self._leaving: set[int] = set()  # the shards of these that go as a whole
         self._looked = self._clock.monotonic()
-        self._todo: Queue[RefusableTask | None] = threads.queue()
-        self._closed = False
-        self._thread = threads.thread(self._loop, "ikigai-rebalancer")
         host.on_vacancy = self.look_again
 
-    def start(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
-        """Start the thread.
+    def restore(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
+        """Take up what a boot has found; call it before `start`.
 
         Args:
             own: the shards whose agents the boot has restored, each with its epoch.
             balance: seconds between two gifts of shards with agents; None gives these when the host drains only.
             resume: whether to go on with the cut-off turns of agents that are taken later.
         """
-        self._run, self._rest, self._resume = dict(own), balance, resume
-        self._thread.start()
+        self._runs, self._rest, self._resume = dict(own), balance, resume
 
-    def close(self) -> None:
+    def run(self) -> None:
+        self._look_in_time()
+        super().run()
+
+    def close(self, timeout: float | None = None) -> None:
         """End the thread. Callers that wait are answered with `SystemClosed`."""
-        self._closed = True
-        self._todo.put(None)
-        if self._thread.ident is not None:
-            self._thread.join()
+        super().close(timeout)
         self._refuse_rest()
         for parting in self._partings:
             parting.go.refuse(SystemClosed("The system was closed before the agents had gone."))
@@ -186,34 +187,28 @@ class Rebalancer:
 
     def _add(self, task: RefusableTask) -> None:
         """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
-        self._todo.put(task)
-        if self._closed:
+        self.post(task)
+        if self._stopped:
             self._refuse_rest()
 
     def _refuse_rest(self) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                if (task := self._todo.get(timeout=0)) is not None:
+                if isinstance(task := self._tasks.get(timeout=0), RefusableTask):
                     task.refuse(SystemClosed("The system was closed before this was done."))
 
-    def _loop(self) -> None:
-        while not self._closed:
-            try:
-                task = self._todo.get(timeout=max(0.0, self._looked + LOOK - self._clock.monotonic()))
-            except queue.Empty:
-                task = RefusableTask(self._look)
-            if task is not None:
-                self._try(task)
-
-    def _try(self, task: RefusableTask) -> None:
-        try:
-            task.do()
-        except Fenced as error:
+    def on_failure(self, error: IkigaiError) -> None:
+        if isinstance(error, Fenced):
             self._on_end(error)
-        except (StoreError, SystemClosed) as error:  # it is looked at again soon
-            logger.info("The shards could not be looked at: %s", error)
-        except Exception:  # a defect of ours: the next look may do
-            logger.exception("The shards could not be looked at")
+        else:  # it is looked at again soon
+            super().on_failure(error)
+
+    def _look_in_time(self) -> None:
+        """Look when the latest look is some time ago, and again and again from then on."""
+        if self._looked + LOOK <= self._clock.monotonic():
+            self._looked = self._clock.monotonic()
+            self.post(RefusableTask(self._look))
+        self.after(max(0.0, self._looked + LOOK - self._clock.monotonic()), self._look_in_time)
 
     def _look(self) -> None:
         self._looked = self._clock.monotonic()
@@ -221,9 +216,9 @@ class Rebalancer:
         if found.vacant and any(one.host == self._host.id and not one.draining for one in found.members):
             self._host.claim()
             found = self._shares()
-        for shard in self._run.keys() - found.own.keys():
-            del self._run[shard]
-        if taken := [shard for shard, epoch in found.own.items() if self._run.get(shard) != epoch]:
+        for shard in self._runs.keys() - found.own.keys():
+            del self._runs[shard]
+        if taken := [shard for shard, epoch in found.own.items() if self._runs.get(shard) != epoch]:
             self._take(taken, found.own)
         self._part(lambda one: one.until <= self._looked)
         self._balance(found)
@@ -253,7 +248,7 @@ class Rebalancer:
         """Run the agents of shards that are new here."""
         with everything_stays():
             self._begin(survey(self._store, self._host.id, shards))
-        self._run.update((shard, epochs[shard]) for shard in shards)
+        self._runs.update((shard, epochs[shard]) for shard in shards)
 
     def _begin(self, found: Survey) -> None:
         """Make the actors of agents that have none here."""
@@ -303,7 +298,7 @@ class Rebalancer:
 
     def _give(self, gift: Gift) -> None:
         self._leaving.discard(gift.shard)
-        self._run.pop(gift.shard, None)  # if it cannot be given, the next look takes it again
+        self._runs.pop(gift.shard, None)  # if it cannot be given, the next look takes it again
         self._leave(self._agents_in(gift.shard))
         try:
             born = self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
@@ -347,7 +342,7 @@ class Rebalancer:
 
     def _take_anew(self) -> None:
         """Have the next look find the agents of this host that have no actor."""
-        self._run.clear()
+        self._runs.clear()
         self.look_again()
 
     def _branch(self, agent: str) -> list[str]:

@@ -19,7 +19,6 @@ An agent that crashed and was not restarted before the process ended comes back 
 """
 
 import logging
-import queue
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
@@ -27,12 +26,12 @@ from typing import NamedTuple
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut
-from ikigai_actors.actors.threads import Queue, Threads
-from ikigai_actors.actors.timers import Timers
+from ikigai_actors.actors.service import Worker
+from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.requests import Fail, RequestCaller, encode
-from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
@@ -83,7 +82,7 @@ class AgentFailure(NamedTuple):
     """The restarts of its supervisor with which it was decided to restart the agent; None where they do not count."""
 
 
-class SupervisionLoop(Supervision):
+class SupervisionLoop(Worker, Supervision):
     """Supervises the agents of one host, on a thread of its own."""
 
     def __init__(
@@ -107,23 +106,19 @@ class SupervisionLoop(Supervision):
             threads: makes the thread.
             move: see `RemoteCommands`.
         """
+        super().__init__("ikigai-supervision", threads, clock)
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
-        self._host, self._clock = host, clock
+        self._host = host
         self._remote = RemoteCommands(
             self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move
         )
-        self._events: Queue[Callable[[], None] | None] = threads.queue()
-        self._timers = Timers[Callable[[], None]]()
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._retrying = False  # whether a timer will hand over prompts again
-        self._closed = False
-        self._thread = threads.thread(self._run, "ikigai-supervision")
 
-    def start(self, found: Survey) -> None:
-        """Start the thread, which first does what is to be done for the agents that a boot has found."""
+    def restore(self, found: Survey) -> None:
+        """Do what is to be done for the agents that a boot has found, once the thread is started."""
         self._remote.version = found.version
-        self._thread.start()
         self.take_over(found)
 
     def take_over(self, found: Survey) -> None:
@@ -133,73 +128,50 @@ class SupervisionLoop(Supervision):
         changed and prompted since the agents were looked at.
         """
         if any(one.standing.ending == GAVE_UP for one in found.restored):
-            self._events.put(lambda: self._journal.perform(ReviveAll(self._host)))
-        self._events.put(self._watch_deadlines)
-        self._events.put(lambda: self._follow_changes(found.version))
-        self._events.put(self._hand_over_prompts)
+            self.post(lambda: self._journal.perform(ReviveAll(self._host)))
+        self.post(self._watch_deadlines)
+        self.post(lambda: self._follow_changes(found.version))
+        self.post(self._hand_over_prompts)
 
-    def close(self) -> None:
-        """End the thread. The journal must be closed: then it refuses, and the thread does not wait for a commit."""
-        self._closed = True
+    def stop(self) -> None:
+        """Do no more than the event in progress. The journal must be closed: it refuses, so no commit is waited for."""
         self._reader.close()
-        self._events.put(None)
-        if self._thread.ident is not None:
-            self._thread.join()
+        super().stop()
 
     def note_failure(self, uuid: str, cause: Cause, reason: str) -> None:
         self._failures[uuid] = AgentFailure(cause, reason)
 
     def on_crash(self, uuid: str) -> None:
         if (failure := self._failures.get(uuid)) is not None:  # else it was restarted with its siblings already
-            self._events.put(lambda: self._decide_on_failure(uuid, failure))
+            self.post(lambda: self._decide_on_failure(uuid, failure))
 
     def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
         # A database that is down or cannot be used at all is no failure of the agent: the start is tried again, after
         # growing pauses, and is not counted.
         if isinstance(error, StoreUnavailable | StoreUnusable):
-            self._events.put(lambda: self._start_later(uuid, restarted))
+            self.post(lambda: self._start_later(uuid, restarted))
             return self._processes.hold(uuid)
         failure = AgentFailure(Cause.CRASHED, f"its log could not be read: {error}", restarted)
         self._failures[uuid] = failure  # before `hold`: `_restart` of a sibling finds both
-        self._events.put(lambda: self._decide_on_failed_start(uuid, failure))
+        self.post(lambda: self._decide_on_failed_start(uuid, failure))
         return self._processes.hold(uuid)
 
     def retry_prompts(self) -> None:
-        self._events.put(self._retry_prompts_later)
+        self.post(self._retry_prompts_later)
 
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
         """Have the actors follow what other processes may have committed: changes, prompts, requests and mail.
 
         Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
         """
-        self._events.put(self._follow_changes)
-        self._events.put(self._hand_over_prompts)
-        self._events.put(lambda: self._processes.look_for_mail(among))
+        self.post(self._follow_changes)
+        self.post(self._hand_over_prompts)
+        self.post(lambda: self._processes.look_for_mail(among))
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit."""
         if Status.TERMINATING in change.status.values():
-            self._events.put(self._watch_deadlines)
-
-    def _run(self) -> None:
-        while not self._closed:
-            try:
-                event = self._events.get(timeout=self._timers.sleep(self._clock.monotonic()))
-            except queue.Empty:
-                event = self._timers.take_due(self._clock.monotonic())
-            if event is not None:
-                self._try(event)
-
-    def _try(self, event: Callable[[], None]) -> None:
-        try:
-            event()
-        except IkigaiError as error:  # an agent died meanwhile, or the system closes; the next boot reads the registry
-            logger.info("The supervision loop could not finish: %s", error)
-        except Exception:  # a defect of ours: the other agents still need the loop
-            logger.exception("The supervision loop failed")
-
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
-        self._timers.add(self._clock.monotonic() + seconds, action)
+            self.post(self._watch_deadlines)
 
     # What a crash leads to
 
@@ -242,7 +214,7 @@ class SupervisionLoop(Supervision):
 
     def _start_later(self, uuid: str, restarted: Restarted) -> None:
         next_attempt = restarted._replace(attempt=restarted.attempt + 1)
-        self._after(backoff(restarted.attempt) / 1000, lambda: self._processes.restart(uuid, next_attempt))
+        self.after(backoff(restarted.attempt) / 1000, lambda: self._processes.restart(uuid, next_attempt))
 
     def _carry_out(self, decision: otp.Decision, supervisor: str, failed: str, failure: AgentFailure) -> None:
         match decision:
@@ -255,7 +227,7 @@ class SupervisionLoop(Supervision):
                     with suppress(AgentDead):  # its siblings still wait for their start
                         self._start(agent, supervisor, failure if agent == failed else None)
             case otp.Retry(agent=agent, after=after):
-                self._after(after / 1000, lambda: self._decide_on_failure(agent, failure))
+                self.after(after / 1000, lambda: self._decide_on_failure(agent, failure))
             case otp.Bury(agent=agent, cause=cause):
                 reason = failure.reason.removeprefix(f"{cause}: ")  # a reader is shown "cause: reason"
                 if agent != failed:
@@ -349,7 +321,7 @@ class SupervisionLoop(Supervision):
             deadline = now if until is None else until
             if self._deadlines.get(uuid) != deadline:
                 self._deadlines[uuid] = deadline
-                self._after(max(0, deadline - now) / 1000, partial(self._kill_overdue, uuid))
+                self.after(max(0, deadline - now) / 1000, partial(self._kill_overdue, uuid))
 
     def _kill_overdue(self, uuid: str) -> None:
         """Kill an agent whose deadline is over, if it still terminates."""
@@ -370,7 +342,7 @@ class SupervisionLoop(Supervision):
         """Set one timer, however many agents could not take up a prompt."""
         if not self._retrying:
             self._retrying = True
-            self._after(PROMPT_RETRY, self._hand_over_prompts)
+            self.after(PROMPT_RETRY, self._hand_over_prompts)
 
     def _hand_over_prompts(self) -> None:
         self._retrying = False

@@ -12,10 +12,10 @@ that one.
 import logging
 from collections.abc import Callable
 
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_graph import WaitEdge, WaitKey
 from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
-from ikigai_actors.errors import StoreError
 from ikigai_actors.records.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import open_hosts
@@ -32,7 +32,7 @@ MOST_OF_ONE = 100
 """How many edges of one wait: agents that others run come first, since only these may be in a circle over hosts."""
 
 
-class WaitBoard:
+class WaitBoard(Service):
     """The board of one host."""
 
     def __init__(
@@ -56,25 +56,15 @@ class WaitBoard:
             state: the state of an agent that waits, as people see it.
             threads: makes the thread.
         """
+        super().__init__("ikigai-wait-board", threads)
         self._registry, self._store, self._host, self._shared = registry, store, host, shared
         self._runs, self._state = runs, state
-        self._changed = threads.condition()
-        self._due = self._begun = self._closed = False
+        self._due = False
         self._seen = frozenset[WaitKey]()
         self._looks = 0
         self._written = HostWaits()
         self._read: dict[str, HostWaits] = {}
-        self._thread = threads.thread(self._run, "ikigai-wait-board")
         registry.on_change = self._note
-
-    def close(self) -> None:
-        """End the thread."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-            begun = self._begun
-        if begun:
-            self._thread.join()
 
     def publish_waits(self) -> None:
         """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
@@ -110,24 +100,13 @@ class WaitBoard:
             self._registry.refuse(circle)
 
     def _note(self) -> None:
+        self.start()
         with self._changed:
-            if not self._begun and not self._closed:
-                self._begun = True
-                self._thread.start()
             self._due = True
             self._changed.notify()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._due)
-                self._changed.wait_for(lambda: self._closed, LOOK_EVERY)
-            if self._closed:
-                return
-            try:
-                self.publish_waits()
-            except StoreError as error:  # it is looked at again soon
-                self._due = True
-                logger.info("Who waits for whom could not be written: %s", error)
-            except Exception:  # a defect of ours: the next look may do
-                logger.exception("Who waits for whom could not be looked at")
+    def run(self) -> None:
+        """Publish the waits some time after they have changed, until it is stopped."""
+        while self.awaits(lambda: self._due) and self.pause(LOOK_EVERY):
+            if not self.attempt(self.publish_waits):
+                self._due = True  # it is looked at again soon

@@ -42,9 +42,10 @@ from dataclasses import replace
 from functools import partial
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.errors import StoreError
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.poll_schedule import HEARTBEAT, NOBODY, PollSchedule
@@ -57,7 +58,7 @@ AT_A_TIME = 2_000
 """How many agents are looked at together when all are looked at."""
 
 
-class FollowingLoop:
+class FollowingLoop(Service):
     """Follows what other processes commit, on a thread of its own."""
 
     def __init__(
@@ -84,49 +85,40 @@ class FollowingLoop:
             tell: takes what is new, and who ran the agents at the look before.
             on_trouble: takes the reason when a look has failed, and None after each that has not.
         """
+        super().__init__("ikigai-following", threads)
         self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
         self._tell, self._on_trouble = tell, on_trouble
-        self._closed = False
         self._watch = store.watch(hosts=remote is not None)
         if remote is not None:
             remote.wake = self._watch.wake
         self._polls = PollSchedule(self._watch, clock)
-        self._thread = threads.thread(self.run, "ikigai-following")
 
     def start(self) -> None:
         """Start the thread. What is there by now is no news. Raises `StoreError`."""
         if (remote := self._remote) is not None:
             remote.refresh(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
-        self._thread.start()
+        super().start()
 
-    def close(self) -> None:
-        """End the thread. Where it reads nothing it is not waited for."""
-        self._closed = True
+    def stop(self) -> None:
+        super().stop()
         self._watch.close()
-        if self._thread.ident is None:
+
+    def close(self, timeout: float | None = None) -> None:
+        """End the thread. Where it reads nothing it is not waited for."""
+        self.stop()
+        if not self.started:
             self._watch.wait(0)  # it was not begun, and gives nothing back
         elif self._remote is not None:
-            self._thread.join()
+            super().close(timeout)
 
     def run(self) -> None:
         """Follow until this is closed: what the thread does."""
         timeout = HEARTBEAT if self._remote is not None else None
         while True:
             agents, for_hosts = self._polls.wait(timeout)
-            if self._closed:
+            if self._stopped:
                 break
-            try:
-                self._tell_host(for_hosts)
-                asked = self._remote is not None and self._remote.carry_out()
-                if agents != NOBODY or not asked:  # else only the commands have woken it
-                    self._look(agents)
-            except StoreError as error:  # it is looked at again soon
-                logger.info("What others do could not be looked at: %s", error)
-                self._polls.failed()
-                self._on_trouble(str(error))
-            except Exception:  # a defect of ours: the next look may do
-                logger.exception("What others do could not be looked at")
-            else:
+            if self.attempt(partial(self._follow, agents, for_hosts)):
                 self._polls.done(agents)
                 self._on_trouble(None)
             self._waits.look_again()
@@ -134,6 +126,17 @@ class FollowingLoop:
             self._remote.carry_out()
         self._watch.close()
         self._watch.wait(0)  # gives its connection back
+
+    def on_failure(self, error: IkigaiError) -> None:
+        super().on_failure(error)  # it is looked at again soon
+        self._polls.failed()
+        self._on_trouble(str(error))
+
+    def _follow(self, agents: frozenset[str] | None, for_hosts: frozenset[str] | None) -> None:
+        self._tell_host(for_hosts)
+        asked = self._remote is not None and self._remote.carry_out()
+        if agents != NOBODY or not asked:  # else only the commands have woken it
+            self._look(agents)
 
     def _tell_host(self, for_hosts: frozenset[str] | None) -> None:
         if self._on_others is not None and for_hosts != frozenset():
@@ -155,7 +158,7 @@ class FollowingLoop:
     def _look_at_all(self, remote: RemoteAgents) -> None:
         """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
         self._read(remote, partial(remote.follower.page, AT_A_TIME))
-        while remote.follower.is_midway and not self._closed:
+        while remote.follower.is_midway and not self._stopped:
             named, for_hosts = self._polls.meanwhile()
             self._tell_host(for_hosts)
             remote.carry_out()
