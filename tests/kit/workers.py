@@ -27,7 +27,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import pytest
 
 from tests.kit.tiers import Tier, marked
-from tests.kit.zygote import Zygote
+from tests.kit.zygote import ROOT, Zygote
 
 Link: TypeAlias = "Connection[Any, Any]"
 
@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """What forks programs for all the processes warms up while the tests are collected."""
-    if session.config.getoption("--workers") and not session.config.option.collectonly:
+    if session.config.getoption("--workers") and session.config.rootpath == ROOT:
         Zygote.get()
 
 
