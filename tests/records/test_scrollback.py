@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AgentNotFound, OfflineProvider
@@ -109,6 +109,7 @@ def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlit
 
 
 @pytest.mark.slow("takes a second")
+@settings(max_examples=40)
 @given(depth=st.integers(1, 12), prompts=st.lists(st.integers(0, 3), min_size=12, max_size=12))
 def test_a_chain_of_forks_reads_like_its_history(depth: int, prompts: list[int]) -> None:
     with open_echo("sqlite:///:memory:") as system:

@@ -13,7 +13,7 @@ from ikigai_actors.store.sqlite.fork_gate import FORK_GATE
 from tests.actors.test_os_fork import in_child
 from tests.kit.databases import DEADLINE, eventually, sql
 
-FORKS = 40
+FORKS = 20
 
 MANY = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT i FROM n"
 

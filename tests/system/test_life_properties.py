@@ -158,7 +158,7 @@ def check_mail(
 
 
 @pytest.mark.slow("takes a second")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(BIRTHS, BLOWS)
 def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_did(
     births: list[Birthday], blows: list[Blow]

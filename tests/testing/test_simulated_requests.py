@@ -118,7 +118,7 @@ def outcome(command: Callable[[], object]) -> object:
         return type(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(asked=st.lists(st.sampled_from(sorted(COMMANDS)), max_size=8), number=st.integers(0, 60))
 def test_commands_from_elsewhere_leave_what_local_ones_leave(asked: Sequence[str], number: int) -> None:
     with simulated() as world:
