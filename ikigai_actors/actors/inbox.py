@@ -50,8 +50,8 @@ class Inbox:
         """Make the inbox of an actor. Only the inbox keeps the actor alive: Pykka's references are weak."""
         self._owner = owner
         self._lock = threading.Lock()
-        self._ordinary: deque[Envelope] = deque()
-        self._urgent: deque[Envelope] | None = None  # made when first needed: an empty deque is 0.8 KB
+        self._ordinary: deque[Envelope] | None = None  # made when first needed: an empty deque is 0.8 KB
+        self._urgent: list[Envelope] = []  # few at a time
         self.closed = False
         """Whether the actor is dead."""
         self.held = False
@@ -61,9 +61,10 @@ class Inbox:
 
     def put(self, envelope: Envelope, /) -> None:
         """Add an ordinary message. Raises `InboxFull`."""
-        if len(self._ordinary) >= INBOX_CAPACITY and not isinstance(envelope.message, _ActorStop):
+        ordinary = self._ordinary if self._ordinary is not None else self._made()
+        if len(ordinary) >= INBOX_CAPACITY and not isinstance(envelope.message, _ActorStop):
             raise InboxFull(f"{self._owner} has {INBOX_CAPACITY} messages waiting; let it handle some first.")
-        self._ordinary.append(envelope)
+        ordinary.append(envelope)
         if not self.scheduled:
             self._wake()
         if self.closed:
@@ -92,7 +93,7 @@ class Inbox:
         if self.held:
             return None
         if self._urgent:
-            return self._urgent.popleft()
+            return self._urgent.pop(0)
         return self._ordinary.popleft() if self._ordinary else None
 
     @property
@@ -101,7 +102,7 @@ class Inbox:
         return bool(self._urgent)
 
     def __len__(self) -> int:
-        return len(self._ordinary) + len(self._urgent or ())
+        return len(self._ordinary or ()) + len(self._urgent)
 
     def empty(self) -> bool:
         """Whether no message waits."""
@@ -119,13 +120,12 @@ class Inbox:
 
     def drain(self) -> None:
         """Refuse every message that is left in a closed inbox."""
-        for letters in (self._urgent, self._ordinary):
-            while letters:
-                try:
-                    envelope = letters.popleft()
-                except IndexError:  # another thread drains too
-                    break
-                self._owner.refuse(envelope)
+        while not self.empty():
+            try:
+                envelope = self._urgent.pop(0) if self._urgent else self._ordinary.popleft()  # type: ignore[union-attr]
+            except IndexError:  # another thread drains too
+                continue
+            self._owner.refuse(envelope)
 
     def is_set(self) -> bool:
         """Whether the actor has stopped: the flag that Pykka reads."""
@@ -137,14 +137,16 @@ class Inbox:
         self.drain()
 
     def _add_urgent(self, message: Any, *, first: bool) -> None:
-        if self._urgent is None:
-            with self._lock:
-                if self._urgent is None:
-                    self._urgent = deque()
         if first:
-            self._urgent.appendleft(_Urgent(message))
+            self._urgent.insert(0, _Urgent(message))
         else:
             self._urgent.append(_Urgent(message))
+
+    def _made(self) -> deque[Envelope]:
+        with self._lock:
+            if self._ordinary is None:
+                self._ordinary = deque()
+            return self._ordinary
 
     def _can_go_on(self) -> bool:
         return not (self.closed or self.held or self.empty())

@@ -1,6 +1,7 @@
 """The inbox of an actor: whatever another thread does between two of its lines, no message is forgotten."""
 
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,7 +13,7 @@ import pytest
 
 from ikigai_actors.actors.inbox import Envelope, Inbox
 
-LOCKED = {Inbox._schedule.__code__, Inbox._add_urgent.__code__}
+LOCKED = {Inbox._schedule.__code__, Inbox._made.__code__}
 """What may hold the lock: another thread would wait there."""
 
 
@@ -111,3 +112,15 @@ def test_what_comes_is_handled_whenever_the_worker_leaves_meanwhile(how: str) ->
 def test_what_comes_as_the_actor_dies_is_refused_once(how: str) -> None:
     for owner in at_each_line(how, work=ARRIVALS[how], meanwhile=lambda owner: owner.inbox.set()):
         assert owner.refused == ["letter"]
+
+
+def test_an_inbox_that_had_urgent_messages_only_takes_little_memory() -> None:
+    owners = [Owner() for _ in range(1_000)]
+    tracemalloc.start()
+    inboxes = [Inbox(owner) for owner in owners]
+    for inbox in inboxes:
+        inbox.put_urgent("signal")
+        inbox.get()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken / len(inboxes) < 400
