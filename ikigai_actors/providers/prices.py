@@ -6,11 +6,13 @@
     cache_write = 3.75       # as input when it is left out
     cache_read = 0.3         # likewise
 
-No price is built in: they change, and a wrong one is worse than none. Tokens without a price are not priced.
+No price is built in: they change, and a wrong one is worse than none. Tokens without a price are not priced. Sums are
+whole numbers of micro-dollars, so that adding them up loses nothing; what a request costs is rounded up once.
 """
 
 import tomllib
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,23 +24,27 @@ PRICES_FILE = "prices.toml"
 _KEYS = frozenset({"input", "output", "cache_write", "cache_read"})
 
 
+MICRO = 1_000_000
+"""Micro-dollars of a dollar."""
+
+
 class Price(NamedTuple):
-    """Dollars for a million tokens."""
+    """Micro-dollars for a million tokens."""
 
-    input: float
-    output: float
-    cache_write: float
-    cache_read: float
+    input: int
+    output: int
+    cache_write: int
+    cache_read: int
 
-    def of(self, tokens: Usage) -> float:
-        """The price of these tokens, in dollars."""
+    def of(self, tokens: Usage) -> int:
+        """The price of these tokens, in micro-dollars, rounded up."""
         counts = (
             tokens.input_tokens,
             tokens.output_tokens,
             tokens.cache_creation_input_tokens,
             tokens.cache_read_input_tokens,
         )
-        return sum(count * price for count, price in zip(counts, self, strict=True)) / 1_000_000
+        return -(-sum(count * price for count, price in zip(counts, self, strict=True)) // 1_000_000)
 
 
 class Prices:
@@ -55,13 +61,13 @@ class Prices:
 
         None when one of the models has no price, and when there are no models.
         """
-        costs = [self._of(model, tokens) for model, tokens in models.items()]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if known and len(known) == len(costs) else None
+        found = [(self.of(model), tokens) for model, tokens in models.items()]
+        known = [price.of(tokens) for price, tokens in found if price is not None]
+        return sum(known) / MICRO if known and len(known) == len(found) else None
 
-    def _of(self, model: str, tokens: Usage) -> float | None:
-        price = next((price for name, price in self._prices.items() if model.startswith(name)), None)
-        return price.of(tokens) if price is not None else None
+    def of(self, model: str) -> Price | None:
+        """The price of a model, by its name; None when it has none."""
+        return next((price for name, price in self._prices.items() if model.startswith(name)), None)
 
 
 def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
@@ -96,4 +102,12 @@ def _price(path: Path, name: str, table: Any) -> Price:
             f" for a million tokens; got {table!r}."
         )
     prices = {"cache_write": table["input"], "cache_read": table["input"], **table}
-    return Price(**prices)
+    try:
+        return Price(**{kind: _micro(dollars) for kind, dollars in prices.items()})
+    except ArithmeticError as error:
+        raise BadInput(f"Expected the prices of [{name}] in {path} to be dollars; got {table!r}.") from error
+
+
+def _micro(dollars: float) -> int:
+    """Dollars as micro-dollars, rounded up: as they are written, not as the binary number next to that."""
+    return int((Decimal(str(dollars)) * MICRO).to_integral_value(ROUND_CEILING))

@@ -32,6 +32,22 @@ def test_the_longest_name_that_fits_sets_the_price(tmp_path: Path) -> None:
     assert prices.cost({"tea-1": tokens, "tea-strong-2.5": tokens}) == 7 + 57
 
 
+def test_a_price_is_a_whole_number_of_micro_dollars_rounded_up_once(tmp_path: Path) -> None:
+    prices = priced(tmp_path, "[tea]\ninput = 0.1\noutput = 0.0000001\ncache_read = 0.3")
+    assert prices.of("tea-1") == (100_000, 1, 100_000, 300_000)
+    price = prices.of("tea-1")
+    assert price is not None
+    assert price.of(Usage(1, 1, 1, 1)) == 1  # 0.500001 of a micro-dollar
+    assert price.of(Usage(10, 0)) == 1
+    assert price.of(Usage(11, 0)) == 2
+    assert prices.of("coffee") is None
+
+
+def test_an_endless_price_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="to be dollars"):
+        priced(tmp_path, "[tea]\ninput = inf\noutput = 1")
+
+
 def test_of_what_has_no_price_nothing_is_told(tmp_path: Path) -> None:
     prices = priced(tmp_path)
     assert prices.cost({"tea": Usage(1), "coffee": Usage(1)}) is None
