@@ -78,12 +78,22 @@ CREATE TABLE agents (
     exit_cause      TEXT CHECK (exit_cause IN ('killed', 'terminated', 'exited', 'crashed', 'gave up', 'orphaned', 'damaged')),
     exit_sender     TEXT,                                -- the agent that ended it; NULL: a person, or the runtime itself
     mailed          BIGINT NOT NULL DEFAULT 0,           -- mails it was ever sent: the id of the latest
-    unread          BIGINT NOT NULL DEFAULT 0,           -- those of kind 'mail' and 'exit' that it has not read
+    unread          BIGINT NOT NULL DEFAULT 0,           -- those of its mails, but for prompts, that it has not read
     shard           BIGINT NOT NULL DEFAULT 0,           -- shards.id: with whom it lives on one host. No REFERENCES: SQLite
                                                          -- adds no such column to a table with rows
     changed         BIGINT NOT NULL DEFAULT 0,           -- tree.version of its latest new status, name or interrupt
     interrupted     BIGINT NOT NULL DEFAULT 0,           -- the turn that another process has interrupted
     born            BIGINT NOT NULL DEFAULT 0,           -- where its parent's log tells of the fork: children in order of birth
+    budget          TEXT,                                -- budgets.owner: the nearest one that holds it; NULL: agent 0's
+    held_at         BIGINT NOT NULL DEFAULT 0,           -- the message that its open request to a model answers; 0 = none
+    held_tokens     BIGINT NOT NULL DEFAULT 0,           -- what that request may cost, as it is held at every budget above it
+    held_usd        BIGINT NOT NULL DEFAULT 0,           -- in micro-dollars, as all sums of dollars
+    held_risk_tokens BIGINT NOT NULL DEFAULT 0,          -- what it may cost beyond that, at worst
+    held_risk_usd   BIGINT NOT NULL DEFAULT 0,
+    held_limit      BIGINT,                              -- the most tokens of its reply, where a budget is strict
+    held_host       TEXT,                                -- hosts.id: in whose portions it is held
+    spent_tokens    BIGINT NOT NULL DEFAULT 0,           -- by its requests, all its life
+    spent_usd       BIGINT NOT NULL DEFAULT 0,
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -130,6 +140,7 @@ CREATE TABLE mail (
     kind       TEXT NOT NULL CHECK (kind IN (
                    'mail',                               -- of an agent or a person
                    'exit',                               -- of the runtime: an agent that the recipient supervises is dead
+                   'notice',                             -- of the runtime: a budget of the recipient is nearly or all used
                    'prompt')),                           -- a person's prompt from another process: no agent reads it as mail
     body       TEXT NOT NULL,
     created_at BIGINT NOT NULL,
@@ -199,3 +210,67 @@ CREATE TABLE requests (
     CHECK ((answer IS NULL) = (answered_at IS NULL))
 );
 CREATE INDEX requests_new ON requests (agent_uuid, id) WHERE answered_at IS NULL;
+
+-- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has
+-- one, at first without limits. Locked in this order, after the rows of agents: budgets, limits, portions, slots.
+CREATE TABLE budgets (
+    owner      TEXT PRIMARY KEY REFERENCES agents (uuid),
+    above      TEXT,                                     -- budgets.owner; NULL for agent 0's alone
+    strict     BIGINT NOT NULL DEFAULT 0 CHECK (strict IN (0, 1)),   -- 1: never exceeded; 0: requests cost about what is held
+    paused     BIGINT NOT NULL DEFAULT 0,                -- how many requests had to wait for it, ever: the number of the latest
+    created_at BIGINT NOT NULL                           -- 'ms' counts from here
+);
+CREATE UNIQUE INDEX budgets_root ON budgets ((1)) WHERE above IS NULL;
+
+-- What a budget limits. No row: no limit. 0: nothing at all.
+CREATE TABLE limits (
+    budget  TEXT NOT NULL REFERENCES budgets (owner),
+    unit    TEXT NOT NULL CHECK (unit IN (
+                'tokens',
+                'usd',                                   -- in micro-dollars
+                'agents',                                -- that live below the owner
+                'agents_ever',                           -- that were ever born below it
+                'ms',                                    -- since the budget was made
+                'requests')),                            -- to models, within any 60 s
+    granted BIGINT NOT NULL CHECK (granted BETWEEN 0 AND 1000000000000000),
+    base    BIGINT NOT NULL DEFAULT 0,                   -- what its members had spent when it was set, which does not count
+    used    BIGINT NOT NULL DEFAULT 0,                   -- spent in portions of hosts that have ended; agents: living, or born
+    risk    BIGINT NOT NULL DEFAULT 0,                   -- of those portions
+    notified BIGINT NOT NULL DEFAULT 0,                   -- 1: that 80 % are spent, 2: that somebody waits; a grant sets it back
+    PRIMARY KEY (budget, unit)
+);
+
+-- A host's part of a limit of tokens or dollars: its requests are held here, without looking at other hosts.
+CREATE TABLE portions (
+    budget   TEXT NOT NULL REFERENCES budgets (owner),
+    unit     TEXT NOT NULL,
+    host     TEXT NOT NULL REFERENCES hosts (id),
+    allotted BIGINT NOT NULL,                            -- held + spent may be more, where an estimate was too low
+    held     BIGINT NOT NULL CHECK (held >= 0),
+    spent    BIGINT NOT NULL,
+    risk     BIGINT NOT NULL DEFAULT 0,                  -- how much more than that may have been spent: of replies that broke off
+    wanted   BIGINT NOT NULL DEFAULT 0 CHECK (wanted IN (0, 1)),     -- 1: look at the budget again when this has changed
+    PRIMARY KEY (budget, unit, host)
+);
+
+-- When requests were made, of a budget that limits them: as many rows as a minute allows.
+CREATE TABLE slots (
+    budget  TEXT NOT NULL REFERENCES budgets (owner),
+    id      BIGINT NOT NULL,
+    used_at BIGINT NOT NULL,
+    PRIMARY KEY (budget, id)
+);
+
+-- Requests that wait for a budget: one of an agent at most, whose turn is open.
+CREATE TABLE pauses (
+    agent_uuid TEXT PRIMARY KEY REFERENCES agents (uuid),
+    budget     TEXT NOT NULL REFERENCES budgets (owner), -- the first, from agent 0 down, in which there was not enough left
+    unit       TEXT NOT NULL,
+    number     BIGINT NOT NULL,                          -- from budgets.paused: the order in which they go on
+    turn       BIGINT NOT NULL,
+    at         BIGINT NOT NULL,                          -- the message that the request answers
+    need       TEXT NOT NULL,                            -- what the request may cost: a JSON object
+    since      BIGINT NOT NULL,
+    due_at     BIGINT                                    -- when a request is allowed again, where the time decides; else NULL
+);
+CREATE INDEX pauses_order ON pauses (budget, number);

@@ -127,6 +127,7 @@ def _register(store: Store, agents: Iterator[tuple[str, str, int]]) -> None:
                 policy=None,
                 now=now,
                 epoch=FIRST_EPOCH,
+                budget=None,
                 place=crc32(uuid.encode()),
             )
 

@@ -26,6 +26,7 @@ from ikigai_actors.errors import AgentNotFound as AgentNotFound
 from ikigai_actors.errors import AgentStopped as AgentStopped
 from ikigai_actors.errors import AmbiguousAgent as AmbiguousAgent
 from ikigai_actors.errors import BadInput as BadInput
+from ikigai_actors.errors import BudgetExceeded as BudgetExceeded
 from ikigai_actors.errors import CommitUnknown as CommitUnknown
 from ikigai_actors.errors import DocumentChanged as DocumentChanged
 from ikigai_actors.errors import DocumentError as DocumentError
@@ -83,6 +84,8 @@ from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider as OpenAIProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider
 from ikigai_actors.providers.scripted import Stream as Stream
+from ikigai_actors.records.budgets.budget import Budget as Budget
+from ikigai_actors.records.budgets.budget import BudgetStatus as BudgetStatus
 from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion

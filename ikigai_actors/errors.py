@@ -97,6 +97,10 @@ class TooManyAgents(AgentError):
     """So many agents live that a fork asked for by a model is refused."""
 
 
+class BudgetExceeded(AgentError):
+    """A budget does not allow it. Nothing was done."""
+
+
 class MarkNotFound(AgentError):
     """There is no mark with this label, or no mark at all."""
 
@@ -171,7 +175,15 @@ class BadInput(IkigaiError, ValueError):
 class ProviderError(IkigaiError):
     """The model could not answer; the message says why and what to do."""
 
-    def __init__(self, message: str, partial: str = "", *, broke_off: bool = False, unavailable: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        partial: str = "",
+        *,
+        broke_off: bool = False,
+        unavailable: bool = False,
+        free: bool = False,
+    ) -> None:
         super().__init__(message)
         self.partial = partial
         """The text received before the failure."""
@@ -183,6 +195,8 @@ class ProviderError(IkigaiError):
         """Whether the service is overloaded, cannot be reached or refuses to serve: the next one of the agent's models,
         if it has several, is asked.
         """
+        self.free = free
+        """Whether the request costs nothing: it was refused before a reply began."""
 
 
 class OutputError(ProviderError):

@@ -34,6 +34,7 @@ from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.builtin_calls.table import append_call
+from ikigai_actors.agent.costs import Costs
 from ikigai_actors.agent.effects import Effects
 from ikigai_actors.agent.messages import (
     Crashed,
@@ -69,6 +70,7 @@ from ikigai_actors.agent.turn.state import (
     State,
     Step,
 )
+from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import (
     AgentDead,
     Fenced,
@@ -82,6 +84,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.append import Append, CallAppended, Fence
+from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
@@ -106,14 +109,15 @@ class AgentActor(PooledActor):
             origin: the agent, as the registry knew it at the boot or at its birth.
             handover: what an earlier actor of the same agent handed over; None for the first one.
         """
-        last = handover or Handover(origin.head, origin.turn, origin.standing)
-        state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing)
+        last = handover or Handover(origin.head, origin.turn, origin.standing, paused=origin.paused)
+        state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing, hold=last.paused)
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state
         self.tally = Tally(state.uuid, runtime.clock, state.shown, state.turn)
         self.backlog = Backlog(last.commands)
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
+        self._costs = Costs(runtime, self._log)
         self._step: Step | None = None  # whose unit is with the journal
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
@@ -259,21 +263,29 @@ class AgentActor(PooledActor):
             caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
 
     def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
-        if completion.request == self.state.request and self._effects.is_asking:
+        asked = self._effects.is_asking
+        if completion.request == self.state.request and asked:
             self._effects.replied(_answer_of(completion), _spent_on(completion))
-        self._decide(completion)
+        self._decide(completion, asked)
 
-    def _decide(self, event: on.TurnEvent) -> bool:
-        """Ask the machine, and take its step; return whether the step does anything."""
+    def _decide(self, event: on.TurnEvent, asked: bool = False) -> bool:
+        """Ask the machine, and take its step; return whether the step does anything.
+
+        ``asked``: whether the request to the model has left that the event ends.
+        """
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
+            asked = self._effects.is_asking
             partial, spent = self._effects.cancel()
             event = replace(event, partial=partial, spent=spent)
         elif self._log.current is not None:
             event = machine.completed(self.state, event, self._log.current)
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
+        step = self._costs.filled(self.state, step, event, asked)
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
+        if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
+            self.runtime.processes.serve((self.state.hold.budget,))  # CONT: it may go on again
         return something
 
     def _go_on(self) -> None:
@@ -397,7 +409,15 @@ class AgentActor(PooledActor):
         if (asked := request_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
+        if isinstance(answer, Held | Paused):
+            step = placed(step, answer)
         self._enter(step)
+        if isinstance(answer, Held | Paused | Settled) and answer.freed:
+            self.runtime.processes.serve(answer.freed)
+        if isinstance(answer, Paused):
+            self.runtime.waits.changed(self.state.uuid)
+            if answer.due is not None:
+                self.runtime.processes.serve((answer.budget,), answer.due)
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
         """Note that the prompt is kept as mail and keeps its place. If that failed, drop it.
@@ -516,7 +536,8 @@ class AgentActor(PooledActor):
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
-        return Handover(head, state.turn, state.standing, callers, waiting)
+        paused = state.hold if isinstance(state.hold, Paused) else None
+        return Handover(head, state.turn, state.standing, callers, waiting, paused)
 
     def _depart(self) -> None:
         """Leave all callers to the host that runs the agent from now on."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.lineage import AGENT_0_REMEDY
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -55,6 +56,8 @@ class Origin(NamedTuple):
     """Its status in the registry, and what belongs to that."""
     interrupted: bool = False
     """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
+    paused: Paused | None = None
+    """For which budget its request waits; None when it waits for none."""
 
 
 class Unrestorable(NamedTuple):
@@ -82,14 +85,17 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
     unrestorable: list[Unrestorable] = []
     rows, heads, version = store.read(lambda tx: _read(tx, host, shards))
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted = row
+        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted, *paused = (
+            row
+        )
         try:
             reason = _wrong(row, heads.get(parent, other_parents_head))
             standing = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing, 0 < turn == interrupted))
+            waits = Paused(paused[0], paused[1], "") if paused[0] is not None else None
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing, 0 < turn == interrupted, waits))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:

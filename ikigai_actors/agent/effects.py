@@ -36,6 +36,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
+from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
@@ -215,6 +216,8 @@ class Effects:
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
         settings, request = {**self._runtime.providers.settings, **state.view.settings}, state.request
+        if isinstance(state.hold, Held) and state.hold.max_tokens is not None:
+            settings["max_tokens"] = state.hold.max_tokens
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)

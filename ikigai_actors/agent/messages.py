@@ -8,6 +8,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.events import Caller, Command
 from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.log import Log
 from supervisors.signals import Status
 
@@ -118,3 +119,5 @@ class Handover:
     """The callers that wait for the outcome of the turn in progress."""
     commands: tuple[Any, ...] = ()
     """The commands that still wait."""
+    paused: Paused | None = None
+    """For which budget its request waits."""

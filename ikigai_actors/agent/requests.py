@@ -32,6 +32,7 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
+from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
 from ikigai_actors.records.forms import problem_of, prompt_form
 from ikigai_actors.records.identity import check_name, is_agent_uuid
 from ikigai_actors.records.requests import RequestAnswered, RequestKey
@@ -65,7 +66,7 @@ Asked = on.Command | Fail | Move
 
 _KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}
 
-_LATER = {"data", "more"}
+_LATER = {"budget", "data", "more"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
@@ -73,6 +74,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "name": lambda name: None if name is None else check_name(name),
     "more": lambda more: tuple(_new_child(*one) for one in more),
     "data": lambda data: _check_data(data),
+    "budget": lambda budget: encode_budget(decode_budget(budget)),
 }
 
 

@@ -1,5 +1,6 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.waits import Waits
+from ikigai_actors.providers.prices import Prices
 from ikigai_actors.providers.selection import Providers
 from ikigai_actors.records.identity import RandomBytes
 from ikigai_actors.records.log import Log
@@ -100,6 +102,14 @@ class Processes(Protocol):
     def retry_prompts(self) -> None:
         """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
 
+    def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
+        """Look at budgets again, by their owners: soon, since something of them was freed; or at a time.
+
+        Args:
+            budgets: the budgets.
+            due: the time, in milliseconds since 1970; None for soon.
+        """
+
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""
 
@@ -120,6 +130,7 @@ class Runtime:
     instruments: Instruments
     dispatcher: Dispatcher
     providers: Providers
+    prices: Prices
     toolbox: Toolbox
     waits: Waits
     approver: Approver | None

@@ -59,6 +59,8 @@ class WaitResult(StrEnum):
     """It has nothing to do: no open turn, no prompt that waits."""
     STOPPED = "stopped"
     """It is paused."""
+    BUDGET = "budget"
+    """It cannot go on until a budget allows it: somebody must grant more."""
     DEAD = "dead"
     """It has ended."""
     UNKNOWN = "unknown"
@@ -130,6 +132,7 @@ class _Row(NamedTuple):
     turn: int
     unread: int
     asked: int
+    paused: int
 
 
 class Waits(Service):
@@ -270,7 +273,10 @@ class Waits(Service):
             waiter.answer(SystemClosed("The system is closed; open it again."))
 
     def changed(self, uuid: str) -> None:
-        """Note that an agent has another status, or has ended. Any thread may call; cheap when nobody waits for it."""
+        """Note that an agent has another status, waits for a budget, or has ended.
+
+        Any thread may call; cheap when nobody waits for it.
+        """
         if uuid in self._by_agent:
             with self._changed:
                 for waiter in self._by_agent.get(uuid, ()):
@@ -452,5 +458,7 @@ def _found(row: _Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:
         return WaitResult.DEAD
     if row.status == Status.STOPPED:
         return WaitResult.STOPPED
+    if row.paused:
+        return WaitResult.BUDGET
     idle = is_idle and row.status == Status.RUNNING and not row.turn and not row.asked
     return WaitResult.IDLE if idle else None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
-from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_unavailable
+from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.anthropic_reply import read_reply, spent_so_far
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
 from ikigai_actors.providers.conversation import chain_of
@@ -67,6 +67,7 @@ class AnthropicProvider:
     """
 
     name = "anthropic"
+    counts = True
 
     def __init__(
         self,
@@ -127,6 +128,7 @@ class AnthropicProvider:
                 "".join(text),
                 broke_off=broke_off(error),
                 unavailable=is_unavailable(error),
+                free=is_free(error),
             ) from as_cause(error, self._keys())
         except MalformedStreamError as error:
             said = without_keys(garbled(error), self._keys())
@@ -157,7 +159,7 @@ class AnthropicProvider:
         if self._client is None:
             self._client = self._new_client()
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
-            raise ProviderError(_NO_KEY, unavailable=True)
+            raise ProviderError(_NO_KEY, unavailable=True, free=True)
         return self._client
 
     def _address(self) -> str:

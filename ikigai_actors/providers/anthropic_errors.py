@@ -33,6 +33,13 @@ def is_unavailable(error: Exception) -> bool:
     return isinstance(error, anthropic.APIConnectionError)
 
 
+def is_free(error: Exception) -> bool:
+    """Whether the service refused the request before a reply began, and bills nothing."""
+    import anthropic
+
+    return isinstance(error, anthropic.APIStatusError) and error.status_code != 200
+
+
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
     """What went wrong and what to do about it, for a person.
 

@@ -168,6 +168,9 @@ class Provider(Protocol):
 
     A provider that is the agent's own code has a true attribute ``own_code``. What it raises is a crash of the agent,
     and its supervisor's business. An error of any other provider ends the turn.
+
+    A provider may have an attribute ``counts``: whether its service bills by tokens, so that the size of a request
+    tells what that needs of a budget. False is for code: only what a reply's usage says is spent.
     """
 
     name: str

@@ -31,6 +31,7 @@ class FunctionProvider:
     """
 
     own_code = True
+    counts = False
 
     def __init__(
         self, fn: Callable[[Request], ReplyShorthand | Awaitable[ReplyShorthand]], name: str = "function"

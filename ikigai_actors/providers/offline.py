@@ -51,6 +51,7 @@ class OfflineProvider:
     """
 
     name = "offline"
+    counts = False
 
     def __init__(self, pace: float = 0.0) -> None:
         self.pace = check_seconds(pace, "pace")

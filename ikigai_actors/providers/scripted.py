@@ -61,6 +61,7 @@ class ScriptedProvider:
     """
 
     name = "scripted"
+    counts = False
 
     def __init__(self, replies: Script | Mapping[str | None, Script]) -> None:
         self.requests: list[Request] = []

@@ -14,11 +14,16 @@ from ikigai_actors.errors import (
     TooManyAgents,
 )
 from ikigai_actors.records.blobs import write_blobs
+from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
+from ikigai_actors.records.budgets.holds import keep_hold
+from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
+from ikigai_actors.records.budgets.limits import add_budget
+from ikigai_actors.records.budgets.purse import Purse, Short
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Around, Locked, LockedRows, TreeLock, Unit
+from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -83,9 +88,13 @@ class AppendCall(Around):
 
 
 class Append(Unit):
-    """A `LogUnit` with its fence: what the journal commits."""
+    """A `LogUnit` with its fence: what the journal commits.
 
-    __slots__ = ("_fence", "_rows", "_unit", "touches", "tree")
+    Answered with what is held for the request that follows (`Held`), or why that waits (`Paused`); with `Settled` when
+    somebody else's request may go on now; mostly with None.
+    """
+
+    __slots__ = ("_fence", "_purse", "_rows", "_unit", "touches", "tree")
 
     touches: tuple[str, ...]
 
@@ -97,21 +106,93 @@ class Append(Unit):
         self.touches = (unit.agent,)
         self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
 
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | None:
         unit = self._unit
         row = locked.get(unit.agent)
         if row is None:
             raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
         check_fence(row, self._fence)
+        charge = self._charge(row)
+        spends = charge is not None or unit.need is not None or bool(unit.births)
+        if spends:
+            self._prepare(tx, locked, row, charge)
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.births:
             _bear(tx, unit.births, row)
             locked.others.update(birth.uuid for birth in unit.births)
-        if unit.turn is not None:
+        answer = self._spend(row, charge) if spends else None
+        if unit.unpaused:
+            tx.run("end_pauses", agents=[unit.agent])
+        if charge is not None or isinstance(answer, Held):
+            keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
+        elif unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
         write_blobs(tx, unit.blobs)
         tx.append(self._rows)
+        return answer
+
+    def _charge(self, row: Locked) -> Charge | None:
+        """What the agent's open request has cost; None when there is none, or it stays open."""
+        unit = self._unit
+        if not row.held_at:
+            return None
+        if unit.charge is not None:
+            return unit.charge
+        if unit.unpaused:
+            return NO_CHARGE
+        return whole_hold(row) if unit.turn is not None or unit.need is not None else None
+
+    def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
+        """Look whether the portions of this host suffice, before anything is written."""
+        self._purse = locked.part(Purse, lambda: Purse(tx, self._fence.host, locked.values()))
+        try:
+            if self._unit.births:
+                self._purse.bear(row.budget)
+            self._purse.plan(row, charge, self._unit.need)
+        except Short:
+            raise RunAlone(AppendAlone(self._unit, self._fence)) from None
+
+    def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
+        """Settle the request that is over, and hold what the next one needs."""
+        held, freed = self._purse.change(row, charge, self._unit.need)
+        if held is not None:
+            return held._replace(freed=freed) if freed else held
+        return Settled(freed) if freed else None
+
+
+class AppendAlone(Append, Addressed):
+    """An `Append` for which the portions of this host do not suffice: it locks the budgets above the agent."""
+
+    __slots__ = ("_hearers", "_ledger")
+
+    alone = True
+    concerns_others = True
+
+    def look_up(self, tx: Transaction) -> None:
+        self._hearers = hearers(tx, [self._unit.agent])
+        self.touches = (self._unit.agent, *(hearer.uuid for hearer in self._hearers.values()))
+
+    def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
+        if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
+            raise RunAlone(AppendAlone(self._unit, self._fence))  # it has died since the look-up
+        self._ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
+        if self._unit.births:
+            self._ledger.bear(row.budget, len(self._unit.births))
+
+    def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
+        ledger, freed = self._ledger, tuple[str, ...]()
+        if charge is not None:
+            ledger.settle_request(row, charge)
+            freed = ledger.freed
+        answer: Held | Paused | Settled | None = None
+        if (need := self._unit.need) is not None:
+            answer = ledger.place(row, need, self._fence.host)
+        ledger.write()
+        notified = tuple(ledger.notified)
+        if answer is None:
+            return Settled(freed, notified) if freed or notified else None
+        return answer._replace(freed=freed, notified=notified)
 
 
 def check_fence(row: Locked, fence: Fence) -> None:
@@ -144,6 +225,9 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
             if birth.name is not None:
                 check_free(tx, birth.name)
             raise StoreConflict(f"There is an agent {birth.uuid} already.")
+    for birth in births:
+        if birth.budget is not None:
+            add_budget(tx, birth.uuid, birth.parent_uuid, birth.budget, birth.created_at)
     tx.append([message.row() for birth in births for message in birth.messages])
 
 
@@ -163,6 +247,7 @@ def _registered(tx: Transaction, birth: Birth) -> bool:
             policy=birth.on_orphan,
             now=birth.created_at,
             epoch=FIRST_EPOCH,
+            budget=None if birth.budget is None else birth.uuid,
             place=crc32(birth.uuid.encode()),
         )
     )

@@ -5,6 +5,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 - The agent's row says why it died, and its epoch grows, so later writes of its host are fenced. Its log stays.
 - Its orphan policy decides about the agents that it supervised.
 - The nearest survivor above it gets a mail of kind ``exit``.
+- What is held for its request to a model is spent: it may have left.
 
 Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
 supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
+from ikigai_actors.records.budgets.holds import spend_holds
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
@@ -73,6 +75,8 @@ class LifecycleChange:
     """Why the agents in `status` have another one."""
     notified: tuple[tuple[str, str], ...] = ()
     """The mails of kind ``exit`` that were sent: recipient, and the agent that died."""
+    freed: tuple[str, ...] = ()
+    """The budgets that are to be looked at again, by their owners: what the dead held is settled."""
 
 
 Family = Mapping[str, Relative]
@@ -124,6 +128,7 @@ def end_agents(
     nearest = survivors_above(members, dead.keys())
     locked.lock(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
     _write_deaths(tx, dead, now)
+    freed = spend_holds(tx, locked, [locked[uuid] for uuid in dead], ended=True)
     for uuid, why in dead.items():
         write_mail(tx, locked, nearest[uuid], uuid, _exit_message(why), now, EXIT)
     children: dict[str, list[str]] = {}
@@ -137,9 +142,8 @@ def end_agents(
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
-    return LifecycleChange(
-        dead, dict.fromkeys(paused, Status.STOPPED), notified=tuple((nearest[uuid], uuid) for uuid in dead)
-    )
+    notified = tuple((nearest[uuid], uuid) for uuid in dead)
+    return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
 
 
 @dataclass(frozen=True, slots=True)

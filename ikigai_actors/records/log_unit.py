@@ -6,6 +6,8 @@
 from dataclasses import dataclass
 
 from ikigai_actors.attachments import Attachment
+from ikigai_actors.records.budgets.amounts import Charge, Need
+from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.messages import Message
 
 
@@ -29,6 +31,8 @@ class Birth:
     """
     on_orphan: str | None = None
     """What happens to its children when it dies; None inherits."""
+    budget: Budget | None = None
+    """A budget of its own, beside those above its parent; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,11 @@ class LogUnit:
     """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
     blobs: tuple[Attachment, ...] = ()
     """What the messages refer to, as far as it may not be stored yet."""
+    asks: bool = False
+    """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
+    need: Need | None = None
+    """What that request needs."""
+    charge: Charge | None = None
+    """What the request has cost whose end this tells; None when none has ended."""
+    unpaused: bool = False
+    """Whether the agent has waited for a budget until now: its request never left."""

@@ -9,8 +9,9 @@ agent's row counts the mails that it was ever sent (``mailed``, the latest id) a
 (``unread``). Both change in the transaction that changes the mail, under the lock of that row. So a crash leaves each
 mail sent or not sent, read or unread, never in between.
 
-An agent reads two kinds of mail: ``mail`` comes from an agent or a person, ``exit`` from the runtime. The third kind,
-``prompt``, is a person's prompt on its way to the agent: it has an id, and the functions here do not show it.
+An agent reads three kinds of mail: ``mail`` comes from an agent or a person, ``exit`` (of a death) and ``notice`` (of a
+budget) from the runtime. The fourth kind, ``prompt``, is a person's prompt on its way to the agent: it has an id, and
+the functions here do not show it.
 
 `write_mail`, `take` and `take_one` are functions of a transaction that has locked the recipient, so they can be part of
 a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All other functions only read, for dead
@@ -35,14 +36,14 @@ from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import Locked, LockedRows, Unit
 from ikigai_actors.text import check_text
 
-MAIL, EXIT, PROMPT = "mail", "exit", "prompt"
+MAIL, EXIT, NOTICE, PROMPT = "mail", "exit", "notice", "prompt"
 """The kinds of mail."""
 
 MAIL_LIMIT = 64 * 1024
 """The most bytes of a body, in UTF-8."""
 
 MAILBOX_CAPACITY = 10_000
-"""The most unread mails of an agent. Mail of kind ``exit`` is accepted beyond that."""
+"""The most unread mails of an agent. Mail of the kinds ``exit`` and ``notice`` is accepted beyond that."""
 
 PERSON = ""
 """As the sender in a query: a person. In a `Mail` that is None."""
@@ -73,7 +74,7 @@ class Mail:
     sender: str | None
     """The uuid of the agent that sent it; None for a person outside of any agent."""
     kind: str
-    """``mail``; ``exit`` when it tells of a death."""
+    """``mail``; ``exit`` when it tells of a death, ``notice`` when it tells of a budget."""
     body: str
     """The text."""
     created_at: int
@@ -164,7 +165,7 @@ def write_mail(
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
-        MailboxFull: too much mail is unread; never for kind ``exit``.
+        MailboxFull: too much mail is unread; never for the kinds ``exit`` and ``notice``.
     """
     row = _mailbox(locked, recipient)
     if row.status == "dead":
@@ -394,8 +395,8 @@ def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
 
 
 def kind_mark(kind: str) -> str:
-    """The words before the body of a mail of this kind: a model must not take an ``exit`` for a letter."""
-    return "[exit] " if kind == EXIT else ""
+    """The words before the body of a mail of this kind: a model must not take one of the runtime for a letter."""
+    return f"[{kind}] " if kind in (EXIT, NOTICE) else ""
 
 
 def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:

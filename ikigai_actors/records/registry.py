@@ -81,6 +81,14 @@ class AgentRecord:
     """The set of agents with which it lives on one host."""
     born: int = 0
     """Position of the ``fork`` message in its parent's log; 0 for agent 0."""
+    budget: str | None = None
+    """The nearest budget that holds it, by its owner; None is agent 0's."""
+    spent_tokens: int = 0
+    """What its requests to models have cost in its life: tokens."""
+    spent_usd: int = 0
+    """The same in micro-dollars, as far as the models had prices then."""
+    waits_for: str | None = None
+    """What is short of the budget for which its request waits; None while none does."""
 
     @property
     def living(self) -> bool:
@@ -146,11 +154,17 @@ def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:
 
     def make(tx: Transaction) -> None:
         tx.run("tree_change")
-        tx.run("register_root", uuid=uuid, now=now)
+        make_root(tx, uuid, now)
 
     if store.read(root) is None:
         uuid = new_agent_uuid(random_bytes)
         store.write(make)
+
+
+def make_root(tx: Transaction, uuid: str, now: int) -> None:
+    """Make agent 0, and its budget, which limits nothing at first; nothing when there is one."""
+    tx.run("register_root", uuid=uuid, now=now)
+    tx.run("register_root_budget")
 
 
 def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:

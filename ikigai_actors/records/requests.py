@@ -14,6 +14,7 @@ An answer is a value, or an error of ours: its class by name, its message, and w
 import inspect
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, IkigaiError
 from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Around, LockedRows, Unit
+from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
 
 
 class RequestKey(NamedTuple):
@@ -120,7 +121,12 @@ class CarryOut(Around):
         agent, number = self._key
         if not tx.run("lock_request", agent=agent, id=number):
             raise RequestAnswered(f"Request {number} of agent {agent} was answered before.", agent)
-        done = self._act.write(tx, locked)
+        try:
+            done = self._act.write(tx, locked)
+        except RunAlone as alone:
+            again = copy(self)
+            Around.__init__(again, alone.unit)
+            raise RunAlone(again) from None
         tx.run("answer_request", agent=agent, id=number, answer=self._answer, now=self._now)
         return done
 

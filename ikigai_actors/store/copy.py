@@ -16,7 +16,7 @@ from ikigai_actors.store.migrations import create_schema, require_schema, schema
 Columns = dict[str, list[str]]
 """The columns of each table, by its name."""
 
-_FIRST = ("agents",)
+_FIRST = ("agents", "budgets", "hosts")
 """Tables that others refer to."""
 _BITS = 128
 

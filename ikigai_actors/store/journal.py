@@ -56,7 +56,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import went_back, why_ended
-from ikigai_actors.store.unit import Unit, concerned, lock
+from ikigai_actors.store.unit import RunAlone, Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -98,6 +98,14 @@ Done = Callable[[CommitResult], None]
 """Takes what happened to a unit."""
 
 _Entry = tuple[Unit, Done]
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """Nothing of the unit is written: another one is to be run instead, in a transaction of its own."""
+
+    unit: Unit
+
 
 _COMMITTED = Committed()  # what nearly every unit is told
 
@@ -295,11 +303,14 @@ class Journal(Service, Writer):
                 return
             results = [Failed(_ours(error, units[0]))]
         for (unit, done), result in zip(entries, results, strict=True):
+            if isinstance(result, _Again):
+                self._commit(((result.unit, done),))
+                continue
             if unit.concerns_others and isinstance(result, Committed):
                 _tell(self._on_commit, result.value)
             _tell(done, result)
 
-    def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult]:
+    def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult | _Again]:
         """Run the transaction until the store takes or refuses it.
 
         When patience is over it raises the last error: `_InDoubt` when a COMMIT may have happened. Raises `Fenced` at
@@ -309,7 +320,7 @@ class Journal(Service, Writer):
             return [Failed(self._gone())] * len(units)
         down_since, pause = None, FIRST_RETRY
         number, settling, last = self._number + 1, False, False
-        results: list[CommitResult] = []
+        results: list[CommitResult | _Again] = []
         while True:
             try:
                 # A write, which locks the row: a server that has heard COMMIT and is still at it must finish first.
@@ -341,7 +352,7 @@ class Journal(Service, Writer):
         self._note_trouble(None)
         return results
 
-    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, results: list[CommitResult]) -> None:
+    def _write(self, tx: Transaction, units: Sequence[Unit], number: int, results: list[CommitResult | _Again]) -> None:
         """One transaction: the tree's row, the agents' rows, then the units in order, then the batch number.
 
         The results are left in the caller's list, since a broken COMMIT returns nothing.
@@ -352,6 +363,8 @@ class Journal(Service, Writer):
             try:
                 answer = unit.write(tx, locked)
                 results.append(_COMMITTED if answer is None else Committed(answer))
+            except RunAlone as alone:
+                results.append(_Again(alone.unit))
             except StoreError:
                 raise
             except IkigaiError as refusal:

@@ -75,7 +75,7 @@ def locate(
     if database is None:
         database = environ.get("IKIGAI_DATABASE_URL") or None
     if database is None:
-        return _file(_made(Path(environ.get("IKIGAI_HOME") or default_home()).expanduser()) / "ikigai.db")
+        return _file(_made(home(environ, default_home)) / "ikigai.db")
     if not isinstance(database, str):
         if not isinstance(database, os.PathLike):
             raise BadInput(f"Expected {KNOWN}, got {database!r}.")
@@ -88,6 +88,11 @@ def locate(
     if scheme[1] in ("postgresql", "postgres"):
         return _postgres(database)
     raise BadInput(f"Expected {KNOWN}, got {mask(database)!r}: there is no {scheme[1]!r}.")
+
+
+def home(environ: Mapping[str, str] = os.environ, default_home: Callable[[], Path] = user_home) -> Path:
+    """The directory of the default file, and of what belongs to the user. It may be missing."""
+    return Path(environ.get("IKIGAI_HOME") or default_home()).expanduser()
 
 
 def mask(url: str) -> str:

@@ -240,6 +240,100 @@ _BLOBS = Migration(
     """,
 )
 
+_BUDGETS = Migration(
+    15,
+    """
+    -- Budgets. The runtime tells of them by mail of a kind of its own, which the table of mails must allow.
+    ALTER TABLE agents ADD COLUMN budget TEXT;
+    ALTER TABLE agents ADD COLUMN held_at BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN held_tokens BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN held_usd BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN held_risk_tokens BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN held_risk_usd BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN held_limit BIGINT;
+    ALTER TABLE agents ADD COLUMN held_host TEXT;
+    ALTER TABLE agents ADD COLUMN spent_tokens BIGINT NOT NULL DEFAULT 0;
+    ALTER TABLE agents ADD COLUMN spent_usd BIGINT NOT NULL DEFAULT 0;
+    CREATE TABLE budgets (
+        owner      TEXT PRIMARY KEY REFERENCES agents (uuid),
+        above      TEXT,
+        strict     BIGINT NOT NULL DEFAULT 0 CHECK (strict IN (0, 1)),
+        paused     BIGINT NOT NULL DEFAULT 0,
+        created_at BIGINT NOT NULL
+    );
+    CREATE UNIQUE INDEX budgets_root ON budgets ((1)) WHERE above IS NULL;
+    INSERT INTO budgets (owner, created_at) SELECT uuid, created_at FROM agents WHERE parent_uuid IS NULL;
+    CREATE TABLE limits (
+        budget  TEXT NOT NULL REFERENCES budgets (owner),
+        unit    TEXT NOT NULL CHECK (unit IN (
+                    'tokens',
+                    'usd',
+                    'agents',
+                    'agents_ever',
+                    'ms',
+                    'requests')),
+        granted BIGINT NOT NULL CHECK (granted BETWEEN 0 AND 1000000000000000),
+        base    BIGINT NOT NULL DEFAULT 0,
+        used    BIGINT NOT NULL DEFAULT 0,
+        risk    BIGINT NOT NULL DEFAULT 0,
+        notified BIGINT NOT NULL DEFAULT 0,
+        PRIMARY KEY (budget, unit)
+    );
+    CREATE TABLE portions (
+        budget   TEXT NOT NULL REFERENCES budgets (owner),
+        unit     TEXT NOT NULL,
+        host     TEXT NOT NULL REFERENCES hosts (id),
+        allotted BIGINT NOT NULL,
+        held     BIGINT NOT NULL CHECK (held >= 0),
+        spent    BIGINT NOT NULL,
+        risk     BIGINT NOT NULL DEFAULT 0,
+        wanted   BIGINT NOT NULL DEFAULT 0 CHECK (wanted IN (0, 1)),
+        PRIMARY KEY (budget, unit, host)
+    );
+    CREATE TABLE slots (
+        budget  TEXT NOT NULL REFERENCES budgets (owner),
+        id      BIGINT NOT NULL,
+        used_at BIGINT NOT NULL,
+        PRIMARY KEY (budget, id)
+    );
+    CREATE TABLE pauses (
+        agent_uuid TEXT PRIMARY KEY REFERENCES agents (uuid),
+        budget     TEXT NOT NULL REFERENCES budgets (owner),
+        unit       TEXT NOT NULL,
+        number     BIGINT NOT NULL,
+        turn       BIGINT NOT NULL,
+        at         BIGINT NOT NULL,
+        need       TEXT NOT NULL,
+        since      BIGINT NOT NULL,
+        due_at     BIGINT
+    );
+    CREATE INDEX pauses_order ON pauses (budget, number);
+    CREATE TABLE mail_kept AS SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail;
+    DROP TABLE mail;
+    CREATE TABLE mail (
+        recipient  TEXT NOT NULL REFERENCES agents (uuid),
+        id         BIGINT NOT NULL CHECK (id > 0),
+        sender     TEXT REFERENCES agents (uuid),
+        kind       TEXT NOT NULL CHECK (kind IN (
+                       'mail',
+                       'exit',
+                       'notice',
+                       'prompt')),
+        body       TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        read_at    BIGINT,
+        data       TEXT,
+        PRIMARY KEY (recipient, id)
+    );
+    INSERT INTO mail (recipient, id, sender, kind, body, created_at, read_at, data)
+        SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail_kept;
+    DROP TABLE mail_kept;
+    CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
+    CREATE INDEX mail_sender ON mail (recipient, sender, id);
+    CREATE INDEX mail_prompt ON mail (recipient, id) WHERE kind = 'prompt' AND read_at IS NULL;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -254,6 +348,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _PROMPT_DATA,
     _BIRTHS,
     _BLOBS,
+    _BUDGETS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -8,7 +8,8 @@
 -- A row of the registry: the fields of AgentRecord, in their order.
 a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason, a.created_at,
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
-       a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born
+       a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
+       a.spent_tokens, a.spent_usd, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
@@ -18,7 +19,8 @@ a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
 
 -- columns: locked
 -- What units must know of the agents that they touch: the fields of Locked.
-a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread
+a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread, a.budget, a.held_at,
+       a.held_tokens, a.held_usd, a.held_risk_tokens, a.held_risk_usd, a.held_host
 
 -- columns: host
 -- A host, as the first version of the schema knew it.
@@ -194,8 +196,9 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
        a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, w.budget, w.unit
   FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
+  LEFT JOIN pauses w ON w.agent_uuid = a.uuid
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
  WHERE s.host = CAST(:host AS TEXT) AND CAST(s.id AS TEXT) = ANY(:shards)
 
@@ -215,11 +218,12 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
 -- No row: a living agent has the name, or there is this uuid. Whoever has just given it on another host is waited for.
--- Its parent, whose row is locked, hands its orphan policy and its shard down. Children of agent 0, each the root of a branch, are
+-- Its parent, whose row is locked, hands its orphan policy, its budget and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
-                    on_orphan, shard)
+                    budget, on_orphan, shard)
 VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch,
+        COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :parent)),
         COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'),
         COALESCE((SELECT CASE WHEN p.parent_uuid IS NULL AND p.strategy = 'one_for_one' THEN (
                     SELECT s.id FROM shards s WHERE s.host = (SELECT h.host FROM shards h WHERE h.id = p.shard)
@@ -441,10 +445,12 @@ SELECT DISTINCT sender FROM mail
  WHERE recipient = :recipient AND read_at IS NULL AND kind = 'mail' AND sender = ANY(:senders)
 
 -- name: look_at_all
--- What tells whether agents rest: their status, the turn in progress, what they have not read, prompts that wait for them.
+-- What tells whether agents rest: their status, the turn in progress, what they have not read, prompts that wait for them, and
+-- whether a request of theirs waits for a grant.
 SELECT a.uuid, a.status, a.turn, a.unread,
        CASE WHEN EXISTS (SELECT 1 FROM mail m WHERE m.recipient = a.uuid AND m.read_at IS NULL AND m.kind = 'prompt')
-            THEN 1 ELSE 0 END
+            THEN 1 ELSE 0 END,
+       CASE WHEN EXISTS (SELECT 1 FROM pauses w WHERE w.agent_uuid = a.uuid AND w.due_at IS NULL) THEN 1 ELSE 0 END
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
 -- name: one_mail
@@ -691,3 +697,169 @@ SELECT body FROM requests WHERE body LIKE '%"attached":%' AND answer IS NULL
 
 -- name: drop_blobs
 DELETE FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: budget_levels
+-- The budgets above some agents, whose nearest ones are given, and agent 0's; each with its limits. UNION: a damaged circle ends.
+WITH RECURSIVE chain(owner, above) AS (
+    SELECT b.owner, b.above FROM budgets b
+     WHERE b.owner = ANY(:budgets) OR b.owner = (SELECT a.uuid FROM agents a WHERE a.parent_uuid IS NULL)
+    UNION SELECT b.owner, b.above FROM budgets b JOIN chain c ON b.owner = c.above)
+SELECT c.owner, c.above, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk, l.notified
+  FROM chain c JOIN budgets b ON b.owner = c.owner LEFT JOIN limits l ON l.budget = c.owner
+
+-- name: own_portions
+-- Of one host, locked in the order that all writers keep.
+SELECT p.budget, p.unit, p.allotted, p.held, p.spent, p.risk, p.wanted FROM portions p
+ WHERE p.host = :host AND p.budget = ANY(:budgets) ORDER BY p.budget, p.unit FOR NO KEY UPDATE
+
+-- name: use_portion
+UPDATE portions SET held = held + :held, spent = spent + :spent, risk = risk + :risk
+ WHERE budget = :budget AND unit = :unit AND host = :host
+
+-- name: lock_budgets
+-- First of what locks whole budgets, behind the rows of agents.
+SELECT b.owner, b.paused FROM budgets b WHERE b.owner = ANY(:budgets) ORDER BY b.owner FOR NO KEY UPDATE
+
+-- name: lock_limits
+SELECT l.budget, l.unit, l.granted, l.used, l.risk, l.notified FROM limits l WHERE l.budget = ANY(:budgets)
+ ORDER BY l.budget, l.unit FOR NO KEY UPDATE
+
+-- name: lock_portions
+SELECT p.budget, p.unit, p.host, p.allotted, p.held, p.spent, p.risk, p.wanted FROM portions p
+ WHERE p.budget = ANY(:budgets) ORDER BY p.budget, p.unit, p.host FOR NO KEY UPDATE
+
+-- name: set_portion
+INSERT INTO portions (budget, unit, host, allotted, held, spent, risk, wanted)
+VALUES (:budget, :unit, :host, :allotted, :held, :spent, :risk, :wanted)
+ON CONFLICT (budget, unit, host) DO UPDATE SET allotted = excluded.allotted, held = excluded.held, spent = excluded.spent,
+       risk = excluded.risk, wanted = excluded.wanted
+
+-- name: set_limit
+INSERT INTO limits (budget, unit, granted, base, used, risk, notified)
+VALUES (:budget, :unit, :granted, :base, :used, :risk, :notified)
+ON CONFLICT (budget, unit) DO UPDATE SET granted = excluded.granted, used = excluded.used, risk = excluded.risk,
+       notified = excluded.notified
+
+-- name: set_paused
+UPDATE budgets SET paused = :paused WHERE owner = :budget
+
+-- name: living_hosts
+SELECT h.id FROM hosts h WHERE h.ended_at IS NULL
+
+-- name: slots_of
+-- When the oldest request of the last minute was made, and how many there were. Under the budget's lock.
+SELECT s.id, s.used_at FROM slots s WHERE s.budget = :budget ORDER BY s.used_at, s.id
+
+-- name: use_slot
+INSERT INTO slots (budget, id, used_at) VALUES (:budget, :id, :now)
+ON CONFLICT (budget, id) DO UPDATE SET used_at = excluded.used_at
+
+-- name: keep_hold
+-- What an agent's request has cost, and what is held for the next one; with the turn that its unit opens or closes.
+UPDATE agents SET turn = COALESCE(CAST(:turn AS BIGINT), turn), held_at = :at, held_tokens = :tokens, held_usd = :usd,
+       held_risk_tokens = :risk_tokens, held_risk_usd = :risk_usd, held_limit = CAST(:most AS BIGINT),
+       held_host = CAST(:host AS TEXT), spent_tokens = spent_tokens + :spent_tokens,
+       spent_usd = spent_usd + :spent_usd
+ WHERE uuid = :uuid
+
+-- name: add_pause
+INSERT INTO pauses (agent_uuid, budget, unit, number, turn, at, need, since, due_at)
+VALUES (:agent, :budget, :unit, :number, :turn, :at, :need, :now, CAST(:due AS BIGINT))
+ON CONFLICT (agent_uuid) DO UPDATE SET budget = excluded.budget, unit = excluded.unit, number = excluded.number,
+       turn = excluded.turn, at = excluded.at, need = excluded.need, since = excluded.since, due_at = excluded.due_at
+
+-- name: end_pauses
+DELETE FROM pauses WHERE agent_uuid = ANY(:agents)
+
+-- name: pauses_of
+-- Who waits for a budget, in order; those who may go on now.
+SELECT p.agent_uuid, p.number, p.need, p.unit FROM pauses p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
+  JOIN hosts h ON h.id = s.host AND h.ended_at IS NULL
+ WHERE p.budget = :budget AND a.status = 'running' ORDER BY p.number LIMIT CAST(:most AS BIGINT)
+
+-- name: waiting_for
+-- How many wait for each budget, those who may not go on now included.
+SELECT p.budget, COUNT(*) FROM pauses p WHERE p.budget = ANY(:budgets) GROUP BY p.budget
+
+-- name: add_budget
+-- The parent's row is locked.
+INSERT INTO budgets (owner, above, strict, created_at)
+SELECT CAST(:owner AS TEXT), COALESCE(p.budget, (SELECT b.owner FROM budgets b WHERE b.above IS NULL)), CAST(:strict AS BIGINT),
+       CAST(:now AS BIGINT)
+  FROM agents p WHERE p.uuid = :parent
+
+-- name: register_root_budget
+INSERT INTO budgets (owner, created_at) SELECT a.uuid, a.created_at FROM agents a WHERE a.parent_uuid IS NULL
+ON CONFLICT DO NOTHING
+
+-- name: look_at_budgets
+-- The nearest budgets of agents.
+SELECT a.uuid, a.budget FROM agents a WHERE a.uuid = ANY(:uuids)
+
+-- name: end_portion
+DELETE FROM portions WHERE budget = :budget AND unit = :unit AND host = :host
+
+-- name: nearest_budget
+SELECT COALESCE(a.budget, (SELECT r.uuid FROM agents r WHERE r.parent_uuid IS NULL)) FROM agents a WHERE a.uuid = :uuid
+
+-- name: root_budget
+SELECT b.owner FROM budgets b WHERE b.above IS NULL
+
+-- name: spent_by_all
+SELECT CAST(COALESCE(SUM(spent_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(spent_usd), 0) AS BIGINT), COUNT(*) FROM agents
+
+-- name: set_strict
+-- With the time from which a limit of time counts.
+UPDATE budgets SET strict = :strict, created_at = :now WHERE owner = :budget
+
+-- name: hold_more
+-- An open request, in a limit that is new.
+INSERT INTO portions (budget, unit, host, allotted, held, spent, risk, wanted)
+VALUES (:budget, :unit, :host, 0, :held, 0, :risk, 0)
+ON CONFLICT (budget, unit, host) DO UPDATE SET held = portions.held + excluded.held, risk = portions.risk + excluded.risk
+
+-- name: held_in
+-- Whose requests are open, of the living in some shards, that another host has begun.
+SELECT a.uuid FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
+ WHERE CAST(s.id AS TEXT) = ANY(:shards) AND a.held_at > 0 AND a.held_host <> :host
+
+-- name: portions_of_ended
+-- Portions of hosts that have ended, in which nothing is held.
+SELECT DISTINCT p.budget, p.host FROM portions p JOIN hosts h ON h.id = p.host WHERE h.ended_at IS NOT NULL AND p.held = 0
+
+-- name: budget_of
+-- The budgets above an agent, its nearest first, each with its limits.
+WITH RECURSIVE chain(owner, above, depth) AS (
+    SELECT b.owner, b.above, 0 FROM budgets b JOIN agents a ON a.uuid = :uuid
+     WHERE b.owner = COALESCE(a.budget, (SELECT r.uuid FROM agents r WHERE r.parent_uuid IS NULL))
+    UNION SELECT b.owner, b.above, c.depth + 1 FROM budgets b JOIN chain c ON b.owner = c.above WHERE c.depth < 1000)
+SELECT c.owner, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk,
+       (SELECT CAST(COALESCE(SUM(p.held), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
+       (SELECT CAST(COALESCE(SUM(p.spent), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
+       (SELECT CAST(COALESCE(SUM(p.risk), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
+       (SELECT COUNT(*) FROM slots s WHERE s.budget = l.budget AND s.used_at > now_ms() - 60000),
+       (SELECT COUNT(*) FROM pauses p WHERE p.budget = c.owner), now_ms()
+  FROM chain c JOIN budgets b ON b.owner = c.owner JOIN limits l ON l.budget = c.owner ORDER BY c.depth
+
+-- name: change_pause
+UPDATE pauses SET unit = :unit, due_at = CAST(:due AS BIGINT) WHERE agent_uuid = :agent
+
+-- name: holds_of
+-- The open requests of some agents.
+SELECT a.uuid, a.held_at, a.held_tokens, a.held_usd, a.held_limit, a.held_risk_tokens, a.held_risk_usd FROM agents a
+ WHERE a.uuid = ANY(:uuids) AND a.held_at > 0
+
+-- name: all_budgets
+SELECT owner, above, strict FROM budgets
+
+-- name: all_limits
+SELECT budget, unit, granted, base, used FROM limits
+
+-- name: all_portions
+SELECT budget, unit, host, allotted, held, spent FROM portions
+
+-- name: open_holds
+SELECT uuid, held_tokens, held_usd, held_host FROM agents WHERE held_at > 0
+
+-- name: all_pauses
+SELECT p.agent_uuid, p.budget, p.number, p.turn, b.paused FROM pauses p JOIN budgets b ON b.owner = p.budget

@@ -9,9 +9,9 @@ one agent, or one mail to each of a thousand, are one update.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -25,6 +25,32 @@ class Locked(NamedTuple):
     epoch: int
     mailed: int = 0
     unread: int = 0
+    budget: str | None = None
+    held_at: int = 0
+    held_tokens: int = 0
+    held_usd: int = 0
+    held_risk_tokens: int = 0
+    held_risk_usd: int = 0
+    held_host: str | None = None
+
+
+class Part(Protocol):
+    """What the units of a transaction have in common beside the rows of agents."""
+
+    def settle(self, tx: Transaction) -> None:
+        """Write what has changed, before COMMIT."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class RunAlone(Exception):
+    """A unit has written nothing, and must be run again as another one, in a transaction of its own."""
+
+    def __init__(self, unit: "Unit") -> None:
+        super().__init__(unit)
+        self.unit = unit
+        """What to run."""
 
 
 class LockedRows(dict[str, Locked]):
@@ -33,6 +59,7 @@ class LockedRows(dict[str, Locked]):
     def __init__(self, rows: Iterable[Row]) -> None:
         super().__init__({row[0]: Locked._make(row) for row in rows})
         self._before: dict[str, Locked] = {}
+        self._parts: dict[type[Part], Part] = {}
         self.others: set[str] = set()
         """The agents, by uuid, that were changed though their rows are not locked."""
 
@@ -46,12 +73,20 @@ class LockedRows(dict[str, Locked]):
         row = self[uuid]
         if uuid not in self._before:
             self._before[uuid] = row
-        _, status, owner, epoch, had, waited = row
-        row = self[uuid] = Locked(uuid, status, owner, epoch, had + mailed, waited + unread)
+        row = self[uuid] = row._replace(mailed=row.mailed + mailed, unread=row.unread + unread)
         return row
 
+    def part(self, kind: type[P], make: Callable[[], P]) -> P:
+        """A part of this transaction, made when a unit needs it first."""
+        if (found := self._parts.get(kind)) is None:
+            found = self._parts[kind] = make()
+        assert isinstance(found, kind)
+        return found
+
     def settle(self, tx: Transaction) -> None:
-        """Write the changed counts, before COMMIT."""
+        """Write the changed counts and parts, before COMMIT."""
+        for part in self._parts.values():
+            part.settle(tx)
         alike = defaultdict[tuple[int, int], list[str]](list)
         for uuid, before in self._before.items():
             row = self[uuid]
@@ -91,7 +126,7 @@ class Unit:
         return ()
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
-        """Check, then write; return the answer. Raises an `IkigaiError` to refuse."""
+        """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to be run otherwise."""
         raise NotImplementedError  # no ABC: see `Addressed`
 
 
@@ -159,4 +194,8 @@ def write_alone(store: Store, unit: Unit) -> Any:
         tx.notify(concerned((unit,), locked))
         return answer
 
-    return store.write(work)
+    while True:
+        try:
+            return store.write(work)
+        except RunAlone as alone:
+            unit = alone.unit

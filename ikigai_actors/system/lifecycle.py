@@ -12,6 +12,7 @@ from ikigai_actors.attachments import Attachment, attachments
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.attached import stored_in
+from ikigai_actors.records.budgets.budget import Budget, as_budget, encode_budget
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.outputs import expected
@@ -177,6 +178,7 @@ def new_fork(
     output: object = None,
     attach: object = (),
     at: int | None = None,
+    budget: Budget | Mapping[str, Any] | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes children, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
     if (output is not None or attach != ()) and any(child.prompt is None for child in children):
@@ -185,12 +187,13 @@ def new_fork(
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
     settings, (data, blobs) = check_settings(given), data_of(output, attach)
+    limits = encode_budget(as_budget(budget))
     first, *siblings = children
     more = tuple(siblings)
     if at is None:
-        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs)
+        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs, limits)
     position = check_count(at, "at")
-    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, position)
+    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, position)
 
 
 def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[Attachment, ...]]:

@@ -1,10 +1,12 @@
 """The options of a system: what `ActorSystem.open` was given, checked before anything is opened."""
 
 import inspect
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ikigai_actors.agent.instruments import Instrument, check_instruments
@@ -21,17 +23,21 @@ from ikigai_actors.arguments import (
 )
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.prices import PRICES_FILE, Prices, known_prices, read_prices
 from ikigai_actors.providers.selection import Providers, choose_providers
+from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.hosts.host import unshareable
-from ikigai_actors.store.location import locate
+from ikigai_actors.store.location import home, locate
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.lifecycle import check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
+
+logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
@@ -73,11 +79,29 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
+def usual_prices() -> Prices:
+    """The prices that lie where the default database does; none, and a warning, when the file cannot be read."""
+    prices, trouble = known_prices(home() / PRICES_FILE)
+    for complaint in trouble:
+        logger.warning("%s", complaint)
+    return prices
+
+
+def prices_in(file: str | os.PathLike[str]) -> Prices:
+    """The prices in a file. Raises `BadInput`."""
+    if not isinstance(file, str | os.PathLike) or not str(file).strip():
+        raise BadInput(f"Expected prices to be the path of a file; got {shown(file)}.")
+    return read_prices(Path(file))
+
+
 @dataclass(frozen=True, slots=True)
 class HostOptions:
     """What a host is opened with; see `ActorSystem.open`."""
 
     providers: Providers
+    prices: Prices
+    budget: Budget | None
+    """What agent 0 is limited to, if it is not yet."""
     toolbox: Toolbox
     """The tools at hand; the toolsets are not started yet."""
     toolsets: Sequence[Toolset]
@@ -116,6 +140,8 @@ def check_options(
     in_memory: int,
     parts: Platform,
     instruments: Iterable[Instrument],
+    budget: Budget | Mapping[str, Any] | None,
+    prices: str | os.PathLike[str] | None,
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -141,6 +167,8 @@ def check_options(
         check_callable(on_renewal, "on_renewal", "a function without arguments")
     return HostOptions(
         providers=chosen,
+        prices=usual_prices() if prices is None else prices_in(prices),
+        budget=as_budget(budget),
         toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,

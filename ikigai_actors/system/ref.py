@@ -32,6 +32,9 @@ from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NoHost
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.budget import Budget, BudgetStatus
+from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.identity import new_agent_uuid
@@ -90,6 +93,7 @@ class ForkOptions(TypedDict, total=False):
     output: Any
     attach: "Sequence[Attachable]"
     at: int | None
+    budget: Budget | Mapping[str, Any] | None
 
 
 class WaitedForkOptions(ForkOptions, total=False):
@@ -154,6 +158,7 @@ class AgentCommands:
         output: Any = None,
         attach: "Sequence[Attachable]" = (),
         at: int | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
     ) -> "Future[AgentRef] | Future[list[AgentRef]]":
         """Make a child, or several. The future gives its handle, or theirs."""
         random_bytes, handle = self._ref.system.random_bytes, self._ref.system.handle
@@ -161,7 +166,7 @@ class AgentCommands:
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
         )
         how: ForkOptions = {"model": model, "system": system, "restart": restart, "on_orphan": on_orphan}
-        how |= {"output": output, "attach": attach, "at": at}
+        how |= {"output": output, "attach": attach, "at": at, "budget": budget}
         fork = new_fork(children, **how)
         first = children[0].uuid
         late = f"the fork may still happen: the child is agent {first} then (system.agent finds it)."
@@ -372,6 +377,7 @@ class AgentRef:
         output: Any = None,
         attach: "Sequence[Attachable]" = (),
         at: int | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> "AgentRef | list[AgentRef]":
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -399,12 +405,16 @@ class AgentRef:
             at: the last position of the history that the child inherits; None is the end of it. What came later is
                 nothing to the child, but the settings are those of now. A prompt without an answer at this position
                 is inherited as well: mostly one wants the position before it. A busy agent forks at once then.
+            budget: the most that the child and all that descend from it may spend: a `Budget`, or a dict of its
+                arguments; with ``count`` each child has one. None for no other limits than those of this agent, which
+                hold for the child in any case.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
             NameTaken, BadInput: the child cannot have this name.
             NotABoundary: a step is in the midst at this position; the error names the nearest ones that would do.
             AgentDead, AgentStopped: this agent does not fork.
+            BudgetExceeded: a budget allows no more agents.
             InboxFull: 10,000 commands wait for it.
             WouldWaitForItself: called by the agent's own code, during its turn: let that return ``[ToolCall("fork",
                 {...})]`` instead.
@@ -412,6 +422,7 @@ class AgentRef:
         """
         how: dict[str, Any] = {"count": count, "prompts": prompts, "names": names, "model": model, "system": system}
         how |= {"restart": restart, "on_orphan": on_orphan, "output": output, "attach": attach, "at": at}
+        how["budget"] = budget
         forked: Future[Any] = self._within(timeout).fork(prompt, name=name, **how)
         made: AgentRef | list[AgentRef] = forked.get(timeout=timeout)
         return made
@@ -614,6 +625,55 @@ class AgentRef:
             raise BadInput("Expected strategy, intensity, period or on_orphan; got none of them.")
         self.system.writer.perform(supervision(self.uuid, strategy, intensity, period, on_orphan), timeout)
 
+    def grant(
+        self,
+        *,
+        tokens: int | None = None,
+        usd: float | None = None,
+        agents: int | None = None,
+        agents_ever: int | None = None,
+        seconds: float | None = None,
+        requests_per_minute: int | None = None,
+        timeout: float | None = None,
+    ) -> BudgetStatus:
+        """Grant more of what the agent's nearest budget limits; those who wait for it go on, in order.
+
+        Args:
+            tokens: how many more tokens; the others likewise, see `Budget`.
+            usd: how many more dollars.
+            agents: how many more agents may live.
+            agents_ever: how many more agents may ever be born.
+            seconds: how much longer requests may be made.
+            requests_per_minute: how many more requests may be made in a minute.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            What the budget grants now, and whose it is.
+
+        Raises:
+            AgentNotFound: there is no such agent.
+            BadInput: the budget does not limit that, or a value is no amount.
+        """
+        system = self.system
+        system.check_open()
+        check_timeout(timeout)
+        more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
+        if not any(more.values()):
+            raise BadInput("Expected what to grant, e.g. grant(tokens=100_000) or grant(usd=5); got nothing.")
+        nearest = system.store.read(lambda tx: budget_of(tx, self.uuid))
+        if nearest is None:
+            raise BadInput(f"No budget limits agent {self.uuid}: there is nothing to grant.")
+        system.writer.perform(Grant(nearest.owner, more), timeout)
+        found = system.store.read(lambda tx: budget_of(tx, self.uuid))
+        assert found is not None  # limits stay
+        return found
+
+    @property
+    def budget(self) -> BudgetStatus | None:
+        """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
+        self.system.check_open()
+        return self.system.store.read(lambda tx: budget_of(tx, self.uuid))
+
     def adopt(self, child: Handle | str, timeout: float | None = None) -> None:
         """Supervise another agent from now on. If it is stopped, it goes on. Its lineage stays.
 
@@ -722,9 +782,9 @@ class AgentRef:
 
         Returns:
             Why the wait ended, by agent as it was given: ``mail`` (unread, in this agent's mailbox), ``idle``,
-            ``stopped``, ``dead``, ``unknown``; or ``timeout``. If ``agents`` was None, the senders of unread mail:
-            handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is its exit;
-            empty when no mail came in time.
+            ``stopped``, ``budget``, ``dead``, ``unknown``; or ``timeout``. If ``agents`` was None, the senders of
+            unread mail: handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is
+            its exit; empty when no mail came in time.
 
         Raises:
             BadInput: an agent or the timeout makes no sense.

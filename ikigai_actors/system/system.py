@@ -33,13 +33,17 @@ from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
-from ikigai_actors.agent.turn.state import waits_for
+from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
 from ikigai_actors.providers.base import NO_TOKENS, Provider
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.blobs import read_blobs
+from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.budgets.grants import Served, limit_everybody
+from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.mail import Mail
@@ -128,6 +132,7 @@ class ActorSystem(System):
             instruments=Instruments(Counting(), *options.parts.instruments),
             dispatcher=dispatcher,
             providers=options.providers,
+            prices=options.prices,
             toolbox=options.toolbox,
             waits=self.waits,
             approver=options.approver,
@@ -174,6 +179,8 @@ class ActorSystem(System):
         on_orphan: str | None = None,
         resume: bool | None = None,
         settings: Mapping[str, Any] | None = None,
+        budget: Budget | Mapping[str, Any] | None = None,
+        prices: str | os.PathLike[str] | None = None,
         join: bool = False,
         name: str | None = None,
         on_wait: Callable[[str], object] | None = None,
@@ -203,6 +210,10 @@ class ActorSystem(System):
             resume: whether to go on with the turns that were cut off; None does so for a host that joins.
             settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
                 ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
+            budget: what all agents together may spend: a `Budget`, or a dict of its arguments. It is stored, and set
+                once: when agent 0 is limited already, that stays.
+            prices: a file with the prices of models, see the page on budgets; None takes ``prices.toml`` in
+                ``$IKIGAI_HOME``, or else in the user's data directory.
             join: share the agents of a PostgreSQL database with other hosts that join. Each runs a part of them. When
                 one ends, the others take its agents: 2 s after its process was killed, or when its lease is over. A
                 host that was opened without this is waited for.
@@ -229,7 +240,7 @@ class ActorSystem(System):
         """
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, join, name, on_wait,
-            on_renewal, balance, workers, patience, lease, in_memory, parts, instruments,
+            on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
         )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)
@@ -252,6 +263,9 @@ class ActorSystem(System):
                 if host.name is not None:
                     host.claim()
                 own = store.read(lambda tx: shares(tx, host.id)).own
+                settle_left_behind(store, host.id, own)
+                if options.budget is not None and not limit_everybody(store, options.budget):
+                    logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
                 found = survey(store, host.id, own)
                 system = cls(store, host, options)
                 undone.pop_all()
@@ -314,6 +328,14 @@ class ActorSystem(System):
                 self._supervision.on_lifecycle_change(answer)
             case Renamed():
                 self._processes.renamed(answer)
+            case Held() | Paused() | Settled():
+                self._processes.notified(answer.notified)
+            case Served():
+                for uuid, held in answer.held:
+                    self._processes.granted(uuid, held)
+                self._processes.notified(answer.notified)
+                if answer.again or answer.due is not None:
+                    self._processes.serve((answer.budget,), None if answer.again else answer.due)
             case Mail():
                 self._publisher.publish(Mailed(answer))
                 self._processes.mailed(answer.recipient, answer.sender)
@@ -428,6 +450,8 @@ class ActorSystem(System):
         self.check_open()
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
+        if record.waits_for is not None:  # its actor may not have heard yet
+            return Phase.WAITING_FOR_BUDGET.value
         actor = self._processes.get(check_type(record.uuid, str, "record.uuid", "text"))
         if actor is None:
             if self._rebalancer is None or not self._rebalancer.lives(record.owner):

@@ -8,7 +8,7 @@ import pytest
 
 from ikigai_actors.agent.boot import Origin, Unrestorable, everything_stays, survey
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.registry import ensure_root
+from ikigai_actors.records.registry import ensure_root, make_root
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql
@@ -23,7 +23,7 @@ def family(store: Store) -> Store:
 
     def work(tx: Transaction) -> None:
         add_host(tx)
-        tx.run("register_root", uuid="root", now=1)
+        make_root(tx, "root", 1)
         tx.run("set_turn", uuid="root", turn=3)
         add(tx, "child", "root", name="dba", fork=2)
         add(tx, "grandchild", "child", fork=4)

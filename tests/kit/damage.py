@@ -9,6 +9,7 @@ import psycopg
 
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import make_root
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.trees import add, add_host
@@ -69,14 +70,14 @@ MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
     call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
-    stopped and continued, restarted twice, and asked for two things.
+    stopped and continued, restarted twice, and asked for two things. There are `budgets`.
     """
 
     def work(tx: Transaction) -> None:
         add_host(tx, "old")
         tx.run("end_host", id="old")
         add_host(tx, NOW)
-        tx.run("register_root", uuid="root", now=1)
+        make_root(tx, "root", 1)
         for uuid, parent in (("a", "root"), ("b", "root"), ("c", "root"), ("g", "a")):
             add(tx, uuid, parent, name=f"name of {uuid}", fork=LOGS[uuid][0])
         tx.run("set_turn", uuid="root", turn=10)
@@ -94,6 +95,7 @@ def found_family(store: Store) -> None:
         tx.run("answer_request", agent="a", id=1, answer='{"value": 7}', now=2)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
+        budgets(tx)
         for uuid, (fork, drafts) in LOGS.items():
             messages = [
                 Message(uuid, place, kind, "text", data, 1) for place, (kind, data) in enumerate(drafts, fork + 1)
@@ -102,6 +104,23 @@ def found_family(store: Store) -> None:
 
     ensure_schema(store)
     store.write(work)
+
+
+def budgets(tx: Transaction) -> None:
+    """The budgets of the family: of "root", and a strict one of "a". A request of "c" is open, one of "root" waits."""
+    for statement in (
+        "INSERT INTO budgets (owner, above, strict, created_at) VALUES ('a', 'root', 1, 1)",
+        "UPDATE budgets SET paused = 1 WHERE owner = 'root'",
+        "INSERT INTO limits (budget, unit, granted) VALUES ('root', 'tokens', 1000)",
+        "INSERT INTO limits (budget, unit, granted, used) VALUES ('root', 'agents', 9, 3), ('a', 'tokens', 100, 1)",
+        f"INSERT INTO portions VALUES ('root', 'tokens', '{NOW}', 500, 5, 7, 0, 0)",
+        f"INSERT INTO portions VALUES ('a', 'tokens', '{NOW}', 50, 0, 2, 0, 0)",
+        "UPDATE agents SET budget = 'a' WHERE uuid IN ('a', 'g')",
+        "UPDATE agents SET spent_tokens = 3 WHERE uuid = 'a'",
+        f"UPDATE agents SET spent_tokens = 4, held_at = 13, held_tokens = 5, held_host = '{NOW}' WHERE uuid = 'c'",
+        "INSERT INTO pauses VALUES ('root', 'root', 'tokens', 1, 10, 10, '', 1, NULL)",
+    ):
+        tx.schema.execute(statement)
 
 
 def damage(url: str, *statements: str) -> None:

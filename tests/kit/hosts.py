@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.records.registry import make_root
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord
@@ -60,7 +61,7 @@ def owners(store: Store) -> list[tuple[object, ...]]:
 
 def plant(store: Store, host: str) -> None:
     """Agent 0 and two children, of which one is dead."""
-    store.write(lambda tx: tx.run("register_root", uuid="root", now=1))
+    store.write(lambda tx: make_root(tx, "root", 1))
     store.write(lambda tx: add(tx, "a", "root"))
     store.write(lambda tx: add(tx, "dead", "root"))
     store.write(lambda tx: tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2))

@@ -4,7 +4,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, make_root
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 
@@ -43,6 +43,7 @@ def add(
         policy=None,
         now=now,
         epoch=FIRST_EPOCH,
+        budget=None,
         place=0,
     )
     return bool(registered)
@@ -53,7 +54,7 @@ def plant(store: Store, /, **parents: str) -> None:
 
     def work(tx: Transaction) -> None:
         add_host(tx)
-        tx.run("register_root", uuid="root", now=1)
+        make_root(tx, "root", 1)
         for number, (uuid, parent) in enumerate(parents.items(), 2):
             add(tx, uuid, parent, now=number)
 

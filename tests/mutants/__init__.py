@@ -237,8 +237,8 @@ MUTANTS = (
     Mutant(
         "INT leaves the turn open",
         "agent/turn/steps.py",
-        "return Step(after, LogUnit(state.uuid, messages, turn=0), answers)",
-        "return Step(after, LogUnit(state.uuid, messages), answers)",
+        "unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused))",
+        "unit = LogUnit(state.uuid, messages, unpaused=isinstance(state.hold, Paused))",
     ),
     Mutant(
         "cascade stops at the children",
@@ -262,8 +262,8 @@ MUTANTS = (
     Mutant(
         "a restart forgets who waits",
         "agent/actor.py",
-        "return Handover(head, state.turn, state.standing, callers, waiting)",
-        "return Handover(head, state.turn, state.standing, (), waiting)",
+        "return Handover(head, state.turn, state.standing, callers, waiting, paused)",
+        "return Handover(head, state.turn, state.standing, (), waiting, paused)",
     ),
     Mutant(
         "stopped agents take prompts",

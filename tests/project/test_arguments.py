@@ -114,7 +114,7 @@ def stored(system: ActorSystem) -> list[Any]:
     return store.read(lambda tx: [sorted(map(repr, sql(tx, f"SELECT * FROM {table}"))) for table in TABLES])
 
 
-BESIDE: dict[str, dict[str, Any]] = {"supervise": {"intensity": 3}, "wait": {"timeout": 0}}
+BESIDE: dict[str, dict[str, Any]] = {"supervise": {"intensity": 3}, "wait": {"timeout": 0}, "grant": {"tokens": 5}}
 """What makes a right call of those whose parameters all have defaults."""
 
 

@@ -45,11 +45,16 @@ def born_within_a_step(at: int) -> list[str]:
     return [agent("b", f"fork_message_id = {at}"), *(message(*one[:2], f"data = '{one[2]}'") for one in told), *begins]
 
 
+def idle(uuid: str) -> list[str]:
+    """The statements that end the turn of an agent, and its request."""
+    return [agent(uuid, "turn = 0, held_at = 0, held_tokens = 0, held_host = NULL"), "UPDATE portions SET held = 0"]
+
+
 ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}'
 
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
-    (Invariant.AGENT_0, "root", agent("root", f"status = 'dead', turn = 0, {BURIED}")),
+    (Invariant.AGENT_0, "root", [agent("root", f"status = 'dead', turn = 0, {BURIED}"), "DELETE FROM pauses"]),
     (Invariant.PARENT, "a", agent("a", "parent_uuid = 'nobody'")),
     (Invariant.LINEAGE, "a", agent("a", "parent_uuid = 'g'")),
     (Invariant.LINEAGE, "c", agent("c", "parent_uuid = 'c'")),
@@ -102,7 +107,7 @@ CASES: list[Case] = [
     (Invariant.POSITION, "root", without("root", "= 7")),  # the fork of "a"
     (Invariant.POSITION, "root", without("root", "= 10")),  # the beginning of the open turn
     (Invariant.POSITION, "a", without("a", "= 7")),
-    (Invariant.POSITION, "c", [without("c", "= 13"), message("c", 12, "id = 11"), agent("c", "turn = 0")]),
+    (Invariant.POSITION, "c", [without("c", "= 13"), message("c", 12, "id = 11"), *idle("c")]),
     (Invariant.DATA, "root", message("root", 5, "data = 'no json'")),
     (Invariant.DATA, "root", message("root", 5, "data = '[1]'")),
     (Invariant.DATA, "root", message("root", 5, "data = '" + "[" * 100_000 + "'")),
@@ -168,6 +173,21 @@ CASES: list[Case] = [
     (Invariant.DOCUMENT, None, "UPDATE documents SET author = 'nobody' WHERE version = 1"),
     (Invariant.VERSION, None, "DELETE FROM documents WHERE version = 1"),
     (Invariant.VERSION, None, "UPDATE documents SET version = 3 WHERE version = 2"),
+    (Invariant.BUDGET, "root", "UPDATE budgets SET above = 'root' WHERE owner = 'root'"),
+    (Invariant.BUDGET, "a", "UPDATE budgets SET above = 'nobody' WHERE owner = 'a'"),
+    (Invariant.BUDGET, "a", "UPDATE budgets SET above = 'a' WHERE owner = 'a'"),
+    (Invariant.BUDGET, "nobody", "INSERT INTO budgets (owner, above, created_at) VALUES ('nobody', 'root', 1)"),
+    (Invariant.BUDGET, "g", agent("g", "budget = 'nobody'")),
+    (Invariant.HOLD, "root", "UPDATE portions SET held = 6 WHERE budget = 'root'"),
+    (Invariant.HOLD, "root", agent("c", "held_tokens = 4")),
+    (Invariant.HOLD, "c", agent("c", "turn = 0")),
+    (Invariant.SPENDING, "root", "UPDATE limits SET used = 1 WHERE budget = 'root' AND unit = 'tokens'"),
+    (Invariant.SPENDING, "root", agent("c", "spent_tokens = 5")),
+    (Invariant.SPENDING, "root", "UPDATE limits SET used = 2 WHERE unit = 'agents'"),
+    (Invariant.STRICT, "a", "UPDATE limits SET granted = 2 WHERE budget = 'a'"),
+    (Invariant.STRICT, "a", "UPDATE portions SET allotted = 100 WHERE budget = 'a'"),
+    (Invariant.PAUSE, "root", "UPDATE pauses SET number = 7"),
+    (Invariant.PAUSE, "root", agent("root", "turn = 0")),
 ]
 
 

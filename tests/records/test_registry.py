@@ -13,7 +13,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.deaths import Relative
 from ikigai_actors.records.identity import PREFIX_LENGTH, new_agent_uuid
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, make_root
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.queries import for_sqlite
@@ -49,7 +49,7 @@ def zoo(store: Store) -> Store:
 
     def work(tx: Transaction) -> None:
         add_host(tx)
-        tx.run("register_root", uuid=ABCD1, now=1)
+        make_root(tx, ABCD1, 1)
         add(tx, ABCD2, ABCD1, name="dba")
         add(tx, ABCE, ABCD1, name="Müller")
         add(tx, ODD, ABCD1, name="abcd")

@@ -14,6 +14,7 @@ from ikigai_actors.errors import AgentStopped, Fenced, IkigaiError, StoreConflic
 from ikigai_actors.records.registry import Rename
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Journal, Refused
+from ikigai_actors.store.unit import Locked
 from tests.kit.databases import DEADLINE, eventually, sql, tree_version
 from tests.kit.journals import Answers, Gate, Task, note
 from tests.kit.trees import HOST, append, batch, fork, ids, plant, stop
@@ -199,10 +200,7 @@ def test_the_rows_of_all_touched_agents_are_locked_before_any_unit_runs(journal:
     journal.commit_pending()
     [locked] = one.locked
     assert locked == other.locked[0]
-    assert {uuid: tuple(row) for uuid, row in locked.items()} == {
-        "a": ("a", "running", HOST, 1, 0, 0),
-        "b": ("b", "running", HOST, 1, 0, 0),
-    }
+    assert locked == {uuid: Locked(uuid, "running", HOST, 1) for uuid in "ab"}
 
 
 def test_each_transaction_writes_its_number_into_the_hosts_row(journal: Journal, store: Store) -> None:

@@ -17,7 +17,7 @@ from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail import EXIT, latest
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, make_root
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import AdoptChild, Revive, StopChildren
 from ikigai_actors.store import Store, open_store
@@ -68,7 +68,7 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
     try:
         ensure_schema(store)
         store.write(add_host)
-        store.write(lambda tx: tx.run("register_root", uuid="0", now=1))
+        store.write(lambda tx: make_root(tx, "0", 1))
         heads, fence = {"0": 0}, Fence(HOST, 1)
         for number, birth in enumerate(births, 1):
             parent, child = str(birth.parent % number), str(number)

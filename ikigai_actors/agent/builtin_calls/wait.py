@@ -38,8 +38,8 @@ class WaitCall(BuiltinCall):
     description = (
         "Wait for other agents, or for mail. With agents or children: until each of them has sent you mail that you "
         "have not read, has nothing to do, or has ended. Without: until you have unread mail. Tells for each agent: "
-        "mail, idle, stopped, dead, unknown, or timeout. Calls after it in the same reply run when it is over, so "
-        "fork, wait with children, and read_mail can stand in one reply."
+        "mail, idle, stopped, budget (it waits for a grant), dead, unknown, or timeout. Calls after it in the same "
+        "reply run when it is over, so fork, wait with children, and read_mail can stand in one reply."
     )
     arguments: ClassVar = {
         "agents": Argument("array", "Whom to wait for: ids, beginnings of ids, or names."),

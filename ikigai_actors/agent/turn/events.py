@@ -14,6 +14,7 @@ from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
+from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.history import View
 from supervisors.signals import Status
 
@@ -49,7 +50,7 @@ class Prompt:
     """What is attached; empty where it is stored already."""
 
 
-_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more")
+_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more", "budget")
 
 MOST_CHILDREN = 10_000
 """Children of one unit at most: other agents' units wait meanwhile."""
@@ -83,6 +84,8 @@ class Fork:
     """Its younger siblings, born in the same unit, in order."""
     blobs: tuple[Attachment, ...] = ()
     """As `Prompt.blobs`."""
+    budget: str | None = None
+    """The child's own budget, as `encode_budget` writes it; None for none."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:
@@ -226,6 +229,14 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Granted:
+    """What the agent's request waits for is held now."""
+
+    needs = Needs.LOG
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
 class TurnPoisoned:
     """The turn in progress has crashed its agent too often; it is closed."""
 
@@ -328,7 +339,7 @@ class Continue:
 
 
 Command = Prompt | Fork | ForkAt | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
-Deferrable = Command | Interrupt | TurnPoisoned
+Deferrable = Command | Interrupt | TurnPoisoned | Granted
 """What may have to wait; each says what it needs."""
 Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
 TurnEvent = Deferrable | Completion | Continue | LookAtMail | StatusChanged | Leave

@@ -13,6 +13,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
+from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Kind
 
@@ -34,6 +35,8 @@ class Childbed(NamedTuple):
     """`Birth.limit`."""
     at: int | None = None
     """The last position that it inherits; None for the parent's head."""
+    budget: Budget | None = None
+    """Its own budget."""
 
 
 def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
@@ -56,6 +59,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
             opens=one.prompt is not None,
             on_orphan=event.on_orphan,
             at=at,
+            budget=decode_budget(event.budget),
         )
         for one in event.children
     ]
@@ -97,4 +101,5 @@ def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
         born=head + 1,
         limit=bed.limit,
         on_orphan=bed.on_orphan,
+        budget=bed.budget,
     )

@@ -12,6 +12,10 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
               Prompt      │
                      interrupted   (the turn was cut off by a crash: open in the registry, nobody works on it)
 
+The unit behind which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
+prompt, the last result of the calls, or one without messages. Where a budget does not allow it, the answer of the unit
+says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended.
+
 A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
 message is committed, and then the request leaves anew. When a service is not available, the next one of the agent's
 models is asked in the same way, for the rest of the turn. Any other error ends the turn, and `State.failed` remembers
@@ -69,10 +73,19 @@ from ikigai_actors.agent.turn.steps import (
     messages_of,
     write_messages,
 )
-from ikigai_actors.agent.turn.tool_steps import continue_calls, decide_call, finished, lose, refuse, request_model
+from ikigai_actors.agent.turn.tool_steps import (
+    continue_calls,
+    decide_call,
+    finished,
+    go_on,
+    lose,
+    refuse,
+    request_model,
+)
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.replies import reply_message_data, spent_data, spent_of
@@ -109,7 +122,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case Needs.STEP_OVER:
-            return state.phase in BETWEEN_TURNS or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
+            between = (*BETWEEN_TURNS, Phase.WAITING_FOR_BUDGET)
+            return state.phase in between or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
 
 
 def completed(state: State, event: TurnEvent, log: _Log) -> TurnEvent:
@@ -165,6 +179,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _interrupt(state, event, now)
         case on.Resume():
             return _resume(state, event, now, tools)
+        case on.Granted():
+            return go_on(state, event.held)
         case on.Decide():
             return _decide(state, event, now)
         case on.ExitNow():
@@ -205,6 +221,8 @@ def _loaded(state: State, event: on.Loaded) -> State:
     if state.turn:
         last = TurnInterrupted(f"The turn of agent {state.uuid} was cut off; resume it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
+    if isinstance(state.hold, Paused):
+        phase = Phase.WAITING_FOR_BUDGET
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
     return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs)
@@ -231,8 +249,9 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         passed=0,
         output=event.data.get("output"),
         repairs=0,
+        hold=None,
     )
-    unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs)
+    unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
     return Step(after, unit, (*answers_of_cut_off(state), RequestModel(request)), event.caller)
 
 
@@ -245,7 +264,7 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     if not reply.tool_calls:
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
-    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]))
+    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]), hold=None)
     return Step(after, LogUnit(state.uuid, messages))
 
 
@@ -264,8 +283,8 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
     messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
     request = state.request + 1
     retries, passed = (state.retries + 1, state.passed) if again else (0, state.passed + 1)
-    after = advance(state, messages, request=request, retries=retries, passed=passed)
-    return Step(after, LogUnit(state.uuid, messages), (RequestModel(request),))
+    after = advance(state, messages, request=request, retries=retries, passed=passed, hold=None)
+    return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
@@ -295,7 +314,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
     if not calls:
         asked = request_model(state)
-        return replace(asked, effects=(*told, *asked.effects))
+        return replace(asked, effects=(*told, *asked.effects), caller=event.caller)
     going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
     if not lost:
         return Step(going_on, effects=told)
@@ -305,7 +324,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 def _reopen(state: State, event: on.Resume) -> Step:
     """Open the turn that ended with an error again, as it stands in the log, and send a new request."""
     asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, repairs=0))
-    unit = LogUnit(state.uuid, (), turn=state.failed)
+    unit = LogUnit(state.uuid, (), turn=state.failed, asks=True)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 
 

@@ -9,6 +9,7 @@ from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.history import EMPTY, View
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
@@ -29,11 +30,13 @@ class Phase(StrEnum):
     """The calls of the last reply are being carried out."""
     WAITING_FOR_APPROVAL = "waiting for approval"
     """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
+    WAITING_FOR_BUDGET = "waiting for budget"
+    """A request may not leave until a budget allows it; every call has its result."""
     INTERRUPTED = "interrupted"
     """A crash cut off the open turn; resume it, or prompt anew."""
 
 
-WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS)
+WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET)
 """The phases in which a turn is in progress."""
 
 MOST_NAMED = 3
@@ -121,6 +124,9 @@ class State:
     notice: int = 0
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 
+    hold: Held | Paused | None = None
+    """What is held for its next request to the model, or for the one in flight; or why that request waits."""
+
     @property
     def status(self) -> Status:
         """Its status in the registry."""
@@ -133,6 +139,8 @@ class State:
             return Phase.WAITING_FOR_APPROVAL
         if self.phase is not Phase.UNLOADED:
             return self.phase
+        if isinstance(self.hold, Paused):
+            return Phase.WAITING_FOR_BUDGET
         return Phase.INTERRUPTED if self.turn else Phase.IDLE
 
 

@@ -8,6 +8,7 @@ from ikigai_actors.agent.turn.events import Caller
 from ikigai_actors.agent.turn.state import Answer, ComeBack, Departure, Phase, State, Step, TurnOutcome
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.history import play_all
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
@@ -62,9 +63,10 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
     ended = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
-    after = advance(state, messages, **ended)
+    after = advance(state, messages, hold=None, **ended)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
-    return Step(after, LogUnit(state.uuid, messages, turn=0), answers)
+    unit = LogUnit(state.uuid, messages, turn=0, unpaused=isinstance(state.hold, Paused))
+    return Step(after, unit, answers)
 
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:

@@ -29,6 +29,7 @@ from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, me
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.attached import stored_in
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.settings import misfits
@@ -79,9 +80,38 @@ def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mappin
 
 
 def request_model(state: State) -> Step:
-    """Send the history to the model. Writes nothing: the messages that it answers are committed."""
+    """Send the history to the model, once what that may cost is held.
+
+    The unit of the last result has seen to that, or one without messages does.
+    """
     request = state.request + 1
-    after = replace(state, phase=Phase.WAITING_FOR_MODEL, request=request, steps=state.steps + 1, calls=(), retries=0)
+    phase = Phase.WAITING_FOR_BUDGET if isinstance(state.hold, Paused) else Phase.WAITING_FOR_MODEL
+    after = replace(state, phase=phase, request=request, steps=state.steps + 1, calls=(), retries=0)
+    if isinstance(state.hold, Paused):
+        return Step(after)
+    unit = None if isinstance(state.hold, Held) else LogUnit(state.uuid, (), asks=True)
+    return Step(after, unit, effects=(RequestModel(request),))
+
+
+def placed(step: Step, answer: Held | Paused) -> Step:
+    """A committed step with what is held for the request that follows. One that has to wait does not leave."""
+    state = replace(step.state, hold=answer)
+    if isinstance(answer, Held) or state.phase is not Phase.WAITING_FOR_MODEL:
+        return replace(step, state=state)
+    effects = tuple(effect for effect in step.effects if not isinstance(effect, RequestModel))
+    return replace(step, state=replace(state, phase=Phase.WAITING_FOR_BUDGET), effects=effects)
+
+
+def go_on(state: State, held: Held) -> Step:
+    """Send the request that has waited for a budget; nothing when its turn was ended meanwhile."""
+    if state.phase is Phase.RUNNING_TOOLS and isinstance(state.hold, Paused):
+        return Step(replace(state, hold=held))
+    if state.phase is not Phase.WAITING_FOR_BUDGET:
+        return Step(state)
+    request = state.request + 1
+    after = replace(
+        state, hold=held, phase=Phase.WAITING_FOR_MODEL, request=request, steps=max(1, state.steps), calls=()
+    )
     return Step(after, effects=(RequestModel(request),))
 
 
@@ -152,7 +182,13 @@ def _write_results(
 ) -> Step:
     messages = messages_of(state.uuid, state.head, now, drafts)
     after = advance(state, messages, calls=progress(state.calls, (call.id for call in calls), Progress.DONE))
-    return Step(after, LogUnit(state.uuid, messages, blobs=blobs))
+    return Step(after, LogUnit(state.uuid, messages, blobs=blobs, asks=_asks_next(after)))
+
+
+def _asks_next(state: State) -> bool:
+    """Whether nothing but a command, or a signal, comes before the next request to the model."""
+    done = all(call.progress is Progress.DONE for call in state.calls)
+    return done and state.hold is None and state.status is not Status.STOPPED and state.steps < MAX_STEPS
 
 
 def _result(call: Call, content: str, is_error: bool) -> PendingMessage:

@@ -92,8 +92,9 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> S
     repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": state.repairs + 1})
     messages = messages_of(state.uuid, state.head, now, (draft, repair))
     request = state.request + 1
-    after = advance(state, messages, request=request, steps=state.steps + 1, repairs=state.repairs + 1, retries=0)
-    return Step(after, LogUnit(state.uuid, messages), (RequestModel(request),))
+    told = {"repairs": state.repairs + 1, "retries": 0, "hold": None}
+    after = advance(state, messages, request=request, steps=state.steps + 1, **told)
+    return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
 def repairs_in(turn: Iterable[Message]) -> int:

@@ -36,6 +36,11 @@
     blob               a blob has the hash under which it is stored, and each message that refers to one has it
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
+    budget             agent 0 has a budget, and all others stand below it, without circles; an agent's is there
+    hold               what portions hold is what agents of this budget hold there; only the living, in a turn, hold any
+    spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
+    strict             a strict budget has spent and holds at most what it grants, and allots no more
+    pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
@@ -52,6 +57,7 @@ from typing import NamedTuple
 
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.blobs import check_blobs
+from ikigai_actors.records.fsck.budgets import check_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
@@ -119,6 +125,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
+    found += check_budgets(tx, records)
     return Report(len(records), logs.messages, found)
 
 

@@ -43,6 +43,11 @@ class Invariant(StrEnum):
     BLOB = "blob"
     DOCUMENT = "document"
     VERSION = "version"
+    BUDGET = "budget"
+    HOLD = "hold"
+    SPENDING = "spending"
+    STRICT = "strict"
+    PAUSE = "pause"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ikigai_actors.actors.futures import Future
@@ -23,6 +23,7 @@ from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_mod
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
 from ikigai_actors.records.log import Log
@@ -51,6 +52,9 @@ class Supervision(Protocol):
 
     def retry_prompts(self) -> None:
         """Have actors be given again, later, the prompts and requests that no agent has taken up."""
+
+    def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
+        """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
 
 
 class ProcessTable(Processes):
@@ -191,8 +195,12 @@ class ProcessTable(Processes):
         for uuid, status in change.status.items():
             self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
-        for survivor, dead in change.notified:
-            self.mailed(survivor, dead)
+        self.notified(change.notified)
+
+    def notified(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Follow what the runtime has sent agents by mail: recipient, and whom it is about. Never waits."""
+        for recipient, about in pairs:
+            self.mailed(recipient, about)
 
     def renamed(self, change: Renamed) -> None:
         """Have an actor go by the agent's new name, and publish it."""
@@ -262,6 +270,19 @@ class ProcessTable(Processes):
         assert self._supervision is not None
         self._supervision.retry_prompts()
 
+    def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
+        assert self._supervision is not None
+        self._supervision.serve(budgets, due)
+
+    def granted(self, uuid: str, held: Held) -> None:
+        """Let an agent go on whose request has waited for a budget. Never waits; nothing when that was ended."""
+        if (actor := self._actors.get(uuid)) is not None:
+            actor.actor_inbox.put_urgent(on.Granted(held))
+
+    def paused(self) -> list[str]:
+        """The agents whose requests wait for budgets, as far as memory tells."""
+        return [actor.origin.uuid for actor in self if isinstance(actor.state.hold, Paused)]
+
     def reset(self, uuid: str) -> Future[None]:
         """Replace an agent's actor by one that is held until `restart`. The future is settled when that is done."""
         done: Future[None] = Future()
@@ -291,9 +312,7 @@ class ProcessTable(Processes):
     def resume(self, among: Collection[str] | None = None) -> list[str]:
         """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
         actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
-        cut_off = [
-            actor for actor in actors if actor.state.turn and actor.state.phase in (Phase.UNLOADED, Phase.INTERRUPTED)
-        ]
+        cut_off = [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
         return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
 
     def count(self) -> Living:

@@ -19,7 +19,7 @@ An agent that crashed and was not restarted before the process ended comes back 
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -33,6 +33,8 @@ from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.requests import Fail, RequestCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.grants import Serve
+from ikigai_actors.records.budgets.holds import holds_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.requests import AddRequest
@@ -114,6 +116,7 @@ class SupervisionLoop(Worker, Supervision):
         )
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
+        self._to_serve: set[str] = set()  # budgets, by their owners, that will be looked at
         self._retrying = False  # whether a timer will hand over prompts again
 
     def restore(self, found: Survey) -> None:
@@ -129,6 +132,7 @@ class SupervisionLoop(Worker, Supervision):
         """
         if any(one.standing.ending == GAVE_UP for one in found.restored):
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
+        self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
         self.post(lambda: self._follow_changes(found.version))
         self.post(self._hand_over_prompts)
@@ -159,6 +163,14 @@ class SupervisionLoop(Worker, Supervision):
     def retry_prompts(self) -> None:
         self.post(self._retry_prompts_later)
 
+    def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
+        for budget in budgets:
+            if due is not None:
+                self.post(partial(self._serve_later, budget, due))
+            elif budget not in self._to_serve:
+                self._to_serve.add(budget)
+                self.post(partial(self._serve, budget))
+
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
         """Have the actors follow what other processes may have committed: changes, prompts, requests and mail.
 
@@ -167,9 +179,11 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._follow_changes)
         self.post(self._hand_over_prompts)
         self.post(lambda: self._processes.look_for_mail(among))
+        self.post(self._look_for_grants)
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
-        """Watch the deadlines of agents that terminate since a commit."""
+        """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""
+        self.serve(change.freed)
         if Status.TERMINATING in change.status.values():
             self.post(self._watch_deadlines)
 
@@ -310,6 +324,22 @@ class SupervisionLoop(Worker, Supervision):
             self._processes.reset(agent).get(timeout=RESET_TIMEOUT)
         except TimedOut:
             logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, RESET_TIMEOUT)
+
+    # Budgets
+
+    def _serve(self, budget: str) -> None:
+        """Let those go on who wait for a budget, as far as it allows."""
+        self._to_serve.discard(budget)  # before: what is freed meanwhile is looked at again
+        self._journal.perform(Serve(budget))
+
+    def _serve_later(self, budget: str, due: int) -> None:
+        self.after(max(0, due - self._clock.now_ms()) / 1000, lambda: self.serve((budget,)))
+
+    def _look_for_grants(self) -> None:
+        """Let those go on for whom another process has placed what they wait for."""
+        if paused := self._processes.paused():
+            for uuid, held in self._reader.read(lambda tx: holds_of(tx, paused)).items():
+                self._processes.granted(uuid, held)
 
     # Deadlines, and what other processes have committed
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ikigai_actors.actors.clock import Clock, SystemClock
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records import registry
 from ikigai_actors.records.host_waits import published_state
@@ -74,6 +75,8 @@ def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
     """What an agent is doing, as far as its row and those of the hosts tell that run the agents."""
     if record.status != "running":
         return record.status
+    if record.waits_for is not None:
+        return Phase.WAITING_FOR_BUDGET.value
     waits = published_state(hosts, record.uuid) if record.turn else ""
     return waits or turn_state(record.turn, bool(hosts))
 
@@ -250,7 +253,13 @@ class Client:
         """
         answer = write_alone(self._store, unit)
         if unit.concerns_others:
+            from ikigai_actors.records.budgets.grants import Serve, Served
+            from ikigai_actors.records.deaths import LifecycleChange
+
             self._on_commit(answer)
+            freed = answer.freed if isinstance(answer, LifecycleChange) else ()
+            for budget in (answer.budget,) if isinstance(answer, Served) and answer.again else freed:
+                self.write(Serve(budget))  # what waits for it goes on
         return answer
 
     def send(self, recipient: str, body: str, sender: str | None = None) -> "Mail":

@@ -174,8 +174,9 @@ class CommitCheck:
             case "adopt":
                 for uuid in given["uuids"]:
                     self.agents[uuid].supervisor = given["by"]
-            case "set_turn":
-                self.agents[given["uuid"]].turn = given["turn"]
+            case "set_turn" | "keep_hold":
+                if given["turn"] is not None:
+                    self.agents[given["uuid"]].turn = given["turn"]
             case "bury":
                 self._buried(given)
             case "set_status":

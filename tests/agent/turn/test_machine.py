@@ -146,9 +146,9 @@ def test_an_interrupt_of_an_idle_agent_does_nothing() -> None:
     assert answers(done) == {"caller": False}
 
 
-def test_resume_asks_the_model_again_and_writes_nothing() -> None:
+def test_resume_asks_the_model_again_once_what_that_may_cost_is_held() -> None:
     done = step(CUT_OFF, on.Resume("caller"), NOW)
-    assert done.unit is None
+    assert done.unit == LogUnit("me", (), asks=True)
     assert done.effects == (Answer("caller", True), RequestModel(1))
     assert done.state.turn == CUT_OFF.turn
     assert answers(step(IDLE, on.Resume("caller"), NOW)) == {"caller": False}

@@ -1,0 +1,240 @@
+"""What the requests of one agent need and cost: the actor puts it into the units that are committed.
+
+Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So what a request needs is told twice: as
+it is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
+
+    input     what the last reply says it has read and written, and what was added since: 3 bytes are a token, at worst
+              a byte is. The whole request where no reply of the model has told anything.
+    output    expected: twice what 19 of 20 of the latest replies stayed below; at most: the setting ``max_tokens``
+
+Providers say by their attribute ``counts`` whether they bill by such tokens. Where it is False (code, scripts) the size
+of a request says nothing, and a reply without usage costs nothing. Where it is missing, an expected request may leave
+while anything is left.
+"""
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.agent_log import AgentLog
+from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.providers.base import Reply, Spent, Usage
+from ikigai_actors.providers.prices import Price, Prices
+from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
+from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import spent_of
+
+USUAL_MAX_TOKENS = 16_000
+"""The most tokens of a reply, where neither a setting nor the provider says."""
+
+FIRST_OUTPUT = 512
+"""Tokens that are expected of an agent's first reply."""
+
+REPLIES = 64
+"""How many of the latest replies tell what is to be expected."""
+
+_BYTES = 3
+"""Bytes that are expected to be a token."""
+
+_OF_A_BLOCK, _OF_TOOLS = 16, 1_024
+"""Tokens that a service may add for a block, and for tools, at worst."""
+
+
+class Model(NamedTuple):
+    """The model that is asked next, as far as it concerns costs."""
+
+    name: str
+    """``provider:model``."""
+    counts: bool | None
+    """Whether it bills by tokens; None where its provider does not say."""
+    own_code: bool
+    max_tokens: int
+    price: Price | None
+    thinking: int = 0
+    overhead: int = 0
+    """Bytes of the system prompt and of the tools."""
+
+
+class Costs:
+    """The costs of one agent. Only its actor calls these methods."""
+
+    def __init__(self, runtime: Runtime, log: AgentLog) -> None:
+        self._runtime, self._log = runtime, log
+        self._outputs: deque[int] | None = None  # of the latest replies; None until they are looked for
+
+    def filled(self, before: State, step: Step, event: object, asked: bool) -> Step:
+        """A step whose unit says what the request has cost that it ends, and what the next one needs.
+
+        Args:
+            before: the state before the step.
+            step: the step.
+            event: what the step was decided on.
+            asked: whether the request has left.
+        """
+        unit = step.unit
+        if not isinstance(unit, LogUnit):
+            return step
+        if isinstance(before.hold, Held) and step.state.hold is None:
+            unit = replace(unit, charge=self._charge(before, event, asked))
+        if unit.asks:
+            unit = replace(unit, need=self._need(step.state, unit))
+        return step if unit is step.unit else replace(step, unit=unit)
+
+    def forget(self) -> None:
+        """Look at the replies anew when they are needed: the log was dropped."""
+        self._outputs = None
+
+    def _need(self, state: State, unit: LogUnit) -> Need:
+        turn = unit.turn or state.turn
+        model = self._model(state)
+        if model is None:  # the request will fail before it leaves
+            return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
+        known, added, blocks = self._input(state, unit.messages, model.name)
+        tools = _OF_TOOLS if model.overhead else 0
+        base = 0 if known is None else _all_tokens(known)
+        if known is None:
+            added += model.overhead
+        expected, most = base + ceil(added / _BYTES), base + added + _OF_A_BLOCK * blocks + tools
+        if model.counts is False:
+            expected = most = base - (0 if known is None else known.output_tokens)
+        output = 0 if model.own_code else min(FIRST_OUTPUT, model.max_tokens)
+        if outputs := self._latest_outputs():
+            output = min(model.max_tokens, 2 * sorted(outputs)[ceil(0.95 * len(outputs)) - 1])
+        price = model.price or Price(0, 0, 0, 0)
+        rate = price.input
+        if known is not None and (read := _all_tokens(known) - known.output_tokens):
+            rate = ceil(price.of(Usage(known.input_tokens, 0, *_cached(known))) * 1_000_000 / read)
+        dearest = max(price.input, price.cache_write, price.cache_read)
+        return Need(
+            state.head,
+            turn,
+            Amount(expected, output, _cost(expected, rate), price.output, expected if model.counts else 1),
+            Amount(most, model.max_tokens, _cost(most, dearest), price.output),
+            model.price is not None or model.counts is False,
+            model.thinking,
+            model.name,
+        )
+
+    def _model(self, state: State) -> Model | None:
+        """The model that will be asked; None when none can be."""
+        runtime = self._runtime
+        settings = {**runtime.providers.settings, **state.view.settings}
+        try:
+            models = runtime.providers.choose(settings.get("model"))
+            chosen = models[min(state.passed, len(models) - 1)]
+            provider = chosen.provider
+            counts, own_code = getattr(provider, "counts", None), bool(getattr(provider, "own_code", False))
+            usual = getattr(provider, "max_tokens", None)
+            name = str(chosen)
+            overhead = 0 if counts is False else _size(runtime.toolbox.describe(settings))
+        except BaseException:  # other people's code; the request tells of it
+            return None
+        most = settings.get("max_tokens", usual)
+        thinking = settings.get("thinking")
+        reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+        return Model(
+            name,
+            counts if isinstance(counts, bool) else None,
+            own_code,
+            most if isinstance(most, int) and most > 0 else USUAL_MAX_TOKENS,
+            price_of_model(runtime.prices, chosen.model, name),
+            reserved if isinstance(reserved, int) else 0,
+            overhead + len(str(settings.get("system", "")).encode(errors="replace")),
+        )
+
+    def _input(self, state: State, new: tuple[Message, ...], model: str) -> tuple[Usage | None, int, int]:
+        """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks."""
+        size, blocks = sum(map(_bytes, new)), len(new)
+        log = self._log.current
+        head = state.head - len(new)
+        for spoken in log.conversation(head) if log is not None and head else ():
+            message = spoken.message
+            own = message.kind == Kind.ASSISTANT and message.data.get("model") == model
+            if own and (spent := spent_of(message)) is not None:
+                return spent.usage, size, blocks
+            size, blocks = size + _bytes(message), blocks + 1
+        return None, size, blocks
+
+    def _latest_outputs(self) -> deque[int]:
+        if self._outputs is None:
+            self._outputs = deque(maxlen=REPLIES)
+            log = self._log.current
+            for spoken in log.conversation(log.head) if log is not None else ():
+                if spoken.message.kind == Kind.ASSISTANT and (spent := spent_of(spoken.message)) is not None:
+                    self._outputs.appendleft(spent.usage.output_tokens)
+                    if len(self._outputs) == REPLIES:
+                        break
+        return self._outputs
+
+    def _charge(self, state: State, event: object, asked: bool) -> Charge:
+        """What a request has cost, by the way in which it ended."""
+        held = state.hold
+        assert isinstance(held, Held)
+        if not asked:
+            return NO_CHARGE
+        spent: Spent | None = None
+        received = 0
+        free = False
+        match event:
+            case on.ReplyReceived(reply=Reply(usage=Usage() as usage, model=made_by)):
+                if self._outputs is not None:
+                    self._outputs.append(usage.output_tokens)
+                name = event.model.partition(":")[2]
+                return self._told(usage, made_by or name, event.model)
+            case on.ReplyFailed():
+                spent, received, free = event.spent, len(event.error.partial.encode(errors="replace")), event.error.free
+            case on.Interrupt():
+                spent, received = event.spent, len(event.partial.encode(errors="replace"))
+        model = self._model(state)
+        counts = None if model is None else model.counts
+        if free or (spent is None and counts is False):
+            return NO_CHARGE
+        whole = Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
+        if spent is None or held.strict:
+            return whole
+        output = spent.usage.output_tokens
+        if counts is not False:  # a service tells the tokens of a reply at its end
+            output = max(output, min(held.output, held.tokens), received // 2)
+        usage = Usage(spent.usage.input_tokens, output, *_cached(spent.usage))
+        told = self._told(usage, spent.model, "" if model is None else model.name)
+        worst = held.tokens + held.risk_tokens, held.usd + held.risk_usd
+        return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
+
+    def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
+        """The charge of tokens that a service has counted."""
+        price = price_of_model(self._runtime.prices, made_by, model)
+        return Charge(_all_tokens(usage), 0 if price is None else price.of(usage))
+
+
+def price_of_model(prices: Prices, made_by: str, model: str) -> Price | None:
+    """The price of a model, by the name that its service gives it, or else by ``provider:model``."""
+    return prices.of(made_by) or prices.of(model.partition(":")[2]) or prices.of(model)
+
+
+def _all_tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+
+
+def _cached(usage: Usage) -> tuple[int, int]:
+    return usage.cache_creation_input_tokens, usage.cache_read_input_tokens
+
+
+def _cost(tokens: int, price: int) -> int:
+    return -(-tokens * price // 1_000_000)
+
+
+def _bytes(message: Message) -> int:
+    size = len(message.content.encode(errors="replace"))
+    if message.kind == Kind.ASSISTANT and (blocks := message.data.get("blocks") or message.data.get("tool_calls")):
+        size += _size(blocks)
+    return size
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, default=str, ensure_ascii=False).encode(errors="replace"))

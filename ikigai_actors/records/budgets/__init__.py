@@ -1,0 +1,31 @@
+"""Budgets: ceilings on what an agent and all that descend from it may spend.
+
+    budget.py    what a person grants, and what is told of it
+    amounts.py   what a request needs, holds and costs
+    ceilings.py  the arithmetic: what is left in a chain of budgets, what a request gets, who is told
+    purse.py     the portions of this host, in a transaction that many agents share
+    ledger.py    a whole chain, in a transaction of its own
+    grants.py    units: set, grant, let those go on who wait
+    holds.py     the open request in an agent's row, and those that are left behind
+    limits.py    what a budget is made with
+    status.py    what a person is told
+
+A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those
+below the owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's, and each of them holds
+all that the agent spends. Nothing is carved out of one for another, so no death gives anything back.
+
+A request to a model leaves only when what it may cost is held at every budget of the chain, in the agent's own row and
+in a portion of each limit. What it did cost is settled by the unit that writes its end. Both are part of units that
+agents write anyway (`ikigai_actors.records.append`). The portions of a host are its own; while they suffice, no other
+host is looked at, and no budget's row is locked (`Purse`). Otherwise the unit gets a transaction of its own. It locks
+the chain, takes back what other portions do not use, and else makes the agent wait (`BudgetLedger`).
+
+The state of a request:
+
+    none      agents.held_at = 0
+    held      agents.held_at > 0; it may have left
+    waiting   a row of ``pauses``; it has not left
+
+Whoever ends a request that is held, or finds one that a host has left behind, moves it from ``held`` to ``spent``, or
+gives it back, once: where ``held_at`` is not 0, under the lock of the agent's row.
+"""

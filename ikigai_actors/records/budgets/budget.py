@@ -1,0 +1,156 @@
+"""What a budget grants, as people write it, and what is told of one."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from typing import Any
+
+from ikigai_actors.arguments import check_count, check_flag, check_seconds, shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.prices import MICRO
+
+MOST = 10**15
+"""The most of any unit that a budget can grant."""
+
+UNITS = {
+    "tokens": "tokens",
+    "usd": "usd",
+    "agents": "agents",
+    "agents_ever": "agents_ever",
+    "seconds": "ms",
+    "requests_per_minute": "requests",
+}
+"""The units of a `Budget`, and how table ``limits`` names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that an agent and all that descend from it may spend. None is no limit, 0 is nothing at all.
+
+    Raises `BadInput` for a value that is no amount.
+    """
+
+    tokens: int | None = None
+    """All tokens that the models' services count: input, written to a cache, read from a cache, output."""
+    usd: float | None = None
+    """Dollars, to six places."""
+    agents: int | None = None
+    """Agents that live at once below the owner."""
+    agents_ever: int | None = None
+    """Agents that are ever born below the owner."""
+    seconds: float | None = None
+    """Since the budget was made. Then no further request is made."""
+    requests_per_minute: int | None = None
+    """Requests to models, within any 60 seconds; at most 10,000."""
+    strict: bool = False
+    """Whether it is never exceeded: replies are cut to what is left. Otherwise a request is expected to cost about what
+    the earlier ones did, and may cost more.
+    """
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "agents", "agents_ever"):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, most=MOST)
+        if self.requests_per_minute is not None:
+            check_count(self.requests_per_minute, "requests_per_minute", most=10_000)
+        if self.usd is not None:
+            micro_dollars(self.usd)
+        if self.seconds is not None:
+            check_seconds(self.seconds, "seconds")
+        check_flag(self.strict, "strict")
+
+    def limits(self) -> dict[str, int]:
+        """What is limited, by the units of table ``limits``."""
+        given = {
+            "tokens": self.tokens,
+            "usd": None if self.usd is None else micro_dollars(self.usd),
+            "agents": self.agents,
+            "agents_ever": self.agents_ever,
+            "ms": None if self.seconds is None else int(self.seconds * 1000),
+            "requests": self.requests_per_minute,
+        }
+        return {unit: amount for unit, amount in given.items() if amount is not None}
+
+
+def as_budget(given: object, what: str = "budget") -> Budget | None:
+    """A budget from a `Budget`, a dict of its arguments, or None. Raises `BadInput`."""
+    if given is None or isinstance(given, Budget):
+        return given
+    known = [one.name for one in fields(Budget)]
+    if not isinstance(given, Mapping) or not all(name in known for name in given):
+        raise BadInput(
+            f"Expected {what} to be a Budget, or a dict with some of {', '.join(known)}; got {shown(given)}."
+        )
+    return Budget(**given)
+
+
+def encode_budget(budget: Budget | None) -> str | None:
+    """A budget as a text, for a request of another process."""
+    return None if budget is None else json.dumps(asdict(budget))
+
+
+def decode_budget(text: str | None) -> Budget | None:
+    """The budget that a text tells. Raises `BadInput`."""
+    try:
+        return None if text is None else as_budget(json.loads(text))
+    except ValueError as error:
+        raise BadInput(f"Expected a budget as JSON: {error}.") from error
+
+
+def micro_dollars(dollars: object, what: str = "usd") -> int:
+    """Dollars as micro-dollars. Raises `BadInput` for what is no sum of dollars."""
+    try:
+        if isinstance(dollars, bool) or not isinstance(dollars, int | float | Decimal):
+            raise InvalidOperation
+        sum_ = (Decimal(str(dollars)) * MICRO).to_integral_value(ROUND_CEILING)
+        if not 0 <= sum_ <= MOST:
+            raise InvalidOperation
+        return int(sum_)
+    except ArithmeticError:
+        raise BadInput(f"Expected {what} as dollars, from 0 to {MOST // MICRO:,}; got {shown(dollars)}.") from None
+
+
+def amount_text(unit: str, amount: int) -> str:
+    """An amount of a unit of table ``limits``, as people read it."""
+    match unit:
+        case "usd":
+            return f"${amount / MICRO:,.2f}" if amount % 10_000 == 0 or amount >= MICRO else f"${amount / MICRO:.6f}"
+        case "ms":
+            return f"{amount / 1000:,g} s"
+        case "requests":
+            return f"{amount:,} requests a minute"
+        case "agents" | "agents_ever":
+            return f"{amount:,} agents"
+    return f"{amount:,} {unit}"
+
+
+def shown_amount(unit: str, amount: int) -> float:
+    """An amount of a unit of table ``limits`` as a number that people use: dollars, seconds, and all else as it is."""
+    return amount / {"usd": MICRO, "ms": 1000}.get(unit, 1) if unit in ("usd", "ms") else amount
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStatus:
+    """What a budget grants, and how much of it is used: by unit, as `Budget` names them; no entry is no limit."""
+
+    owner: str
+    """The agent whose budget it is, by uuid."""
+    strict: bool
+    """Whether it is never exceeded, as `Budget.strict` says."""
+    granted: Mapping[str, float]
+    held: Mapping[str, float]
+    """For requests that are under way."""
+    spent: Mapping[str, float]
+    """Tokens and dollars that are spent, agents that live or were born, seconds that are over, and requests of the
+    last minute.
+    """
+    risk: Mapping[str, float] = field(default_factory=dict)
+    """How much more may have been spent, or may yet be by what is under way: of tokens and dollars."""
+    waiting: int = 0
+    """How many agents wait for it."""
+
+
+def by_unit(amounts: Mapping[str, int]) -> dict[str, Any]:
+    """Amounts by the units of table ``limits``, as amounts by those of `Budget`."""
+    return {name: shown_amount(unit, amounts[unit]) for name, unit in UNITS.items() if unit in amounts}

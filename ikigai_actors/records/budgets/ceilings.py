@@ -1,0 +1,254 @@
+"""The arithmetic of budgets: what is left, what a request gets, what is told of it. Pure, but for the objects given.
+
+A `Level` is one budget of a chain, with its limits and the portions of hosts that are known of it. A limit's free part
+is what it grants, without what is spent or held in any portion. A portion's free part is what it is allotted, without
+what is spent or held in it. The free parts of a limit's portions are together at most its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ikigai_actors.records.budgets.amounts import LEAST_OUTPUT, Amount, Held, Need, affordable
+from ikigai_actors.records.budgets.budget import amount_text
+
+MONEY = ("tokens", "usd")
+"""The units of which hosts have portions."""
+
+LINE = 80
+"""Of how many percent the owner of a budget is told."""
+
+NOTIFIED_NEARLY, NOTIFIED_PAUSE = 1, 2
+"""What the owner was told, of a limit."""
+
+SLOT_TIME = 60_000
+"""Milliseconds after which a request counts no more."""
+
+
+@dataclass(slots=True)
+class BudgetLimit:
+    """A row of table ``limits``."""
+
+    granted: int
+    used: int = 0
+    risk: int = 0
+    notified: int = 0
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class Portion:
+    """A row of table ``portions``."""
+
+    allotted: int = 0
+    held: int = 0
+    spent: int = 0
+    risk: int = 0
+    wanted: int = 0
+    changed: bool = False
+
+    @property
+    def taken(self) -> int:
+        """What of it is held or spent."""
+        return self.held + self.spent
+
+    def book(self, held: int = 0, spent: int = 0, risk: int = 0) -> None:
+        """Add to it."""
+        if held or spent or risk:
+            self.held, self.spent, self.risk, self.changed = (
+                self.held + held,
+                self.spent + spent,
+                self.risk + risk,
+                True,
+            )
+
+
+@dataclass(slots=True)
+class Level:
+    """A budget of a chain."""
+
+    owner: str
+    above: str | None = None
+    strict: bool = False
+    created_at: int = 0
+    limits: dict[str, BudgetLimit] = field(default_factory=dict)
+    portions: dict[tuple[str, str], Portion] = field(default_factory=dict)
+    """By unit and host."""
+    slot_due: int | None = None
+    """When the next request is allowed, of a budget that limits them; None for now, or no such limit."""
+
+    def of(self, unit: str) -> Iterable[Portion]:
+        """The portions of a limit."""
+        return (portion for (of, _), portion in self.portions.items() if of == unit)
+
+    def portion(self, unit: str, host: str) -> Portion:
+        """The portion of a host, made if it is missing."""
+        if (unit, host) not in self.portions:
+            wanted = max((portion.wanted for portion in self.portions.values()), default=0)
+            self.portions[unit, host] = Portion(wanted=wanted, changed=True)
+        return self.portions[unit, host]
+
+    def spent(self, unit: str) -> int:
+        """What is spent of a limit."""
+        return self.limits[unit].used + sum(portion.spent for portion in self.of(unit))
+
+    def free(self, unit: str) -> int:
+        """What is left of a limit; less than 0 when more was spent than it grants."""
+        limit = self.limits[unit]
+        return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
+
+    @property
+    def money(self) -> list[str]:
+        """What it limits of tokens and dollars."""
+        return [unit for unit in MONEY if unit in self.limits]
+
+    def nearly_used(self, unit: str) -> bool:
+        """Whether what is spent and held of a limit is past the line of which the owner was not told."""
+        limit = self.limits[unit]
+        return not limit.notified and (limit.granted - self.free(unit)) * 100 >= limit.granted * LINE
+
+    def want(self, wanted: bool) -> None:
+        """Have whoever frees something here look at the budget again, or not."""
+        for portion in self.portions.values():
+            if portion.wanted != wanted:
+                portion.wanted, portion.changed = int(wanted), True
+
+
+Chain = Sequence[Level]
+"""The budgets above an agent, agent 0's first."""
+
+
+def is_strict(chain: Chain) -> bool:
+    """Whether a request of this chain must never cost more than is held for it."""
+    return any(level.strict for level in chain)
+
+
+def whole(chain: Chain, need: Need) -> Held:
+    """What is held for a request where nothing is short."""
+    strict = is_strict(chain)
+    wanted = need.strict if strict else need.expected
+    return _held(need, wanted, wanted.tokens, wanted.usd, wanted.output, strict)
+
+
+def decide_hold(chain: Chain, need: Need, now: int) -> Held | tuple[Level, str]:
+    """What is held for a request, whichever host has what is left; or the first budget in which too little is left.
+
+    Args:
+        chain: the budgets above the agent, with the portions of all hosts.
+        need: what the request needs.
+        now: milliseconds since 1970.
+
+    Returns:
+        What is held; or the budget, and the unit that is short.
+    """
+    strict = is_strict(chain)
+    wanted = need.strict if strict else need.expected
+    for level in chain:
+        if (unit := _short(level, need, wanted, strict, now)) is not None:
+            return level, unit
+    left = {unit: min((level.free(unit) for level in chain if unit in level.limits), default=None) for unit in MONEY}
+    tokens, usd = left["tokens"], left["usd"]
+    if not strict:
+        held_tokens = wanted.tokens if tokens is None else min(wanted.tokens, tokens)
+        held_usd = wanted.usd if usd is None else min(wanted.usd, usd)
+        return _held(need, wanted, held_tokens, held_usd, max(0, held_tokens - wanted.input), strict)
+    output = _output(wanted, tokens, usd)
+    cut = wanted._replace(output=output)
+    return _held(need, cut, cut.tokens, cut.usd, output, strict)
+
+
+def _held(need: Need, wanted: Amount, tokens: int, usd: int, output: int, strict: bool) -> Held:
+    if strict:
+        return Held(need.at, tokens, usd, output, output)
+    risk = max(0, need.strict.tokens - tokens), max(0, need.strict.usd - usd)
+    return Held(need.at, tokens, usd, output, None, *risk)
+
+
+def _output(wanted: Amount, tokens: int | None, usd: int | None) -> int:
+    """To how many tokens a reply is cut."""
+    output = wanted.output
+    if tokens is not None:
+        output = min(output, tokens - wanted.input)
+    if usd is not None:
+        output = affordable(usd - wanted.input_usd, wanted.output_price, output) if usd >= wanted.input_usd else 0
+    return output
+
+
+def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> str | None:
+    """The unit of which a budget has too little left for a request; None when there is enough."""
+    if "ms" in level.limits and now >= level.created_at + level.limits["ms"].granted:
+        return "ms"
+    if level.slot_due is not None:
+        return "requests"
+    for unit in level.money:
+        free, granted = level.free(unit), level.limits[unit].granted
+        if free < 1:
+            return unit
+        if not strict:
+            counting = wanted.least >= wanted.input
+            if free < (wanted.least if unit == "tokens" else wanted.input_usd if counting else 1):
+                return unit
+            continue
+        if unit == "usd" and level.strict and not need.priced:
+            return unit
+        tenth = granted // 10 if unit == "tokens" else affordable(granted // 10, wanted.output_price, LEAST_OUTPUT)
+        least = max(1, need.thinking + 1 if need.thinking else 0, min(LEAST_OUTPUT, wanted.output, tenth))
+        output = _output(wanted, free, None) if unit == "tokens" else _output(wanted, None, free)
+        if output < least:
+            return unit
+    return None
+
+
+def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
+    """See that a host's portion has room for an amount of which the limit has as much left.
+
+    What other hosts do not use is taken back first, without their help: they check what they have when they use it. Up
+    to the line of which the owner is told, more than is needed is allotted, so that the next requests ask nobody.
+
+    Args:
+        level: the budget, with the portions of all hosts.
+        unit: tokens or usd.
+        host: the host.
+        amount: how much is to be held.
+        hosts: how many hosts live.
+    """
+    own, limit = level.portion(unit, host), level.limits[unit]
+    if own.allotted - own.taken >= amount:
+        return
+    for portion in level.of(unit):
+        if portion is not own and portion.allotted > portion.taken:
+            portion.allotted, portion.changed = portion.taken, True
+    least = own.taken + amount
+    others = sum(max(portion.allotted, portion.taken) for portion in level.of(unit) if portion is not own)
+    most = limit.granted if limit.notified else limit.granted * LINE // 100
+    spare = max(0, most - limit.used - others - least)
+    own.allotted, own.changed = max(own.allotted, least + (spare if hosts <= 1 else spare // (2 * hosts))), True
+
+
+def nearly_notice(level: Level, unit: str, name: str) -> str:
+    """The notice that a limit is nearly used."""
+    granted = level.limits[unit].granted
+    spent = "" if unit == "ms" else f": {amount_text(unit, level.spent(unit))} of {amount_text(unit, granted)}"
+    return f"{LINE} % of the budget of {name} is used{spent}."
+
+
+def pause_notice(level: Level, unit: str, need: Need, name: str) -> str:
+    """Why a request waits, and what to do."""
+    granted = amount_text(unit, level.limits[unit].granted)
+    if unit == "ms":
+        return f"The {granted} of {name} are over. /budget {name} +1h, or grant(seconds=...), lets it go on."
+    if unit == "requests":
+        return f"The {granted} of {name} are made; it goes on by itself."
+    more = "+5usd" if unit == "usd" else "+100000tokens"
+    if unit == "usd" and not need.priced:
+        return (
+            f"The budget of {name} is strict, and model {need.model!r} has no price: give it one in prices.toml, or "
+            "use another model."
+        )
+    wanted = need.strict if level.strict else need.expected
+    about = wanted.tokens if unit == "tokens" else wanted.usd
+    held = sum(portion.held for portion in level.of(unit))
+    spent = amount_text(unit, level.spent(unit))
+    return (
+        f"The {granted} of {name} are used up ({spent} spent, {amount_text(unit, held)} held; "
+        f"this request needs about {amount_text(unit, about)}). /budget {name} {more}, or grant(), lets it go on."
+    )

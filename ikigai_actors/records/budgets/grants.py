@@ -1,0 +1,197 @@
+"""Units that let agents go on who wait for a budget: grants, and looks at a budget in which something was freed.
+
+Those who wait are served in the order in which they began to, up to the first for whom too little is left. One that is
+short of another budget by now waits there, as the last. A unit serves at most `SERVED_AT_ONCE`; its answer says whether
+it is to be repeated. Whoever may not go on now, because it is stopped or no host runs it, is passed over, and keeps its
+place: CONT, or the host that takes it, has the budget looked at again.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentNotFound, BadInput
+from ikigai_actors.records.budgets.amounts import Held, Need
+from ikigai_actors.records.budgets.budget import MOST, UNITS, Budget
+from ikigai_actors.records.budgets.ceilings import Level
+from ikigai_actors.records.budgets.holds import keep_hold
+from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
+from ikigai_actors.records.budgets.limits import add_limit
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone, TreeLock, write_alone
+
+SERVED_AT_ONCE = 100
+"""The most agents that one unit lets go on."""
+
+
+class Served(NamedTuple):
+    """What a unit has let go on."""
+
+    budget: str
+    """The budget that was looked at, by its owner."""
+    held: tuple[tuple[str, Held], ...] = ()
+    """The agents that go on, and what is held for each."""
+    notified: tuple[tuple[str, str], ...] = ()
+    """The notices that were sent: recipient, and whom it is about."""
+    again: bool = False
+    """Whether more may wait that can go on."""
+    due: int | None = None
+    """When the next may go on by itself, in milliseconds since 1970; None when that takes a grant."""
+
+
+class Serve(Addressed):
+    """Look at a budget: let those go on who wait for it and whom it allows to; tell its owner what is due.
+
+    Answered with `Served`.
+    """
+
+    alone = True
+    concerns_others = True
+
+    def __init__(self, budget: str) -> None:
+        """Make the unit for a budget, by its owner."""
+        self.budget = budget
+        self._touched: tuple[str, ...] = ()
+        self._hearers: Hearers = {}
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return self._touched
+
+    def look_up(self, tx: Transaction) -> None:
+        waiting = [agent for agent, *_ in tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE)]
+        self._hearers = hearers(tx, [self.budget, *waiting])
+        self._touched = tuple({*waiting, self.budget, *(hearer.uuid for hearer in self._hearers.values())})
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Served:
+        ledger = BudgetLedger(tx, locked, [self.budget, *(row.budget for row in locked.values())], self._hearers)
+        level = ledger.levels.get(self.budget)
+        if level is None:
+            raise AgentNotFound(f"There is no budget of agent {self.budget}.", self.budget)
+        try:
+            self.change(tx, level)
+            served = self._serve(tx, locked, ledger, level)
+        except HearerDied:
+            raise RunAlone(self) from None
+        ledger.write()
+        return served._replace(notified=tuple(ledger.notified))
+
+    def change(self, tx: Transaction, level: Level) -> None:
+        """Change what the budget grants, before those who wait are served. Does nothing here."""
+
+    def _serve(self, tx: Transaction, locked: LockedRows, ledger: BudgetLedger, level: Level) -> Served:
+        held: list[tuple[str, Held]] = []
+        again, due = False, None
+        waiting = tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE + 1)
+        for agent, _, need, _ in waiting:
+            row = locked.get(agent)
+            if row is None:  # it has begun to wait since the look-up, or there are more
+                again = True
+                break
+            assert row.owner is not None  # as the query says
+            placed = ledger.place(row, Need.decode(need), row.owner, self.budget)
+            if not isinstance(placed, Held):
+                if placed.budget == self.budget:
+                    due = placed.due
+                    break
+                continue
+            keep_hold(tx, row, None, placed, row.owner)
+            tx.run("end_pauses", agents=[agent])
+            held.append((agent, placed))
+        ledger.look_at(level)
+        return Served(self.budget, tuple(held), (), again, due)
+
+
+class Grant(Serve):
+    """Grant more of what a budget limits; those who wait for it go on in the same transaction. Answered with `Served`.
+
+    Raises:
+        AgentNotFound: there is no such agent.
+        BadInput: the budget does not limit that unit, or would grant more than a budget can.
+    """
+
+    def __init__(self, agent: str, more: Mapping[str, int]) -> None:
+        """Make the unit.
+
+        Args:
+            agent: the agent whose nearest budget grants more, by uuid.
+            more: how much more, by the units of table ``limits``.
+        """
+        super().__init__("")
+        self._agent, self._more = agent, more
+
+    def look_up(self, tx: Transaction) -> None:
+        self.budget = nearest_budget(tx, self._agent)
+        super().look_up(tx)
+
+    def change(self, tx: Transaction, level: Level) -> None:
+        for unit, more in self._more.items():
+            limit = level.limits.get(unit)
+            name = next(name for name, of in UNITS.items() if of == unit)
+            if limit is None:
+                limited = ", ".join(name for name, of in UNITS.items() if of in level.limits) or "nothing"
+                raise BadInput(
+                    f"The budget of agent {level.owner} does not limit {name}, so no more can be granted; it limits "
+                    f"{limited}."
+                )
+            if limit.granted + more > MOST:
+                raise BadInput(f"A budget grants at most {MOST:,} of {name}; this would be {limit.granted + more:,}.")
+            limit.granted, limit.notified, limit.changed = limit.granted + more, 0, True
+
+
+def nearest_budget(tx: Transaction, agent: str) -> str:
+    """The nearest budget of an agent, by its owner. Raises `AgentNotFound`."""
+    for (budget,) in tx.run("nearest_budget", uuid=agent):
+        return str(budget)
+    raise AgentNotFound(f"There is no agent {agent}.", agent)
+
+
+class SetFirstLimits(Addressed):
+    """Limit agent 0, and so everybody, unless it is limited already; answered with whether it was not.
+
+    What was spent before counts as well: the limits are on top of it. The rows of all living agents are locked, so what
+    they hold is held in the new limits from then on.
+    """
+
+    alone = True
+    tree = TreeLock.WHOLE
+
+    def __init__(self, budget: Budget) -> None:
+        """Make the unit."""
+        self._budget = budget
+        self._touched: tuple[str, ...] = ()
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return self._touched
+
+    def look_up(self, tx: Transaction) -> None:
+        self._touched = tuple(uuid for uuid, *_ in tx.run("living"))
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        [(root,)] = tx.run("root_budget")
+        ledger = BudgetLedger(tx, locked, [root], {})
+        if ledger.levels[root].limits:
+            return False
+        [(tokens, usd, born)] = tx.run("spent_by_all")
+        tx.run("set_strict", budget=root, strict=int(self._budget.strict), now=ledger.now)
+        for unit, granted in self._budget.limits().items():
+            base = {"tokens": tokens, "usd": usd}.get(unit, 0)
+            used = {"agents": len(locked) - 1, "agents_ever": born - 1}.get(unit, 0)
+            add_limit(tx, root, unit, granted, base, used)
+            for row in locked.values() if unit in ("tokens", "usd") else ():
+                if row.held_at:
+                    amount, risk = (
+                        (row.held_tokens, row.held_risk_tokens)
+                        if unit == "tokens"
+                        else (row.held_usd, row.held_risk_usd)
+                    )
+                    tx.run("hold_more", budget=root, unit=unit, host=row.held_host, held=amount, risk=risk)
+        return True
+
+
+def limit_everybody(store: Store, budget: Budget) -> bool:
+    """Limit agent 0, unless it is limited already, from a process whose host does not run yet.
+
+    Returns whether it was not limited. Raises what `Store.write` raises.
+    """
+    return bool(write_alone(store, SetFirstLimits(budget)))

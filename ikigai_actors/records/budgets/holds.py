@@ -1,0 +1,86 @@
+"""The open request of an agent, in the agent's row: how it is written, and what becomes of one that is left behind."""
+
+from collections.abc import Collection, Iterable
+
+from ikigai_actors.records.budgets.amounts import Charge, Held, whole_hold
+from ikigai_actors.records.budgets.ledger import BudgetLedger
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import Locked, LockedRows
+
+
+def keep_hold(
+    tx: Transaction, row: Locked, charge: Charge | None, held: Held | None, host: str, turn: int | None = None
+) -> None:
+    """Write what an agent's request has cost, and what is held for the next one, into its row."""
+    tx.defer(
+        "keep_hold",
+        uuid=row.uuid,
+        turn=turn,
+        at=0 if held is None else held.at,
+        tokens=0 if held is None else held.tokens,
+        usd=0 if held is None else held.usd,
+        risk_tokens=0 if held is None else held.risk_tokens,
+        risk_usd=0 if held is None else held.risk_usd,
+        most=None if held is None else held.max_tokens,
+        host=None if held is None else host,
+        spent_tokens=0 if charge is None else charge.tokens,
+        spent_usd=0 if charge is None else charge.usd,
+    )
+
+
+def spend_holds(tx: Transaction, locked: LockedRows, rows: Iterable[Locked], ended: bool = False) -> tuple[str, ...]:
+    """Spend what is held for requests of which nobody will tell the cost, and forget who waits.
+
+    Args:
+        tx: a transaction of its own.
+        locked: the locked rows.
+        rows: the agents whose requests are over.
+        ended: whether the agents have died: then they count no more, either.
+
+    Returns:
+        The budgets that are to be looked at again.
+    """
+    over = list(rows)
+    ledger = BudgetLedger(tx, locked, [row.budget for row in over], {})
+    for row in over:
+        if row.held_at:
+            charge = whole_hold(row)
+            ledger.settle_request(row, charge)
+            keep_hold(tx, row, charge, None, "")
+        if ended:
+            ledger.bury(row.uuid, row.budget)
+    if ended:
+        tx.run("end_pauses", agents=[row.uuid for row in over])
+    ledger.write()
+    return ledger.freed
+
+
+def settle_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
+    """Spend what is held for requests that the earlier hosts of these shards have left behind.
+
+    Whether they left the process nobody knows. Called before an agent of these shards acts on this host. What ended
+    hosts have spent is added to the limits, and their portions are gone.
+    """
+    if shards:
+        store.write(lambda tx: _settle_left_behind(tx, host, shards))
+
+
+def _settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
+    uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
+    locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids)) if uuids else ())
+    spend_holds(tx, locked, locked.values())
+    ended = tx.run("portions_of_ended")
+    if ended:
+        ledger = BudgetLedger(tx, locked, {budget for budget, _ in ended}, {})
+        for gone in {gone for _, gone in ended}:
+            ledger.fold(gone)
+        ledger.write()
+
+
+def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
+    """What is held for the open requests of some agents, by uuid."""
+    rows = tx.run("holds_of", uuids=list(agents)) if agents else ()
+    return {
+        uuid: Held(at, tokens, usd, most or 0, most, risk_tokens, risk_usd)
+        for uuid, at, tokens, usd, most, risk_tokens, risk_usd in rows
+    }

@@ -1,0 +1,260 @@
+"""Whole budgets, locked with the portions of all hosts: for a unit that has a transaction of its own.
+
+The rows of the agents are locked before (`lock`), also of those who may be told something (`Hearers`): these are found
+before any lock, and a hearer that has died meanwhile makes the unit run again.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.errors import BudgetExceeded
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.amounts import Charge, Held, Need, Paused
+from ikigai_actors.records.budgets.ceilings import (
+    LINE,
+    NOTIFIED_NEARLY,
+    NOTIFIED_PAUSE,
+    SLOT_TIME,
+    BudgetLimit,
+    Chain,
+    Level,
+    Portion,
+    allot,
+    decide_hold,
+    nearly_notice,
+    pause_notice,
+)
+from ikigai_actors.records.budgets.purse import budget_chain, read_levels
+from ikigai_actors.records.mail import NOTICE, write_mail
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Locked, LockedRows
+
+
+class Hearer(NamedTuple):
+    """Who is told of a budget."""
+
+    name: str
+    """What people call its owner."""
+    uuid: str
+    """The owner, or else its nearest living supervisor."""
+
+
+Hearers = Mapping[str, Hearer]
+"""Who is told of each budget, by its owner."""
+
+
+class HearerDied(Exception):
+    """Who is to be told has died since it was looked up: nothing is written, and the unit runs again."""
+
+
+def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
+    """Who is told of the budgets above some agents. Found without locks."""
+    rows = tx.run("look_at_budgets", uuids=sorted(set(agents)))
+    found: dict[str, Hearer] = {}
+    for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
+        if level.limits:
+            above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
+            living = next((one for one in above if one.living), above[-1])
+            found[owner] = Hearer(above[0].short, living.uuid)
+    return found
+
+
+class BudgetLedger:
+    """The budgets above some agents, with all their portions, locked."""
+
+    def __init__(self, tx: Transaction, locked: LockedRows, budgets: Iterable[str | None], hearers: Hearers) -> None:
+        """Lock the chains of agents whose nearest budgets are given.
+
+        Args:
+            tx: a transaction of one unit.
+            locked: the rows of the agents and hearers, which are locked before.
+            budgets: the nearest budgets.
+            hearers: who is told of what.
+        """
+        self._tx, self._locked, self._hearers = tx, locked, hearers
+        owners = sorted(read_levels(tx, budgets))
+        self._paused: dict[str, int] = dict(tx.run("lock_budgets", budgets=owners))
+        self.levels = read_levels(tx, owners)  # again, now that they are locked: limits may be new
+        for budget, unit, granted, used, risk, word in tx.run("lock_limits", budgets=owners):
+            self.levels[budget].limits[unit] = BudgetLimit(granted, used, risk, word)
+        for budget, unit, host, allotted, held, spent, risk, wanted in tx.run("lock_portions", budgets=owners):
+            self.levels[budget].portions[unit, host] = Portion(allotted, held, spent, risk, wanted)
+        self._hosts = [host for (host,) in tx.run("living_hosts")]
+        [(self.now,)] = tx.run("time")
+        self._pauses_before = dict(self._paused)
+        self.notified: list[tuple[str, str]] = []
+        """The notices that were sent: recipient, and whom it is about."""
+
+    def chain(self, budget: str | None) -> Chain:
+        """The budgets above an agent that limit something."""
+        return budget_chain(self.levels, budget)
+
+    def settle_request(self, row: Locked, charge: Charge) -> None:
+        """Settle the open request of an agent, whichever host holds it."""
+        assert row.held_host is not None  # as the request is open
+        for level in self.chain(row.budget):
+            for unit in level.money:
+                portion = level.portion(unit, row.held_host)
+                if unit == "tokens":
+                    portion.book(-row.held_tokens, charge.tokens, charge.risk_tokens - row.held_risk_tokens)
+                else:
+                    portion.book(-row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd)
+
+    def place(self, row: Locked, need: Need, host: str, served: str | None = None) -> Held | Paused:
+        """Hold what a request of an agent needs in the portions of a host; or have it wait, and tell that.
+
+        Args:
+            row: the agent.
+            need: what its request needs.
+            host: the host that runs it.
+            served: the budget for which it waits already, by its owner; None when it waits for none.
+        """
+        chain = self.chain(row.budget)
+        slots = {level.owner: self._slot(level) for level in chain if "requests" in level.limits}
+        decided = decide_hold(chain, need, self.now)
+        if not isinstance(decided, Held):
+            return self._pause(row, need, *decided, served)
+        for level in chain:
+            if (slot := slots.get(level.owner)) is not None:
+                self._tx.run("use_slot", budget=level.owner, id=slot, now=self.now)
+            for unit in level.money:
+                amount = decided.tokens if unit == "tokens" else decided.usd
+                allot(level, unit, host, amount, len(self._hosts))
+                level.portion(unit, host).book(amount, 0, decided.risk_tokens if unit == "tokens" else decided.risk_usd)
+            if any(level.nearly_used(unit) for unit in level.money):
+                level.want(True)
+        return decided
+
+    def _slot(self, level: Level) -> int | None:
+        """A slot for a request; None, and `Level.slot_due`, when all are taken."""
+        most = level.limits["requests"].granted
+        rows = [(number, used_at) for number, used_at in self._tx.run("slots_of", budget=level.owner)]
+        level.slot_due = None
+        free = next((number for number, used_at in rows if number <= most and used_at <= self.now - SLOT_TIME), None)
+        if free is None and len(rows) < most:
+            free = len(rows) + 1
+        if free is None:
+            level.slot_due = rows[0][1] + SLOT_TIME if rows and most else self.now + SLOT_TIME
+        return free
+
+    def _pause(self, row: Locked, need: Need, level: Level, unit: str, served: str | None) -> Paused:
+        name = self._hearers[level.owner].name if level.owner in self._hearers else level.owner
+        text = pause_notice(level, unit, need, name)
+        due = level.slot_due if unit == "requests" and level.limits[unit].granted else None
+        if served == level.owner:
+            self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due)
+        else:
+            self._paused[level.owner] += 1
+            self._tx.run(
+                "add_pause",
+                agent=row.uuid,
+                budget=level.owner,
+                unit=unit,
+                number=self._paused[level.owner],
+                turn=need.turn,
+                at=need.at,
+                need=need.encode(),
+                now=self.now,
+                due=due,
+            )
+        level.want(True)
+        limit = level.limits[unit]
+        if limit.notified < NOTIFIED_PAUSE and due is None:
+            limit.notified, limit.changed = NOTIFIED_PAUSE, True
+            self._notify(level, row.uuid, text)
+        return Paused(level.owner, unit, text, due)
+
+    def look_at(self, level: Level) -> None:
+        """Tell that a budget is nearly used, and say whether it is to be looked at again."""
+        for unit in level.money:
+            limit = level.limits[unit]
+            if not limit.notified and 0 < limit.granted * LINE <= level.spent(unit) * 100:
+                limit.notified, limit.changed = NOTIFIED_NEARLY, True
+                hearer = self._hearers.get(level.owner)
+                self._notify(level, level.owner, nearly_notice(level, unit, hearer.name if hearer else level.owner))
+        level.want(
+            bool(self._tx.run("waiting_for", budgets=[level.owner]))
+            or any(level.nearly_used(unit) for unit in level.money)
+        )
+
+    def _notify(self, level: Level, sender: str, text: str) -> None:
+        hearer = self._hearers.get(level.owner)
+        if hearer is None or hearer.uuid not in self._locked or self._locked[hearer.uuid].status == "dead":
+            raise HearerDied
+        write_mail(self._tx, self._locked, hearer.uuid, sender, text, self.now, NOTICE)
+        self.notified.append((hearer.uuid, sender))
+
+    @property
+    def freed(self) -> tuple[str, ...]:
+        """The budgets that are to be looked at again when something in them is freed."""
+        return tuple(
+            owner for owner, level in self.levels.items() if any(portion.wanted for portion in level.portions.values())
+        )
+
+    def bear(self, budget: str | None, births: int) -> None:
+        """Count births below an agent. Raises `BudgetExceeded`."""
+        for level in self.chain(budget):
+            for unit in ("agents", "agents_ever"):
+                limit = level.limits.get(unit)
+                if limit is not None and limit.used + births > limit.granted:
+                    name = self._hearers[level.owner].name
+                    if unit == "agents_ever":
+                        raise BudgetExceeded(
+                            f"The budget of {name} allows {limit.granted} births below it, and {limit.used} were."
+                        )
+                    raise BudgetExceeded(
+                        f"The budget of {name} allows {limit.granted} agents below it, {limit.used} live: let some "
+                        "end, or grant more of them."
+                    )
+        for level in self.chain(budget):
+            for unit in ("agents", "agents_ever"):
+                if (limit := level.limits.get(unit)) is not None:
+                    limit.used, limit.changed = limit.used + births, True
+
+    def bury(self, uuid: str, budget: str | None) -> None:
+        """Count the death of an agent at every budget but its own."""
+        for level in self.chain(budget):
+            limit = level.limits.get("agents")
+            if limit is not None and level.owner != uuid:
+                limit.used, limit.changed = limit.used - 1, True
+
+    def fold(self, host: str) -> None:
+        """Add what a host that has ended has spent to the limits, once nothing is held in its portions."""
+        for level in self.levels.values():
+            for (unit, of), portion in [*level.portions.items()]:
+                if of == host and portion.held == 0 and unit in level.limits:
+                    limit = level.limits[unit]
+                    limit.used, limit.risk, limit.changed = limit.used + portion.spent, limit.risk + portion.risk, True
+                    del level.portions[unit, of]
+                    self._tx.run("end_portion", budget=level.owner, unit=unit, host=of)
+
+    def write(self) -> None:
+        """Write what has changed."""
+        for owner, level in self.levels.items():
+            if self._paused[owner] != self._pauses_before[owner]:
+                self._tx.run("set_paused", budget=owner, paused=self._paused[owner])
+            for unit, limit in level.limits.items():
+                if limit.changed:
+                    self._tx.run(
+                        "set_limit",
+                        budget=owner,
+                        unit=unit,
+                        granted=limit.granted,
+                        base=0,
+                        used=limit.used,
+                        risk=limit.risk,
+                        notified=limit.notified,
+                    )
+            for (unit, host), portion in level.portions.items():
+                if portion.changed:
+                    self._tx.run(
+                        "set_portion",
+                        budget=owner,
+                        unit=unit,
+                        host=host,
+                        allotted=portion.allotted,
+                        held=portion.held,
+                        spent=portion.spent,
+                        risk=portion.risk,
+                        wanted=portion.wanted,
+                    )

@@ -1,0 +1,144 @@
+"""The portions of this host in a transaction that the units of many agents share.
+
+They are read, and locked, at the first need of them, for all agents of the transaction at once. What does not fit in
+them raises `RunAlone`, before anything is written: that unit runs again with a `BudgetLedger`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.records.budgets.amounts import Charge, Held, Need
+from ikigai_actors.records.budgets.ceilings import BudgetLimit, Chain, Level, Portion, is_strict, whole
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Locked
+
+
+def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Level]:
+    """These budgets and all above them, without portions, by their owners. None is agent 0's, which is always there."""
+    levels: dict[str, Level] = {}
+    for owner, above, strict, created_at, unit, granted, used, risk, notified in tx.run(
+        "budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})
+    ):
+        level = levels.setdefault(owner, Level(owner, above, bool(strict), created_at))
+        if unit is not None:
+            level.limits[unit] = BudgetLimit(granted, used, risk, notified)
+    return levels
+
+
+def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
+    """The budgets above an agent whose nearest one is given, agent 0's first; without those that limit nothing."""
+    found: list[Level] = []
+    current: str | None = budget or next(owner for owner, level in levels.items() if level.above is None)
+    while current is not None and current in levels and levels[current] not in found:
+        found.append(levels[current])
+        current = levels[current].above
+    return [level for level in reversed(found) if level.limits]
+
+
+class _Booking(NamedTuple):
+    """What is added to a portion."""
+
+    level: Level
+    portion: Portion
+    held: int
+    spent: int
+    risk: int
+
+
+class Short(Exception):
+    """The portions of this host do not suffice, or do not decide: the whole chain must be looked at."""
+
+
+class Purse:
+    """What a host may spend by itself. Made once for a transaction."""
+
+    def __init__(self, tx: Transaction, host: str, rows: Iterable[Locked]) -> None:
+        """Read and lock the portions above these agents, whose rows are locked."""
+        self._host = host
+        self._levels = read_levels(tx, {row.budget for row in rows})
+        self._chains: dict[str | None, Chain] = {}
+        limited = sorted(owner for owner, level in self._levels.items() if level.money)
+        for budget, unit, allotted, held, spent, risk, wanted in (
+            tx.run("own_portions", host=host, budgets=limited) if limited else ()
+        ):
+            self._levels[budget].portions[unit, host] = Portion(allotted, held, spent, risk, wanted)
+        self._before = {
+            (level.owner, unit): (portion.held, portion.spent, portion.risk)
+            for level in self._levels.values()
+            for (unit, _), portion in level.portions.items()
+        }
+
+    def chain(self, budget: str | None) -> Chain:
+        """The budgets above an agent that limit something."""
+        if budget not in self._chains:
+            self._chains[budget] = budget_chain(self._levels, budget)
+        return self._chains[budget]
+
+    def plan(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, list[_Booking]]:
+        """What settles the request of an agent, and holds what its next one needs. Changes nothing.
+
+        Args:
+            row: the agent.
+            charge: what its open request has cost; None when there is none, or it stays open.
+            need: what its next request needs; None for none.
+
+        Returns:
+            What is held, and what is to be added to each portion.
+
+        Raises:
+            Short: the portions of this host do not suffice, or do not decide.
+        """
+        chain = self.chain(row.budget)
+        held = None if need is None else whole(chain, need)
+        if held is not None and any("ms" in level.limits or "requests" in level.limits for level in chain):
+            raise Short
+        if held is not None and need is not None and not need.priced and is_strict(chain):
+            raise Short
+        if charge is not None and row.held_host != self._host and any(level.money for level in chain):
+            raise Short
+        booked: list[_Booking] = []
+        for level in chain:
+            for unit in level.money:
+                portion = level.portions.get((unit, self._host))
+                if portion is None:
+                    raise Short
+                place = int(unit == "usd")
+                released = 0 if charge is None else (row.held_tokens, row.held_usd)[place]
+                spent = 0 if charge is None else (charge.tokens, charge.usd)[place]
+                freed_risk = 0 if charge is None else (row.held_risk_tokens, row.held_risk_usd)[place]
+                risk = 0 if charge is None else (charge.risk_tokens, charge.risk_usd)[place]
+                new = 0 if held is None else (held.tokens, held.usd)[place]
+                new_risk = 0 if held is None else (held.risk_tokens, held.risk_usd)[place]
+                if held is not None and portion.taken - released + spent + max(1, new) > portion.allotted:
+                    raise Short
+                booked.append(_Booking(level, portion, new - released, spent, new_risk + risk - freed_risk))
+        return held, booked
+
+    def change(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, tuple[str, ...]]:
+        """Do what `plan` says, and return what is held, and the budgets to be looked at again. Raises as it does."""
+        held, booked = self.plan(row, charge, need)
+        for _, portion, more, spent, risk in booked:
+            portion.book(more, spent, risk)
+        freed = {one.level.owner: None for one in booked if charge is not None and one.portion.wanted}
+        return held, tuple(freed)
+
+    def bear(self, budget: str | None) -> None:
+        """Count a birth below an agent. Raises `Short` where births are limited."""
+        if any("agents" in level.limits or "agents_ever" in level.limits for level in self.chain(budget)):
+            raise Short
+
+    def settle(self, tx: Transaction) -> None:
+        """Write what has changed, before COMMIT."""
+        for level in self._levels.values():
+            for (unit, host), portion in level.portions.items():
+                if portion.changed:
+                    held, spent, risk = self._before[level.owner, unit]
+                    tx.defer(
+                        "use_portion",
+                        budget=level.owner,
+                        unit=unit,
+                        host=host,
+                        held=portion.held - held,
+                        spent=portion.spent - spent,
+                        risk=portion.risk - risk,
+                    )

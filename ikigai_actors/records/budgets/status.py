@@ -1,0 +1,26 @@
+"""What a person is told of a budget."""
+
+from ikigai_actors.records.budgets.budget import BudgetStatus, by_unit
+from ikigai_actors.store.base import Transaction
+
+
+def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
+    """The nearest budget above an agent that limits something; None when nothing is limited."""
+    rows = tx.run("budget_of", uuid=agent)
+    if not rows:
+        return None
+    owner, strict, created_at = rows[0][:3]
+    granted: dict[str, int] = {}
+    held: dict[str, int] = {}
+    spent: dict[str, int] = {}
+    risk: dict[str, int] = {}
+    waiting = 0
+    for of, _, _, unit, most, used, past_risk, now_held, now_spent, now_risk, requests, waits, now in rows:
+        if of != owner:
+            break
+        waiting = waits
+        granted[unit] = most
+        spent[unit] = {"ms": now - created_at, "requests": requests}.get(unit, used + now_spent)
+        if unit in ("tokens", "usd"):
+            held[unit], risk[unit] = now_held, past_risk + now_risk
+    return BudgetStatus(owner, bool(strict), by_unit(granted), by_unit(held), by_unit(spent), by_unit(risk), waiting)

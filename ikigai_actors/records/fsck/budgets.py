@@ -1,0 +1,163 @@
+"""The part of fsck that looks at budgets: a budget's sums are those of its agents, and of the portions of hosts."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.records.budgets.ceilings import MONEY
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.base import Transaction
+
+
+class _Hold(NamedTuple):
+    """The open request of an agent: a row of the query ``open_holds``."""
+
+    agent: str
+    tokens: int
+    usd: int
+    host: str | None
+
+
+class _Limit(NamedTuple):
+    """A row of the query ``all_limits``."""
+
+    budget: str
+    unit: str
+    granted: int
+    base: int
+    used: int
+
+
+class _Portion(NamedTuple):
+    """A row of the query ``all_portions``."""
+
+    budget: str
+    unit: str
+    host: str
+    allotted: int
+    held: int
+    spent: int
+
+
+def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
+    """What is wrong with budgets, by all of their rows."""
+    above = {owner: (over, bool(strict)) for owner, over, strict in tx.run("all_budgets")}
+    roots = [record.uuid for record in records.values() if record.parent_uuid is None]
+    if len(roots) != 1:
+        return
+    found = [*_standing(above, roots, records)]
+    yield from found
+    if found:
+        return  # what follows is judged by the chains
+    chains = {uuid: _chain(above, record.budget or roots[0]) for uuid, record in records.items()}
+    holds = [_Hold._make(row) for row in tx.run("open_holds")]
+    limits = {(one.budget, one.unit): one for one in (_Limit._make(row) for row in tx.run("all_limits"))}
+    portions = [_Portion._make(row) for row in tx.run("all_portions")]
+    yield from _held(holds, chains, limits, portions, records)
+    yield from _spent(records, chains, limits, portions)
+    yield from _strict(above, limits, portions)
+    yield from _pauses(tx, records, {one.agent for one in holds})
+
+
+def _standing(
+    above: Mapping[str, tuple[str | None, bool]], roots: list[str], records: Mapping[str, AgentRecord]
+) -> Iterator[Violation]:
+    for owner, (over, _) in above.items():
+        if owner not in records:
+            yield Violation(Invariant.BUDGET, owner, "expected the owner of a budget to exist, there is no such agent")
+        elif (over is None) != (owner in roots):
+            yield Violation(Invariant.BUDGET, owner, "expected agent 0 alone to have no budget above its own")
+        elif roots[0] in above and _chain(above, owner)[-1:] != roots:
+            yield Violation(Invariant.BUDGET, owner, "expected the budgets above this one to lead to agent 0")
+    for record in records.values():
+        if record.parent_uuid is None and record.uuid not in above:
+            yield Violation(Invariant.BUDGET, record.uuid, "expected agent 0 to have a budget")
+        if record.budget is not None and record.budget not in above:
+            yield Violation(Invariant.BUDGET, record.uuid, f"expected budget {record.budget} to exist, it does not")
+
+
+def _chain(above: Mapping[str, tuple[str | None, bool]], budget: str) -> list[str]:
+    """A budget and those above it; a circle ends where it closes."""
+    chain: list[str] = []
+    current: str | None = budget
+    while current is not None and current in above and current not in chain:
+        chain.append(current)
+        current = above[current][0]
+    return chain
+
+
+def _held(
+    holds: list[_Hold],
+    chains: Mapping[str, list[str]],
+    limits: Mapping[tuple[str, str], _Limit],
+    portions: list[_Portion],
+    records: Mapping[str, AgentRecord],
+) -> Iterator[Violation]:
+    wanted: Counter[tuple[str, str, str]] = Counter()
+    for hold in holds:
+        record = records[hold.agent]
+        if not record.living or not record.turn or hold.host is None:
+            text = "expected only a living agent, in a turn, to hold what a request may cost, at a host"
+            yield Violation(Invariant.HOLD, hold.agent, text)
+        for budget in chains[hold.agent]:
+            wanted[budget, "tokens", hold.host or ""] += hold.tokens
+            wanted[budget, "usd", hold.host or ""] += hold.usd
+    there = {(one.budget, one.unit, one.host): one.held for one in portions}
+    for key in sorted({*wanted, *there}):
+        if key[:2] in limits and wanted[key] != there.get(key, 0):
+            text = f"expected host {key[2]} to hold {wanted[key]} {key[1]}, as its agents do; got {there.get(key, 0)}"
+            yield Violation(Invariant.HOLD, key[0], text)
+
+
+def _spent(
+    records: Mapping[str, AgentRecord],
+    chains: Mapping[str, list[str]],
+    limits: Mapping[tuple[str, str], _Limit],
+    portions: list[_Portion],
+) -> Iterator[Violation]:
+    below: dict[tuple[str, str], int] = defaultdict(int)
+    for uuid, record in records.items():
+        for budget in chains[uuid]:
+            below[budget, "tokens"] += record.spent_tokens
+            below[budget, "usd"] += record.spent_usd
+            if budget != uuid:
+                below[budget, "agents"] += record.living
+    counted: dict[tuple[str, str], int] = defaultdict(int)
+    for portion in portions:
+        counted[portion.budget, portion.unit] += portion.spent
+    for (budget, unit), limit in limits.items():
+        if unit not in (*MONEY, "agents"):
+            continue
+        wanted, got = below[budget, unit] - limit.base, counted[budget, unit] + limit.used
+        if wanted != got:
+            text = f"expected its agents to have used {got} {unit}, as the budget counts; they have used {wanted}"
+            yield Violation(Invariant.SPENDING, budget, text)
+
+
+def _strict(
+    above: Mapping[str, tuple[str | None, bool]],
+    limits: Mapping[tuple[str, str], _Limit],
+    portions: list[_Portion],
+) -> Iterator[Violation]:
+    for (budget, unit), limit in limits.items():
+        if not above[budget][1] or unit not in MONEY:
+            continue
+        own = [one for one in portions if (one.budget, one.unit) == (budget, unit)]
+        if (taken := limit.used + sum(one.held + one.spent for one in own)) > limit.granted:
+            yield Violation(Invariant.STRICT, budget, f"expected at most {limit.granted} {unit}, got {taken}")
+        elif (allotted := limit.used + sum(one.allotted for one in own)) > limit.granted:
+            text = f"expected at most {limit.granted} {unit} to be allotted to hosts, got {allotted}"
+            yield Violation(Invariant.STRICT, budget, text)
+
+
+def _pauses(tx: Transaction, records: Mapping[str, AgentRecord], holding: set[str]) -> Iterator[Violation]:
+    numbers: set[tuple[str, int]] = set()
+    for agent, budget, number, turn, latest in tx.run("all_pauses"):
+        record = records.get(agent)
+        if record is None or not record.living or not record.turn or agent in holding:
+            text = f"expected who waits for a budget to live, in its turn {turn}, and to hold nothing"
+            yield Violation(Invariant.PAUSE, agent, text)
+        if (budget, number) in numbers or not 0 < number <= latest:
+            yield Violation(Invariant.PAUSE, agent, f"expected a number of its own, up to {latest}; got {number}")
+        numbers.add((budget, number))

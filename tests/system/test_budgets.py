@@ -1,0 +1,367 @@
+"""Budgets of trees of agents: a request is held before it leaves; it waits where too little is left, for a grant."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    BadInput,
+    Budget,
+    BudgetExceeded,
+    Delta,
+    ProviderError,
+    Reply,
+    ScriptedProvider,
+    Signal,
+    Spent,
+    Stream,
+    Usage,
+)
+from ikigai_actors.providers.base import OnDelta, Request
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.mail import NOTICE
+from tests.kit.blocking_provider import DEADLINE
+
+WAITING = "waiting for budget"
+
+
+def thirty(request: Request) -> Reply:
+    """A reply of 30 tokens; of as many as it may have, where that is less."""
+    return Reply("ok", usage=Usage(0, min(30, request.settings.get("max_tokens", 30))), model="tea-1")
+
+
+def answered(agent: AgentRef) -> bool:
+    """Prompt; return whether the request left, and was answered."""
+    agent.prompt("go on")
+    return settled(agent) == "idle"
+
+
+def settled(agent: AgentRef) -> str:
+    """How an agent is, once it has nothing to do, or waits for a budget."""
+    return str(agent.system.root.wait([agent], timeout=DEADLINE)[agent])
+
+
+class Gated:
+    """A provider that answers once it is let go. Of the tokens of a request it says nothing beforehand."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self._arrived = threading.Semaphore(0)
+        self._gates: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        gate = asyncio.Event()
+        self._gates.append((asyncio.get_running_loop(), gate))
+        self._arrived.release()
+        await gate.wait()
+        return Reply("ok", usage=Usage(0, 30))
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    def wait_for(self, requests: int) -> None:
+        """Return when so many more requests have arrived."""
+        for _ in range(requests):
+            assert self._arrived.acquire(timeout=DEADLINE)
+
+    def let_go(self) -> None:
+        """Answer the requests that have arrived."""
+        while self._gates:
+            loop, gate = self._gates.pop()
+            loop.call_soon_threadsafe(gate.set)
+
+
+def notices(agent: AgentRef) -> list[str]:
+    return [mail.body for mail in agent.mails() if mail.kind == NOTICE]
+
+
+def test_requests_leave_until_the_budget_is_used_and_then_wait(database: str) -> None:
+    provider = ScriptedProvider(thirty)
+    with ActorSystem.open(database, provider, budget=Budget(tokens=100)) as system:
+        buyer = system.root.fork(name="buyer")
+        assert [answered(buyer) for _ in range(5)] == [True] * 4 + [False]
+        assert len(provider.requests) == 4
+        assert (buyer.state, system.root.state) == (WAITING, "idle")
+        budget = buyer.budget
+        assert budget is not None
+        assert (budget.owner, budget.granted, budget.strict) == (system.root.uuid, {"tokens": 100}, False)
+        assert (budget.spent, budget.held, budget.waiting) == ({"tokens": 120}, {"tokens": 0}, 1)
+        nearly, paused = notices(system.root)
+        assert "80 %" in nearly
+        assert "100 tokens" in paused
+        assert "120" in paused
+        assert (buyer.record.spent_tokens, system.root.record.spent_tokens) == (120, 0)
+        assert check(system.store) == []
+
+
+def test_a_strict_budget_is_never_exceeded_since_replies_are_cut_to_what_is_left(database: str) -> None:
+    provider = ScriptedProvider(thirty)
+    with ActorSystem.open(database, provider, budget={"tokens": 100, "strict": True}) as system:
+        buyer = system.root.fork(name="buyer")
+        buyer.configure(max_tokens=30)
+        while answered(buyer):
+            assert buyer.budget is not None
+            assert buyer.budget.spent["tokens"] <= 100
+        asked = [request.settings["max_tokens"] for request in provider.requests]
+        assert asked == [30, 30, 30, 10]
+        assert buyer.budget is not None
+        assert buyer.budget.spent == {"tokens": 100}
+
+
+def test_a_grant_lets_those_go_on_who_wait_in_order_each_once(database: str) -> None:
+    provider = ScriptedProvider(lambda request: Reply(str(request.name), usage=Usage(0, 30)))
+    with ActorSystem.open(database, provider, budget={"tokens": 0}) as system:
+        kids = [system.root.fork("go", name=name) for name in ("ann", "ben", "cai")]
+        assert [settled(kid) for kid in kids] == ["budget"] * 3
+        assert provider.requests == []
+        assert len(notices(system.root)) == 1
+        found = kids[2].grant(tokens=60)
+        assert (found.owner, found.granted) == (system.root.uuid, {"tokens": 60})
+        assert [kid.reply(timeout=DEADLINE).text for kid in kids[:2]] == ["ann", "ben"]
+        assert settled(kids[2]) == "budget"
+        system.root.grant(tokens=1)
+        assert kids[2].reply(timeout=DEADLINE).text == "cai"
+        assert [request.name for request in provider.requests] == ["ann", "ben", "cai"]
+
+
+def test_zero_of_anything_that_requests_need_makes_none(database: str) -> None:
+    for nothing in ({"tokens": 0}, {"usd": 0}, {"seconds": 0}, {"requests_per_minute": 0}):
+        provider = ScriptedProvider(thirty)
+        with ActorSystem.open(":memory:", provider, budget=nothing) as system:
+            buyer = system.root.fork("go")
+            assert (settled(buyer), provider.requests) == ("budget", [])
+
+
+def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 10_000}) as system:
+        branch = system.root.fork(name="branch", budget=Budget(tokens=1_000))
+        leaf = branch.fork(name="leaf", budget={"tokens": 50})
+        assert [answered(leaf) for _ in range(3)] == [True, True, False]
+        assert [notice[:4] for notice in notices(leaf)] == ["80 %", "The "]
+        assert notices(branch) == notices(system.root) == []
+        assert answered(branch)
+        spent = [one.budget.spent["tokens"] for one in (leaf, branch, system.root) if one.budget is not None]
+        assert spent == [60, 90, 90]
+        assert answered(branch.fork(name="other"))
+        assert branch.budget is not None
+        assert branch.budget.spent == {"tokens": 120}
+        leaf.kill()
+        assert check(system.store) == []
+
+
+def test_what_waits_waits_over_a_restart_and_goes_on_by_a_grant_without_resume(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        assert settled(buyer) == "budget"
+    with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 5}) as system:
+        buyer = system.agent("buyer")
+        assert (buyer.state, settled(buyer), system.resume()) == (WAITING, "budget", [])
+        assert buyer.budget is not None
+        assert buyer.budget.granted == {"tokens": 0}  # opening grants nothing
+        buyer.grant(tokens=100)
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+        assert check(system.store) == []
+
+
+def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) -> None:
+    gated = Gated()
+    with ActorSystem.open(durable, gated, budget={"tokens": 10_000}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        gated.wait_for(1)
+        assert buyer.budget is not None
+        assert (held := buyer.budget.held["tokens"]) > 0
+    with ActorSystem.open(durable, ScriptedProvider(thirty)) as system:
+        buyer = system.agent("buyer")
+        assert buyer.budget is not None
+        assert (buyer.budget.held, buyer.budget.spent) == ({"tokens": 0}, {"tokens": held})
+        assert buyer.record.spent_tokens == held
+        assert check(system.store) == []
+
+
+def test_killing_an_agent_spends_what_is_held_for_it_and_lets_others_go_on(database: str) -> None:
+    gated = Gated()
+    with ActorSystem.open(database, gated, budget={"tokens": 100}) as system:
+        first = system.root.fork("go", name="first")
+        gated.wait_for(1)
+        second = system.root.fork("go", name="second")
+        assert settled(second) == "budget"
+        system.root.grant(tokens=1)
+        gated.wait_for(1)
+        first.kill()
+        second.kill()
+        assert system.root.budget is not None
+        assert (system.root.budget.held, system.root.budget.spent) == ({"tokens": 0}, {"tokens": 101})
+        assert system.root.budget.waiting == 0
+        assert check(system.store) == []
+
+
+def test_what_a_reply_leaves_of_its_hold_lets_the_next_one_go_on(database: str) -> None:
+    gated = Gated()
+    with ActorSystem.open(database, gated, budget={"tokens": 400}) as system:
+        first = system.root.fork("go", name="first")
+        gated.wait_for(1)
+        second = system.root.fork("go", name="second")
+        assert settled(second) == "budget"
+        gated.let_go()
+        gated.wait_for(1)
+        gated.let_go()
+        assert [one.reply(timeout=DEADLINE).text for one in (first, second)] == ["ok", "ok"]
+
+
+def test_interrupting_what_waits_ends_its_turn_free_of_charge(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        assert settled(buyer) == "budget"
+        assert buyer.signal(Signal.INT)
+        assert settled(buyer) == "idle"
+        budget = buyer.grant(tokens=5)
+        assert (budget.waiting, budget.spent, budget.held) == (0, {"tokens": 0}, {"tokens": 0})
+        assert check(system.store) == []
+
+
+def test_a_stopped_agent_is_passed_over_and_goes_on_by_cont(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer, other = system.root.fork("go", name="buyer"), system.root.fork("go", name="other")
+        assert (settled(buyer), settled(other)) == ("budget", "budget")
+        buyer.signal(Signal.STOP)
+        buyer.grant(tokens=30)
+        assert other.reply(timeout=DEADLINE).text == "ok"
+        assert settled(buyer) == "stopped"
+        buyer.grant(tokens=30)
+        buyer.signal(Signal.CONT)
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+
+
+def test_a_waiting_agent_forks_and_takes_mail(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        assert settled(buyer) == "budget"
+        child = buyer.fork(name="child", timeout=DEADLINE)
+        child.send(buyer, "hello", timeout=DEADLINE)
+        assert [mail.body for mail in buyer.mails()] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (Stream(("abc", Delta(spent=Spent(Usage(7, 3), "tea-1"))), then=ProviderError("cut")), 10),
+        (ProviderError("refused"), 0),
+    ],
+)
+def test_a_script_that_fails_costs_what_it_has_told(database: str, script: Stream, told: int) -> None:
+    with ActorSystem.open(database, ScriptedProvider([script]), budget={"tokens": 1_000}) as system:
+        buyer = system.root.fork("go")
+        assert settled(buyer) == "idle"
+        assert buyer.budget is not None
+        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": told}, {"tokens": 0})
+
+
+class Service:
+    """A service that bills by tokens, and breaks off."""
+
+    name = "service"
+    counts = True
+
+    def __init__(self, *told: Delta, free: bool = False) -> None:
+        self._told, self._free = told, free
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        for delta in self._told:
+            on_delta(delta)
+        raise ProviderError("It broke off.", "half of it", free=self._free)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_stream_whose_usage_nobody_knows_costs_what_was_held(database: str) -> None:
+    for provider, at_least in ((Service(), 512), (Service(free=True), 0)):
+        with ActorSystem.open(":memory:", provider, budget={"tokens": 1_000_000}) as system:
+            buyer = system.root.fork("go")
+            assert settled(buyer) == "idle"
+            assert buyer.budget is not None
+            assert buyer.budget.held == {"tokens": 0}
+            spent = buyer.budget.spent["tokens"]
+            assert spent > at_least if at_least else spent == 0
+            assert (buyer.budget.risk["tokens"] > 0) is bool(at_least)
+
+
+def test_a_request_of_a_service_whose_input_does_not_fit_waits(database: str) -> None:
+    with ActorSystem.open(":memory:", Service(), budget={"tokens": 300}) as system:
+        buyer = system.root.fork("word " * 1_000)
+        assert settled(buyer) == "budget"
+
+
+def test_dollars_are_counted_by_the_price_of_the_model_that_answered(database: str, tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text("[tea]\ninput = 1\noutput = 1000\n")
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"usd": 0.05}, prices=file) as system:
+        buyer = system.root.fork()
+        assert [answered(buyer) for _ in range(3)] == [True, True, False]
+        assert buyer.budget is not None
+        assert buyer.budget.spent == {"usd": 0.06}
+        assert buyer.record.spent_usd == 60_000
+        assert "$0.05" in notices(system.root)[-1]
+        buyer.grant(usd=0.02)
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+
+
+def test_a_budget_limits_how_many_agents_live_and_are_born(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"agents": 2, "agents_ever": 3}) as system:
+        one, _ = system.root.fork(), system.root.fork()
+        with pytest.raises(BudgetExceeded, match="allows 2 agents below it, 2 live"):
+            system.root.fork()
+        one.kill()
+        two = system.root.fork()
+        two.kill()
+        with pytest.raises(BudgetExceeded, match="3 births below it, and 3 were"):
+            system.root.fork()
+        system.root.grant(agents_ever=1)
+        assert system.root.fork().record.living
+        assert check(system.store) == []
+
+
+def test_a_budget_without_agents_still_allows_its_owner(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty)) as system:
+        lone = system.root.fork("go", budget={"agents": 0})
+        assert settled(lone) == "idle"
+        with pytest.raises(BudgetExceeded):
+            lone.fork()
+
+
+def test_time_ends_at_the_next_request_and_a_grant_of_time_goes_on(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"seconds": 0}) as system:
+        buyer = system.root.fork("go")
+        assert settled(buyer) == "budget"
+        buyer.grant(seconds=3_600)
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+
+
+def test_what_is_no_budget_is_refused_in_words() -> None:
+    for wrong in (
+        {"tokens": -1}, {"tokens": True}, {"tokens": 1.5}, {"usd": float("nan")}, {"usd": "5"}, {"usd": -0.5},
+        {"seconds": -1}, {"requests_per_minute": 10_001}, {"strict": 1}, {"money": 3}, "5 dollars", 5,
+    ):  # fmt: skip
+        with pytest.raises(BadInput):
+            ActorSystem.open(":memory:", "offline", budget=wrong)  # type: ignore[arg-type]
+
+
+def test_a_grant_must_be_of_what_is_limited(database: str) -> None:
+    with ActorSystem.open(database, "offline") as system:
+        assert system.root.budget is None
+        with pytest.raises(BadInput, match="No budget"):
+            system.root.grant(tokens=5)
+        kid = system.root.fork(budget={"tokens": 5})
+        with pytest.raises(BadInput, match="does not limit usd"):
+            kid.grant(usd=5)
+        with pytest.raises(BadInput, match="Expected what to grant"):
+            kid.grant()
+        with pytest.raises(BadInput, match="at most"):
+            kid.grant(tokens=10**15)
+        assert kid.budget is not None
+        assert kid.budget.granted == {"tokens": 5}
