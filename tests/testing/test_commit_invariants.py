@@ -205,3 +205,30 @@ def test_an_earlier_owner_is_refused(machine: AgentTreeMachine) -> None:
     machine.write_of_earlier_owner(who=1, ours=True)
     machine.write_of_earlier_owner(who=1, ours=False)
     assert sum("belongs to another host" in line.text for line in machine.world.trace.lines) == 2
+
+
+ASKED: Any = {"output": {"schema": {"type": "integer"}}}
+SEEN: Any = {"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}
+
+
+def test_a_turn_that_was_asked_for_a_value_ends_with_one_and_not_with_words(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    commit(machine, [said.message("user", **ASKED), said.turn(said.standing.head + 1)])
+    wrong = [
+        ([said.message("assistant")], "ends with 'x', and was asked for a value"),
+        ([said.message("output", output="7")], "gives '7'"),
+        ([said.message("repair", repair=3)], "is asked again"),
+    ]
+    for changes, why in wrong:
+        head, turn = said.standing.head, said.standing.turn
+        with pytest.raises(Broken, match=why):
+            commit(machine, [*changes, said.turn(0)])
+        said.standing.head, said.standing.turn = head, turn
+    commit(machine, [said.message("assistant"), said.message("repair", after=2, repair=1)])
+    commit(machine, [said.message("output", output=7), said.turn(0)])
+
+
+def test_the_bytes_are_there_to_which_a_message_refers(machine: AgentTreeMachine) -> None:
+    said = Said(machine)
+    with pytest.raises(Broken, match="blobs: message"):
+        commit(machine, [said.message("user", **SEEN), said.turn(said.standing.head + 1)])

@@ -176,10 +176,10 @@ class Stage(RuleBasedStateMachine):
         """The text of a prompt or a mark: this one, unless each must be told from all others."""
         return text
 
-    def prompted(self, agent: AgentRef, text: str = "go") -> None:
-        """Prompt an agent; nobody waits."""
+    def prompted(self, agent: AgentRef, text: str = "go", **how: Any) -> None:
+        """Prompt an agent; nobody waits. ``how`` are further arguments of `AgentRef.prompt`."""
         said = self.worded("prompt", text)
-        self.attempt(lambda: agent.prompt(said), lambda future: self.note_prompt(said, future))
+        self.attempt(lambda: agent.prompt(said, **how), lambda future: self.note_prompt(said, future))
 
     def note_prompt(self, text: str, future: Future[Reply]) -> None:
         """Note that a prompt has no answer yet."""

@@ -9,6 +9,9 @@
                 same commit, each mail once
     prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
     turn        a message with which a turn ends closes it by the same commit
+    output      a turn that was asked for a value of a type ends with one, and with no words; nobody is asked again more
+                than twice
+    blobs       a message and the bytes to which it refers come by the same commit, or the bytes were there
     late        no log has a reply that came after its call was cancelled
     signals     a paused agent opens no turn and gets no reply
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
@@ -25,8 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
+from ikigai_actors.agent.turn.typed import MOST_REPAIRS
+from ikigai_actors.records.attached import blobs_of
+from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message
+from ikigai_actors.records.outputs import Expected, expected_in, problems
+from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.testing.simulation.remote import LATE
@@ -81,6 +89,8 @@ class Standing:
     """Whether its rules have changed: decisions by the earlier rules may still be committed."""
     gave_up: bool = False
     name: str | None = None
+    asked_for: Expected | None = None
+    """What its latest prompt asks for."""
 
 
 class CommitCheck:
@@ -135,6 +145,8 @@ class CommitCheck:
         if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
         one.cut_off = one.cut_off and kind not in IN_TURN
+        self._check_output(one, message)
+        self._check_blobs(message)
         if kind == Kind.ASSISTANT:
             if message.content == LATE:
                 self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
@@ -259,10 +271,32 @@ class CommitCheck:
                 f"within {one.period} ms; it did at {counted}"
             )
 
+    def _check_output(self, one: Standing, message: Message) -> None:
+        """Check that a value fits what was asked for, and that nobody is asked again too often."""
+        if message.kind == Kind.USER:
+            one.asked_for = expected_in(message.data)
+        value = message.data.get("output")
+        if message.kind == Kind.OUTPUT and (one.asked_for is None or problems(one.asked_for, value)):
+            self._broken(f"output: agent {message.agent_uuid} gives {value!r} for {one.asked_for}")
+        if message.data.get("repair", 0) > MOST_REPAIRS:
+            self._broken(f"output: agent {message.agent_uuid} is asked again: {message.content!r}")
+
+    def _check_blobs(self, message: Message) -> None:
+        """Check that the bytes are there of what a message refers to."""
+        if mentioned := {blob.sha256 for blob in blobs_of(message)}:
+            stored = self._world.process.looked_at.read(lambda tx: read_blobs(tx, mentioned))
+            if missing := mentioned - stored.keys():
+                self._broken(f"blobs: message {message.id} of agent {message.agent_uuid} refers to {missing}")
+
     def _check_turns(self) -> None:
-        """Check that a turn which the log ends is over in the registry, too."""
+        """Check that a turn which the log ends is over in the registry, too, and ends as it was asked to."""
         written, self._last = self._last, {}
         for uuid, message in written.items():
+            words = message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED
+            if words and not calls_of(message) and self.agents[uuid].asked_for is not None:
+                self._broken(
+                    f"output: the turn of agent {uuid} ends with {message.content!r}, and was asked for a value"
+                )
             if message.kind in ENDINGS and not calls_of(message) and self.agents[uuid].turn:
                 self._broken(f"turn: {message.kind} {message.content!r} ends the turn of agent {uuid}, and it is open")
 

@@ -14,7 +14,7 @@ The invariants, by the names with which their failures begin. At every commit an
     fsck                  a database is sound after every commit (fsck.py names what that is)
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
-    owner, fenced, tree, barrier, turn, prompt, late, signals, intensity, otp
+    owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, intensity, otp
                           see `ikigai_actors.testing.machine.commit_invariants`
 
 After every rule, and at rest:

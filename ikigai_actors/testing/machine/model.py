@@ -111,6 +111,8 @@ class Ledger:
             copy = self.oracle.histories[request.agent]
             if not copy.inherited:
                 continue
+            if getattr(request.blobs, "to_be_loaded", False):
+                continue  # its process ended before it was sent
             sent = [(message["role"], block) for message in request.messages for block in message["content"]]
             shared = sent[: request.shared]
             for inherited, other in (known := self._shared.setdefault(copy.parent, [])):

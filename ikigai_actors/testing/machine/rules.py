@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import TOOL_CALLS
@@ -10,6 +11,10 @@ from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
 from supervisors.signals import Signal
+
+VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
+"""What a model gives that is asked for a whole number; None is an answer in words."""
+PICTURES = st.sampled_from((b"GIF89a\1\0\1\0", b"%PDF-1.7"))
 
 LABELS = st.sampled_from(("here", "there"))
 
@@ -47,6 +52,14 @@ class AgentRules(Stage):
         agent = self.agent(who)
         self.script(agent, *answers)
         self.prompted(agent, text)
+
+    @rule(who=AGENTS, text=prompts(), given=st.lists(VALUES, max_size=4), attach=st.lists(PICTURES, max_size=2))
+    def prompt_for_a_value(self, who: int, text: str, given: list[object], attach: list[bytes]) -> None:
+        """An agent is asked for a whole number, perhaps about pictures; its model gives values, or the words ``ok``."""
+        agent = self.agent(who)
+        calls = [ToolCall("give_result", {"result": value}) for value in given]
+        self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
+        self.prompted(agent, text, output=int, attach=attach)
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:
