@@ -1,6 +1,7 @@
 """What a budget grants, as people write it, and what is told of one."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
@@ -96,6 +97,65 @@ def decode_budget(text: str | None) -> Budget | None:
         return None if text is None else as_budget(json.loads(text))
     except ValueError as error:
         raise BadInput(f"Expected a budget as JSON: {error}.") from error
+
+
+_WRITTEN = {
+    "tokens": "tokens",
+    "usd": "usd",
+    "agents": "agents",
+    "agents_ever": "agents_ever",
+    "seconds": "seconds",
+    "requests_per_minute": "requests_per_minute",
+    "s": "seconds",
+    "m": "seconds",
+    "h": "seconds",
+    "d": "seconds",
+    "requests": "requests_per_minute",
+}
+"""What people write behind an amount, and the unit of `Budget` that it is."""
+
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
+
+_THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
+
+_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKM]?)")
+
+_MORE = re.compile(rf"\+{_AMOUNT.pattern} ?([a-z_]+)")
+
+EXAMPLES = "usd=5,tokens=1M,agents=20,seconds=3600,strict"
+
+
+def parse_budget(text: str) -> Budget:
+    """A budget as a person writes it: ``usd=5,tokens=1M,strict``. Raises `BadInput`."""
+    given: dict[str, Any] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, equals, value = part.partition("=")
+        if name == "strict" and not equals:
+            given[name] = True
+        elif name in UNITS and (found := _AMOUNT.fullmatch(value.strip())) is not None:
+            given[name] = _number(found[1], found[2])
+        else:
+            raise BadInput(f"Expected a budget such as {EXAMPLES}; got {part!r}.")
+    if not given:
+        raise BadInput(f"Expected a budget such as {EXAMPLES}; got {text!r}.")
+    return Budget(**given)
+
+
+def parse_grant(text: str) -> dict[str, Any]:
+    """What is granted more, as a person writes it: ``+5usd``, ``+100ktokens``, ``+1h``. Raises `BadInput`.
+
+    Returns:
+        The argument of `AgentRef.grant`, by its name.
+    """
+    found = _MORE.fullmatch(text.strip())
+    if found is None or found[3] not in _WRITTEN:
+        raise BadInput(f"Expected what to grant, such as +5usd, +100ktokens, +2agents or +1h; got {text!r}.")
+    return {_WRITTEN[found[3]]: _number(found[1], found[2], _SECONDS.get(found[3], 1))}
+
+
+def _number(digits: str, thousands: str, factor: int = 1) -> int | float:
+    amount = Decimal(digits) * _THOUSANDS[thousands] * factor
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
 def micro_dollars(dollars: object, what: str = "usd") -> int:

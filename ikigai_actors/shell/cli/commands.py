@@ -264,6 +264,25 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
 
 
 @click.command()
+@click.argument("agent", metavar="[AGENT]", default="")
+@click.argument("more", metavar="[+AMOUNT]", required=False)
+@click.option("--json", "json", is_flag=True, help="As a JSON object.")
+@click.pass_obj
+def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
+    """Show the nearest budget of an AGENT, or grant more of it: +5usd, +100ktokens, +2agents, +1h.
+
+    Those who wait for it go on. Without AGENT it is that of agent 0. Works beside a running shell or without one.
+    """
+    from ikigai_actors.shell.cli import budgets
+    from ikigai_actors.shell.text.budgets import budget_lines
+
+    if agent.startswith("+"):
+        agent, more = "", agent
+    found, owner = budgets.look_or_grant(options.database, agent, more)
+    click.echo(budgets.as_object(found) if json else harmless("\n".join(budget_lines(found, owner))))
+
+
+@click.command()
 @click.option("--json", "json", is_flag=True, help="As a JSON list.")
 @click.pass_obj
 def hosts(options: Options, json: bool) -> None:
@@ -362,7 +381,8 @@ def backup(context: click.Context, file: str) -> None:
 
 
 COMMANDS = (
-    agents, backup, copy, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats, tail,
+    agents, backup, budget, copy, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats,
+    tail,
 )  # fmt: skip
 
 

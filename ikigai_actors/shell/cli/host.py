@@ -142,6 +142,7 @@ def _of_options(options: Options) -> dict[str, Any]:
         "tools": options.tools(),
         "approvals": "allow" if options.yes else "ask",
         "settings": options.default_settings(),
+        "budget": options.limits(),
     }
 
 

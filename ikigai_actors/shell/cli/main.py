@@ -21,6 +21,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai rename AGENT NAME        another name for an agent; "" takes its name away
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
+    ikigai budget [AGENT] [+5usd]   what an agent and those below it may spend; grants more of it
     ikigai stats                    what the database holds, in figures
     ikigai hosts                    which processes run the agents
     ikigai drain HOST               has a host give its agents to the others
@@ -120,6 +121,7 @@ def _quoting() -> Iterator[None]:
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="For agents that have not set it; /set lists."
 )
+@click.option("--budget", metavar="usd=5,…", help="What all agents may spend: usd, tokens, agents, …; kept once set.")
 @click.option("--workspace", metavar="DIR", help="Give agents tools for the files of a directory, and bash.")
 @click.option("--mcp", metavar="COMMAND", multiple=True, help="Attach the tools of an MCP server.  Repeatable.")
 @click.option("--yes", is_flag=True, help="Approve every call of every tool without asking. For the reckless.")
@@ -287,6 +289,7 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
                 tools=options.tools(),
                 approvals=options.approvals(interactive),
                 settings=options.default_settings(),
+                budget=options.limits(),
             )
     except StoreInUse:
         from ikigai_actors.system.attached import AttachedSystem

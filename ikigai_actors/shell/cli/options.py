@@ -8,6 +8,7 @@ from ikigai_actors.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ikigai_actors.records.budgets.budget import Budget
     from ikigai_actors.store.hosts.rows import HostRecord
     from ikigai_actors.tools.base import Toolset
 
@@ -29,6 +30,13 @@ class Options:
     plain: bool = False
     follow: bool = True
     settings: tuple[str, ...] = ()
+    budget: str | None = None
+
+    def limits(self) -> "Budget | None":
+        """What all agents together may spend. Raises `BadInput`."""
+        from ikigai_actors.records.budgets.budget import parse_budget
+
+        return None if self.budget is None else parse_budget(self.budget)
 
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
@@ -73,6 +81,7 @@ def attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[st
         "--provider": options.provider,
         "--workspace": options.workspace,
         "--set": options.settings,
+        "--budget": options.budget,
         "--mcp": options.mcp,
         "--yes": options.yes,
     }

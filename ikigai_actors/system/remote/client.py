@@ -35,6 +35,7 @@ from ikigai_actors.store.unit import Unit, write_alone
 if TYPE_CHECKING:
     from ikigai_actors.agent.requests import Asked
     from ikigai_actors.attachments import Attachment
+    from ikigai_actors.records.budgets.budget import BudgetStatus
     from ikigai_actors.records.deaths import LifecycleChange
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
@@ -169,6 +170,12 @@ class Client:
     def get(self, uuid: str) -> AgentRecord:
         """The agent with a uuid. Raises `AgentNotFound`."""
         return self._store.read(lambda tx: registry.get(tx, uuid))
+
+    def budget(self, uuid: str) -> "BudgetStatus | None":
+        """The nearest budget above an agent; None when nothing limits it."""
+        from ikigai_actors.records.budgets.status import budget_of
+
+        return self._store.read(lambda tx: budget_of(tx, uuid))
 
     def find(self, text: str) -> AgentRecord:
         """One agent; see `registry.find`."""

@@ -1,0 +1,33 @@
+"""The budget of an agent, beside a running shell or without one."""
+
+from dataclasses import asdict
+
+from ikigai_actors.errors import BadInput, NoHost
+from ikigai_actors.records.budgets.budget import Budget, BudgetStatus, parse_grant
+from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.system.remote.client import Client
+
+
+def look_or_grant(database: str | None, agent: str, more: str | None) -> tuple[BudgetStatus | None, str]:
+    """The nearest budget of an agent, or of agent 0, after granting more if asked to; and what people call its owner.
+
+    Raises `BadInput`, and what `Client.open` and `Client.find` do.
+    """
+    granted = {} if more is None else Budget(**parse_grant(more)).limits()
+    with Client.open(database) as client:
+        record = client.find(agent) if agent else client.root()
+        if record is None:
+            raise NoHost(f"Database {client.location} has no agents yet.")
+        found = client.budget(record.uuid)
+        if granted:
+            if found is None:
+                raise BadInput(f"No budget limits {record.short}: there is nothing to grant.")
+            client.write(Grant(found.owner, granted))
+            found = client.budget(record.uuid)
+        return found, "" if found is None else client.get(found.owner).short
+
+
+def as_object(found: BudgetStatus | None) -> str:
+    """The same as JSON; null without a budget."""
+    return as_json(None if found is None else asdict(found), indent=2)

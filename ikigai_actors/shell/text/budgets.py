@@ -1,0 +1,27 @@
+"""What people are shown of a budget."""
+
+from collections.abc import Iterator
+
+from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.budgets.budget import UNITS, BudgetStatus, amount_text
+
+
+def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
+    """A line for each limit of a budget; ``name`` is what people call its owner."""
+    if found is None:
+        yield "no budget limits it"
+        return
+    strict = " (strict)" if found.strict else ""
+    yield f"budget of {name}{strict}" + (f", {found.waiting} waiting for it" if found.waiting else "")
+    for unit, granted in found.granted.items():
+        parts = [f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, granted)}"]
+        if held := found.held.get(unit):
+            parts.append(f"{_shown(unit, held)} held")
+        if risk := found.risk.get(unit):
+            parts.append(f"up to {_shown(unit, risk)} more at worst")
+        yield "  " + ", ".join(parts)
+
+
+def _shown(unit: str, amount: float) -> str:
+    stored = {"usd": MICRO, "seconds": 1000}.get(unit, 1)
+    return amount_text(UNITS[unit], round(amount * stored))

@@ -1,0 +1,84 @@
+"""Budgets at a terminal: /budget, ikigai budget, --budget."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ikigai_actors import ActorSystem, BadInput, Budget, BudgetStatus, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
+from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.system.attached import AttachedSystem
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.sessions import OpenSession
+
+
+def test_a_budget_is_written_as_amounts_by_unit() -> None:
+    assert parse_budget("usd=5, tokens=1M,strict") == Budget(usd=5, tokens=1_000_000, strict=True)
+    assert parse_budget("agents=20,seconds=1.5,requests_per_minute=1k") == Budget(
+        agents=20, seconds=1.5, requests_per_minute=1_000
+    )
+    assert Options(None, None, None, budget="usd=0.5").limits() == Budget(usd=0.5)
+    assert Options(None, None, None).limits() is None
+    for wrong in ("", "5", "usd", "usd=-1", "usd=five", "money=3", "tokens=0.5", "strict=1", "usd=5;tokens=3"):
+        with pytest.raises(BadInput):
+            parse_budget(wrong)
+
+
+def test_a_grant_is_written_as_one_amount_more() -> None:
+    assert parse_grant("+5usd") == {"usd": 5}
+    assert parse_grant("+1.5h") == {"seconds": 5_400}
+    assert parse_grant("+100ktokens") == {"tokens": 100_000}
+    assert parse_grant("+2 agents") == {"agents": 2}
+    for wrong in ("5usd", "+usd", "+5", "+5 money", "-5usd", "usd=5"):
+        with pytest.raises(BadInput, match="Expected what to grant"):
+            parse_grant(wrong)
+
+
+def thirty(request: Request) -> Reply:
+    return Reply("ok", usage=Usage(0, 30))
+
+
+def test_a_person_sees_a_budget_at_the_shell_and_grants_more_of_it(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(thirty))
+    assert session("/budget") == ["no budget limits it"]
+    buyer = session.system.root.fork(name="buyer", budget=Budget(tokens=40, usd=5, strict=True))
+    assert session("/budget buyer") == [
+        f"budget of buyer ({buyer.uuid[:6]}) (strict)",
+        "  0 tokens of 40 tokens",
+        "  $0.00 of $5.00",
+    ]
+    assert session("/budget buyer +1ktokens")[1] == "  0 tokens of 1,040 tokens"
+    [wrong] = session("/budget +$5")
+    assert "Expected what to grant" in wrong
+    [wrong] = session("/budget buyer +2h")
+    assert "does not limit seconds" in wrong
+
+
+def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        assert system.root.wait([buyer], timeout=DEADLINE)[buyer] == "budget"
+        [row] = [one for one in json.loads(ikigai(durable, "agents", "--json")) if one["name"] == "buyer"]
+        assert row["state"] == "waiting for budget"
+        assert (
+            ikigai(durable, "budget", "buyer")
+            == f"budget of {system.root.uuid[:6]}, 1 waiting for it\n  0 tokens of 0 tokens\n"
+        )
+        assert "0 tokens of 100 tokens" in ikigai(durable, "budget", "buyer", "+100tokens")
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+        told = json.loads(ikigai(durable, "budget", "--json"))
+        assert (told["granted"], told["spent"], told["waiting"]) == ({"tokens": 100}, {"tokens": 30}, 0)
+        with AttachedSystem.open(durable) as attached:
+            assert attached.agent("buyer").grant(tokens=5).granted == {"tokens": 105}
+            child = attached.agent("buyer").fork(budget={"tokens": 3}, timeout=DEADLINE)
+            nothing = {"tokens": 0}
+            assert child.budget == BudgetStatus(child.uuid, False, {"tokens": 3}, nothing, nothing, nothing)
+
+
+def ikigai(database: str, *arguments: str) -> str:
+    """The output of a command, in this process."""
+    result = CliRunner().invoke(cli, ["--database", database, *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
