@@ -34,7 +34,6 @@ class LogLoader(Service):
         self._log_cache = log_cache
         self._wanted: deque[tuple[str, _Done]] = deque()
         self._looks: deque[Callable[[], None]] = deque()
-        self.start()
 
     def read(self, uuid: str, done: _Done) -> None:
         """Read an agent's log, soon; never waits."""

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.actors.closing import ClosingStep
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
@@ -41,6 +40,7 @@ from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import DirectWriter
+from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.ref import System
 from ikigai_actors.system.remote.client import Client, shown_state, turn_state
@@ -83,13 +83,13 @@ class AttachedSystem(System):
         self._seen: dict[str, _Seen] = {}
         self._trouble = False
 
-    def _parts(self) -> list[ClosingStep]:
+    def _parts(self) -> list[SystemPart]:
         return [
-            ("the watch on the host", self._following.close),
-            ("the waits", self.waits.close),
-            ("the futures", self._others.close),
-            ("the subscribers", self._publisher.close),
-            ("the store", self._store.close),
+            SystemPart("the store", self._store.close),
+            SystemPart("the subscribers", self._publisher.close),
+            SystemPart("the futures", self._others.close),
+            SystemPart("the waits", self.waits.close, self.waits.start),
+            SystemPart("the watch on the host", self._following.close, self._following.start),
         ]
 
     @classmethod
@@ -103,7 +103,7 @@ class AttachedSystem(System):
             undone.callback(store.close)
             system = cls(store)
             undone.push(system._give_up)
-            system._begin()
+            system._start()
             undone.pop_all()
         return system
 
@@ -166,10 +166,6 @@ class AttachedSystem(System):
         return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
 
     # Following the host
-
-    def _begin(self) -> None:
-        self.waits.start()
-        self._following.start()
 
     def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
         """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""

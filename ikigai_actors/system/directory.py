@@ -9,12 +9,12 @@ table; a process that is attached has an empty one. All others are remote agents
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
+from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
 from ikigai_actors.actors.threads import Threads
@@ -49,6 +49,15 @@ UNSHARED = (
     "ikigai host --name NAME, or by ActorSystem.open(join=True)."
 )
 """Why agents cannot leave their host."""
+
+
+class SystemPart(NamedTuple):
+    """A part of a system, which is started perhaps, and closed."""
+
+    name: str
+    """For errors."""
+    close: Callable[[], object]
+    start: Callable[[], object] = lambda: None
 
 
 class Directory(OfOneProcess, ABC):
@@ -102,7 +111,7 @@ class Directory(OfOneProcess, ABC):
         """Sends signals."""
         self.approvals = Approvals(self.store, self._log_cache, self.tell)
         """The calls that wait for a person's decision."""
-        self._closing = Closing(threads, self._parts)
+        self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])
         self._closed = False
         self._failure: IkigaiError | None = None
 
@@ -136,8 +145,8 @@ class Directory(OfOneProcess, ABC):
         """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
 
     @abstractmethod
-    def _parts(self) -> Sequence[ClosingStep]:
-        """The parts to close, in order."""
+    def _parts(self) -> Sequence[SystemPart]:
+        """The parts, in the order in which they start. They are closed in the opposite order."""
 
     @abstractmethod
     def _on_commit(self, answer: object) -> None:
@@ -148,6 +157,11 @@ class Directory(OfOneProcess, ABC):
         """The handle of an agent, also while the system closes."""
 
     # Open and closed
+
+    def _start(self) -> None:
+        """Start every part. If one fails, `close` undoes it all: also parts that were not started are closed."""
+        for part in self._parts():
+            part.start()
 
     def check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Self
 
-from ikigai_actors.actors.closing import Closing, ClosingStep, note_failure
+from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
@@ -55,7 +55,7 @@ from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.directory import UNSHARED
+from ikigai_actors.system.directory import UNSHARED, SystemPart
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
@@ -104,19 +104,17 @@ class ActorSystem(System):
         publisher, processes = self._publisher, self._processes
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move)
         with ExitStack() as undone:
+            self._following = FollowingLoop(
+                store, clock, threads, self.waits, remote=self._remote, on_others=self._look_at_others
+            )
+            undone.callback(self._following.close)
+            dispatcher = options.parts.dispatcher(options.workers)
+            undone.callback(dispatcher.close)
             executor = Executor(
                 threads=threads,
                 clock=clock,
                 tell=lambda name, text: publisher.publish(ToolTrouble(name, text)),
                 registry=wait_registry,
-            )
-            undone.callback(executor.close, ())
-            log_loader = LogLoader(self._log_cache, threads)
-            undone.callback(log_loader.close)
-            dispatcher = options.parts.dispatcher(options.workers)
-            undone.callback(dispatcher.close)
-            self._following = FollowingLoop(
-                store, clock, threads, self.waits, remote=self._remote, on_others=self._look_at_others
             )
             undone.pop_all()
         self._runtime = Runtime(
@@ -125,7 +123,7 @@ class ActorSystem(System):
             journal=journal,
             log_cache=self._log_cache,
             log_eviction=LogEviction(self._log_cache, lambda: processes, options.in_memory),
-            log_loader=log_loader,
+            log_loader=LogLoader(self._log_cache, threads),
             blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
@@ -270,10 +268,7 @@ class ActorSystem(System):
                 system = cls(store, host, options)
                 undone.pop_all()
                 undone.push(system._give_up)
-                system._boot(found)
-                if system._rebalancer is not None:
-                    system._rebalancer.restore(own, balance, options.resume)
-                    system._rebalancer.start()
+                system._boot(found, own, options)
             system._open_toolsets(options.toolsets)
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
@@ -299,17 +294,15 @@ class ActorSystem(System):
         """
         return AttachedSystem.open(database)
 
-    def _boot(self, found: Survey) -> None:
-        """Start the actors of agents that come back, and bury the others."""
-        runtime = self._runtime
-        runtime.journal.start()
-        runtime.host.keep(self._lose, self._tell_trouble)
-        self._processes.run(runtime, self._supervision, self._remote_actor)
+    def _boot(self, found: Survey, own: Mapping[int, int], options: HostOptions) -> None:
+        """Start the actors of agents that come back, bury the others, and start every part."""
+        self._runtime.host.keep(self._lose, self._tell_trouble)
+        self._processes.run(self._runtime, self._supervision, self._remote_actor)
         self._processes.restore(found)
         self._supervision.restore(found)
-        self._supervision.start()
-        self.waits.start()
-        self._following.start()
+        if self._rebalancer is not None:
+            self._rebalancer.restore(own, options.balance, options.resume)
+        self._start()
 
     def _look_at_others(self, among: frozenset[str] | None) -> None:
         """Look at what other processes may have left for agents of this host: for these, None for any. Never waits."""
@@ -418,24 +411,24 @@ class ActorSystem(System):
         else:
             self._rebalancer.move(host, caller)
 
-    def _parts(self) -> list[ClosingStep]:
-        """The parts to close, in order."""
-        runtime = self._runtime
+    def _parts(self) -> list[SystemPart]:
+        runtime, rebalancer, remote = self._runtime, self._rebalancer, self._remote
+        supervision, following = self._supervision, self._following
         return [
-            ("the watch on other processes", self._following.close),
-            ("the board of waits", self._wait_board.close),
-            *([] if self._rebalancer is None else [("the share of this host", self._rebalancer.close)]),
-            ("what runs outside", lambda: runtime.executor.close(runtime.providers)),
-            ("the reader of logs", runtime.log_loader.close),
-            ("the journal", runtime.journal.close),
-            ("the waits", self.waits.close),
-            *([] if self._remote is None else [("what other hosts were asked", self._remote.close)]),
-            ("the supervision loop", self._supervision.close),
-            ("the dispatcher", runtime.dispatcher.close),
-            ("the agents", self._actors.run),
-            ("the subscribers", self._publisher.close),
-            ("the host", runtime.host.release),
-            ("the store", self._store.close),
+            SystemPart("the store", self._store.close),
+            SystemPart("the host", runtime.host.release),
+            SystemPart("the subscribers", self._publisher.close),
+            SystemPart("the agents", self._actors.run),
+            SystemPart("the dispatcher", runtime.dispatcher.close),
+            SystemPart("the supervision loop", supervision.close, supervision.start),
+            *([] if remote is None else [SystemPart("what other hosts were asked", remote.close)]),
+            SystemPart("the waits", self.waits.close, self.waits.start),
+            SystemPart("the journal", runtime.journal.close, runtime.journal.start),
+            SystemPart("the reader of logs", runtime.log_loader.close, runtime.log_loader.start),
+            SystemPart("what runs outside", lambda: runtime.executor.close(runtime.providers)),
+            *([] if rebalancer is None else [SystemPart("the share of this host", rebalancer.close, rebalancer.start)]),
+            SystemPart("the board of waits", self._wait_board.close),
+            SystemPart("the watch on other processes", following.close, following.start),
         ]
 
     def actor(self, uuid: str) -> AgentActor:

@@ -38,6 +38,7 @@ class Answers:
 
 def ask(store: Store, *uuids: str) -> dict[str, Any]:
     reader, answers = LogLoader(LogCache(store)), Answers(len(uuids))
+    reader.start()
     for uuid in uuids:
         reader.read(uuid, answers.of(uuid))
     given = answers.wait()
@@ -63,6 +64,7 @@ def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_t
 def test_a_closed_reader_answers_nobody(store: Store) -> None:
     plant(store, a="root")
     reader, answers = LogLoader(LogCache(store)), Answers(2)
+    reader.start()
     reader.close()
     reader.read("a", answers.of("a"))
     reader.close()

@@ -46,7 +46,7 @@ def test_a_seed_gives_another_order_than_the_plain_one() -> None:
             return [request.name or "" for request in world.requests]
 
     assert order(Schedule({})) == list("abcd")
-    assert len({tuple(order(seed)) for seed in range(20)}) > 5
+    assert len({tuple(order(seed)) for seed in range(20)}) > 3
 
 
 def test_time_passes_only_when_nothing_else_can_happen() -> None:
