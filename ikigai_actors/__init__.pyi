@@ -43,6 +43,8 @@ from ikigai_actors.errors import NameTaken as NameTaken
 from ikigai_actors.errors import NoCurrentAgent as NoCurrentAgent
 from ikigai_actors.errors import NoHost as NoHost
 from ikigai_actors.errors import NotABoundary as NotABoundary
+from ikigai_actors.errors import NothingToCompact as NothingToCompact
+from ikigai_actors.errors import NothingToUncompact as NothingToUncompact
 from ikigai_actors.errors import NoTurn as NoTurn
 from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
 from ikigai_actors.errors import OutputError as OutputError
@@ -104,6 +106,7 @@ from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.ref import AgentCommands as AgentCommands
 from ikigai_actors.system.ref import AgentRef as AgentRef
+from ikigai_actors.system.ref import Compacted as Compacted
 from ikigai_actors.system.ref import Context as Context
 from ikigai_actors.system.ref import current_agent as current_agent
 from ikigai_actors.system.system import ActorSystem as ActorSystem

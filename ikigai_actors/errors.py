@@ -11,6 +11,8 @@
     │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
     │   ├── NotABoundary        a position at which a history cannot be cut
+    │   ├── NothingToCompact    so little was said that a summary would save nothing
+    │   ├── NothingToUncompact  no summary is in force
     │   ├── MailboxFull         it has too much unread mail to take more
     │   ├── InboxFull           too many commands wait for it
     │   ├── MailNotFound        it has no mail with this number
@@ -118,6 +120,14 @@ class NotABoundary(AgentError):
         """The nearest position before it that would do; None when there is none."""
         self.after = after
         """The nearest one behind it; None when there is none."""
+
+
+class NothingToCompact(AgentError):
+    """So little was said before what a summary would keep that it would save nothing. Nothing was changed."""
+
+
+class NothingToUncompact(AgentError):
+    """No summary is in force, so none can be taken off."""
 
 
 class MailboxFull(AgentError):

@@ -55,8 +55,8 @@ from ikigai_actors.agent.requests import request_of
 from ikigai_actors.agent.runtime import Runtime, Successor
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
+from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import FORK, Progress
 from ikigai_actors.agent.turn.state import (
     UNKNOWN,
@@ -96,6 +96,8 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
 from supervisors.causes import Cause
 from supervisors.signals import Status
+
+_Answered = on.ReplyReceived | on.ReplyFailed | on.Exited | on.SummaryReplied | on.SummaryFailed
 
 
 class AgentActor(PooledActor):
@@ -233,7 +235,7 @@ class AgentActor(PooledActor):
                 self._go_on_after(message)
             case on.StatusChanged():
                 self._decide(message)
-            case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
+            case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)
             case on.ToolFinished():
                 if message.request == self.state.request:  # a late one must not forget a newer run of the same call
@@ -262,7 +264,7 @@ class AgentActor(PooledActor):
         for caller in callers:
             caller.settle(TurnInterrupted(f"Agent {self.state.uuid} was restarted; no turn is open.", self.state.uuid))
 
-    def _answered(self, completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> None:
+    def _answered(self, completion: _Answered) -> None:
         asked = self._effects.is_asking
         if completion.request == self.state.request and asked:
             self._effects.replied(_answer_of(completion), _spent_on(completion))
@@ -441,6 +443,8 @@ class AgentActor(PooledActor):
             self._decide(self._continue(one_by_one=True))
         elif step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
+        elif self.state.phase is Phase.COMPACTING:  # who asked for it has withdrawn that meanwhile
+            self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error))))
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 
@@ -460,6 +464,8 @@ class AgentActor(PooledActor):
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
+        if self.state.compaction is not None:
+            callers.append(self.state.compaction.caller)
         self._effects.abandon(self.state, self._log.current)
         self._log.abandon()
         before = self.state
@@ -530,8 +536,15 @@ class AgentActor(PooledActor):
 
     def _what_waits(self) -> Handover:
         """Take all callers and commands away from this actor, for the next one."""
-        callers = tuple(self._callers(self._step))
         state, waiting = self.state, self.backlog.take_all()
+        if (asked := state.compaction) is not None:
+            if self._step is None:  # the next actor begins it anew
+                waiting = (on.Compact(asked.focus, asked.caller), *waiting)
+            else:
+                told = f"Agent {state.uuid} has ended as its summary was written: look at its history."
+                asked.caller.settle(TurnInterrupted(told, state.uuid))
+            state = compaction.state_behind(state)
+        callers = tuple(self._callers(self._step))
         self._become(replace(state, callers=()))
         if self._step is not None:
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
@@ -572,20 +585,22 @@ class AgentActor(PooledActor):
         super().refuse(envelope)
 
 
-def _answer_of(completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> Reply | Exception:
+def _answer_of(completion: _Answered) -> Reply | Exception:
     match completion:
-        case on.ReplyReceived():
+        case on.ReplyReceived() | on.SummaryReplied():
             return completion.reply
-        case on.ReplyFailed():
+        case on.ReplyFailed() | on.SummaryFailed():
             return completion.error
         case on.Exited():
             return Reply(completion.result)
 
 
-def _spent_on(completion: on.ReplyReceived | on.ReplyFailed | on.Exited) -> Spent | None:
+def _spent_on(completion: _Answered) -> Spent | None:
     match completion:
         case on.ReplyReceived(reply=Reply(usage=Usage() as usage, model=model)):
             return Spent(usage, model)
-        case on.ReplyFailed():
+        case on.SummaryReplied(reply=Reply(usage=Usage() as usage, model=model)):
+            return Spent(usage, model)
+        case on.ReplyFailed() | on.SummaryFailed():
             return completion.spent
     return None

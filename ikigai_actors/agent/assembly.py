@@ -10,24 +10,25 @@ Two agents may make the same passages at the same time, without a lock: what is 
 """
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.providers.conversation import Passage
 from ikigai_actors.records.log import Log, Passages, Spoken
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, Message
 
 _noting = threading.Lock()
 """Held for a moment while something is added to a log's passages."""
 
 
-def conversation_of(log: Log, head: int, model: str) -> Passage:
+def conversation_of(log: Log, head: int, model: str, further: Sequence[Message] = ()) -> Passage:
     """The conversation up to a position, as a model sees it.
 
     Args:
         log: the agent's log.
         head: the position.
         model: the model, ``provider:model``.
+        further: messages that are in no log, and come last.
 
     Returns:
         The conversation, the user's side last.
@@ -49,6 +50,9 @@ def conversation_of(log: Log, head: int, model: str) -> Passage:
         if turns.settled and turns.last is not None:
             replied = spoken.message.kind == Kind.ASSISTANT and turns.last is not before
             _keep(spoken, key, turns.last, replied)
+    for message in further:
+        sent.position = message.id
+        turns.add(message)
     return turns.finish()
 
 

@@ -191,7 +191,8 @@ def wants_news(state: State) -> bool:
 
 def _passes(command: on.Deferrable) -> bool:
     """Whether a command passes those before it. What goes on with a turn keeps its place."""
-    return command.needs is on.Needs.LOG and not isinstance(command, on.Resume | on.TurnPoisoned)
+    passes = command.needs in (on.Needs.LOG, on.Needs.CALLS_OVER)
+    return passes and not isinstance(command, on.Resume | on.TurnPoisoned)
 
 
 def _is_later(command: on.Deferrable, mail: int) -> bool:

@@ -187,7 +187,9 @@ class Costs:
                     self._outputs.append(usage.output_tokens)
                 name = event.model.partition(":")[2]
                 return self._told(usage, made_by or name, event.model)
-            case on.ReplyFailed():
+            case on.SummaryReplied(reply=Reply(usage=Usage() as usage, model=made_by)):
+                return self._told(usage, made_by or event.model.partition(":")[2], event.model)
+            case on.ReplyFailed() | on.SummaryFailed():
                 spent, received, free = event.spent, len(event.error.partial.encode(errors="replace")), event.error.free
             case on.Interrupt():
                 spent, received = event.spent, len(event.partial.encode(errors="replace"))

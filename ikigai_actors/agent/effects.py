@@ -6,7 +6,8 @@ may have lost its lease: it is postponed until the host may act again. Nor does 
 another host, which begins what is postponed here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
@@ -21,6 +22,7 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
+from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import (
     WORKING,
@@ -32,11 +34,11 @@ from ikigai_actors.agent.turn.state import (
     RunTool,
     Spawn,
     State,
+    Summarise,
 )
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
-from ikigai_actors.providers.base import Delta, Exit, Reply, Spent
-from ikigai_actors.records.budgets.amounts import Held
+from ikigai_actors.providers.base import Delta, Exit, Provider, Reply, Request, Spent
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
@@ -45,8 +47,22 @@ from ikigai_actors.records.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result
 
-OUTWARD = (RequestModel, RunTool, AskApproval)
+OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
 """The effects that leave the process."""
+
+
+class _Chosen(NamedTuple):
+    """The model that is to answer a request, and what it is sent beside the history."""
+
+    provider: Provider
+    name: str
+    """``provider:model``."""
+    following: str
+    """The next of the agent's models, if this one is not available; empty for none."""
+    settings: Mapping[str, Any]
+    tools: Sequence[Mapping[str, Any]]
+    is_typed: bool
+    """Whether the turn must give a value, by the last of the tools."""
 
 
 class Effects:
@@ -134,8 +150,11 @@ class Effects:
                 effect.caller.settle(effect.value)
             case Spawn():
                 self._spawn(effect.birth, log)
-            case RequestModel() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
+            case RequestModel() | Summarise() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
                 pass
+            case Summarise():
+                assert log is not None
+                self._summarise(state, log)
             case RequestModel():
                 assert log is not None
                 self._ask_model(state, log)
@@ -215,64 +234,122 @@ class Effects:
 
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
-        settings, request = {**self._runtime.providers.settings, **state.view.settings}, state.request
-        if isinstance(state.hold, Held) and state.hold.max_tokens is not None:
-            settings["max_tokens"] = state.hold.max_tokens
+        request = state.request
         try:
-            if (wrong := complaint(settings)) is not None:
-                raise ProviderError(wrong)
-            models = self._runtime.providers.choose(settings.get("model"))
-            chosen, *others = models[min(state.passed, len(models) - 1) :]
-            wanted = None if state.output is None else expected_in({"output": state.output})
-            tools = self._runtime.toolbox.describe(settings, wanted)
-            full_model, following = str(chosen), str(others[0]) if others else ""
+            chosen = self._choose(state, state.view.settings.get("model"))
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
-        except BaseException as error:  # other people's code: a provider's name, a tool's description
-            self._inbox.put_urgent(on.ReplyFailed(request, provider_failed(error)))
-            return
-        conversation = conversation_of(log, state.head, full_model)
+        conversation = conversation_of(log, state.head, chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
-            settings,
+            chosen.settings,
             agent=self._uuid,
             name=self._name,
-            model=full_model,
-            tools=tools,
-            shared=shared_blocks(log, state.head, full_model),
-            output=tools[-1] if wanted is not None else None,
+            model=chosen.name,
+            tools=chosen.tools,
             blobs=blobs,
+            shared=shared_blocks(log, state.head, chosen.name),
+            output=chosen.tools[-1] if chosen.is_typed else None,
         )
-        for hook in self._runtime.instruments.request_begins:
-            hook(self._tally, question)
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
-
-        self._spent = None
-
-        def on_delta(delta: Delta) -> None:
-            if delta.spent is not None:
-                self._spent = delta.spent
-            else:
-                publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
         def on_reply(answer: ModelAnswer) -> None:
             match answer:
                 case Reply():
-                    inbox.put_urgent(on.ReplyReceived(request, answer, full_model))
+                    inbox.put_urgent(on.ReplyReceived(request, answer, chosen.name))
                 case ProviderError():
-                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, following))
+                    inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, chosen.following))
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
                 case Crash():
                     self._crash = Crashed(request, answer.error)
                     inbox.put_urgent(self._crash)
 
+        def heard(delta: Delta) -> None:
+            publisher.publish(Streamed(uuid, delta.text, delta.kind))
+
+        self._send(chosen, question, blobs, heard, on_reply)
+
+    def _summarise(self, state: State, log: Log) -> None:
+        """Send the history and the instruction for a summary to the model. Nobody hears the text on its way."""
+        inbox, request, saw, name = self._inbox, state.request, state.head, self._name
+        settings = state.view.settings
+        try:
+            chosen = self._choose(state, settings.get("compact_model") or settings.get("model"))
+            if getattr(chosen.provider, "own_code", False):
+                raise ProviderError(
+                    f"Agent {self._uuid} is answered by code, {chosen.name}, which writes no summary. Set "
+                    "compact_model to the model that is to write it."
+                )
+        except ProviderError as error:
+            inbox.put_urgent(on.SummaryFailed(request, error))
+            return
+        conversation = conversation_of(log, state.head, chosen.name, side_talk(state))
+        blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
+        question = assemble(
+            conversation,
+            {**chosen.settings, "max_tokens": answer_tokens(state)},
+            agent=self._uuid,
+            name=name,
+            model=chosen.name,
+            tools=chosen.tools,
+            blobs=blobs,
+        )
+
+        def on_reply(answer: ModelAnswer) -> None:
+            match answer:
+                case Reply():
+                    inbox.put_urgent(on.SummaryReplied(request, answer, chosen.name, saw, name))
+                case ProviderError():
+                    inbox.put_urgent(on.SummaryFailed(request, answer, self._spent))
+                case Exit() | Crash():
+                    error = ProviderError(f"{chosen.name} gave no summary. Nothing was changed.")
+                    inbox.put_urgent(on.SummaryFailed(request, error, self._spent))
+
+        self._send(chosen, question, blobs, lambda delta: None, on_reply)
+
+    def _choose(self, state: State, named: Any) -> "_Chosen":
+        """The model that is to answer, and what it is sent beside the history. Raises `ProviderError`."""
+        settings = {**self._runtime.providers.settings, **state.view.settings}
+        try:
+            if (wrong := complaint(settings)) is not None:
+                raise ProviderError(wrong)
+            models = self._runtime.providers.choose(named)
+            chosen, *others = models[min(state.passed, len(models) - 1) :]
+            wanted = None if state.output is None else expected_in({"output": state.output})
+            tools = self._runtime.toolbox.describe(settings, wanted)
+            following = str(others[0]) if others else ""
+            return _Chosen(chosen.provider, str(chosen), following, settings, tools, wanted is not None)
+        except ProviderError:
+            raise
+        except BaseException as error:  # other people's code: a provider's name, a tool's description
+            raise provider_failed(error) from error
+
+    def _send(
+        self,
+        chosen: "_Chosen",
+        question: Request,
+        blobs: RequestBlobs,
+        heard: Callable[[Delta], object],
+        on_reply: Callable[[ModelAnswer], None],
+    ) -> None:
+        """Send a request; note the tokens that it costs on its way."""
+        for hook in self._runtime.instruments.request_begins:
+            hook(self._tally, question)
+        self._spent = None
+
+        def on_delta(delta: Delta) -> None:
+            if delta.spent is not None:
+                self._spent = delta.spent
+            else:
+                heard(delta)
+
         self._request = self._runtime.executor.ask_model(
             chosen.provider,
             question,
-            self._runtime.processes.handle(uuid),
+            self._runtime.processes.handle(self._uuid),
             on_delta,
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
@@ -351,8 +428,9 @@ class Effects:
         self._inbox.put_urgent(Wake())
 
 
-def _is_due(effect: RequestModel | RunTool | AskApproval | BeginWait, state: State) -> bool:
-    return effect.request == state.request and state.phase in WORKING
+def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | BeginWait, state: State) -> bool:
+    is_summary = isinstance(effect, Summarise)
+    return effect.request == state.request and state.phase in WORKING and is_summary is (state.compaction is not None)
 
 
 def _call(state: State, call_id: str) -> Call:

@@ -205,5 +205,13 @@ OPENING = "(The conversation begins here.)"
 """The user's first message when the history begins with a reply."""
 
 
+OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
+"""What stands before a prompt that was open when a summary was made. It stays true, so it never changes."""
+
+
+SUMMARISE = "Pause here, and write notes for yourself: they will stand for what was said so far."
+"""How the prompt begins that asks for the text of a summary."""
+
+
 GO_ON = "Go on."
 """The user's last message when the history ends with a reply, or is empty."""

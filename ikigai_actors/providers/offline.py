@@ -17,6 +17,8 @@ All of them are one reply. What stands behind ``@then`` is asked for in a furthe
 calls have given their results:
 
     @fork {"name": "kid", "prompt": "look"} @then @wait {"agents": ["kid"]} @then @read_mail
+
+Asked for a summary, it notes the prompts, and recalls them from there later.
 """
 
 import asyncio
@@ -26,7 +28,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ikigai_actors.arguments import check_seconds
-from ikigai_actors.providers.base import GO_ON, OPENING, Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.base import (
+    GO_ON,
+    OPEN_PROMPT,
+    OPENING,
+    SUMMARISE,
+    Delta,
+    OnDelta,
+    Reply,
+    Request,
+    ToolCall,
+    Usage,
+)
 
 SLOW_PACE = 0.05
 """Seconds between the words of the model ``slow``."""
@@ -38,6 +51,10 @@ _WORD = re.compile(r"\S+\s*")
 _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
 """How many characters of a prompt are repeated."""
+_KEPT = re.compile("“(.+)” stays verbatim")
+_NOTE, _SUMMARY = "prompt: ", "<summary "
+_NOTED = 200
+"""How many characters of a prompt stand in a summary."""
 _LAST = 3
 """How many prompts are recalled, beside the first one."""
 _HINT = "I am the offline stand-in; set ANTHROPIC_API_KEY to talk to a model."
@@ -60,6 +77,9 @@ class OfflineProvider:
         """Call what the prompt says; else tell the results of the calls, or recall what was said before."""
         pace = self.pace_of(request)
         prompt, replies = _latest_prompt(request)
+        if prompt.startswith(SUMMARISE):
+            notes = _notes(list(_prompts(request)), prompt)
+            return Reply(text=notes, usage=_usage(request, notes), model=self.name)
         steps = _steps(prompt, len(request.messages))
         if isinstance(steps, list) and replies < len(steps):
             return Reply(tool_calls=steps[replies], stop_reason="tool_use", usage=_usage(request, ""), model=self.name)
@@ -104,6 +124,9 @@ def _latest_prompt(request: Request) -> tuple[str, int]:
     for back, message in enumerate(reversed(request.messages)):
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]
         if texts and message["role"] == "user":
+            shown, _, prompt = texts[-1].partition(f"{OPEN_PROMPT}\n\n")
+            if prompt and not shown:  # how many replies it has had stands in no request
+                return prompt, len(_steps(prompt, 0)) if len(request.messages) > 1 else 0
             return texts[-1], back // 2
     return "", 0
 
@@ -156,15 +179,32 @@ def _results_of_calls(request: Request) -> str:
 
 
 def _quoted(prompt: str) -> str:
-    line = " ".join(prompt.split())
+    line = _one_line(prompt)
     return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + '…'}”"
 
 
 def _prompts(request: Request) -> Iterator[str]:
     for message in request.messages:
         for block in message["content"] if message["role"] == "user" else ():
-            if block["type"] == "text" and block["text"] not in {OPENING, GO_ON}:
-                yield block["text"]
+            text = block["text"] if block["type"] == "text" else ""
+            if text.startswith(_SUMMARY):
+                notes = (line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
+                yield from (str(json.loads(note)) for note in notes)
+            elif text and text not in {OPENING, GO_ON} and not text.startswith((SUMMARISE, OPEN_PROMPT)):
+                yield text
+
+
+def _notes(prompts: list[str], asked: str) -> str:
+    """A summary: the prompts before those that stay verbatim, each on its line; long ones are cut."""
+    kept = _KEPT.search(asked)
+    places = [place for place, one in enumerate(prompts) if kept is not None and _one_line(one).startswith(kept[1])]
+    noted = prompts[: places[-1]] if places else prompts
+    lines = (f"{_NOTE}{json.dumps(prompt[:_NOTED], ensure_ascii=False)}" for prompt in noted)
+    return "\n".join(lines) or "Nothing yet."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _usage(request: Request, answer: str) -> Usage:

@@ -167,6 +167,10 @@ class Log:
         view = self.view(position)
         return self._conversation(view, position, position if end is None else end, view.floor)
 
+    def spoken(self, position: int) -> Iterator[Message]:
+        """The messages of `conversation`, newest first."""
+        return (one.message for one in self.conversation(position))
+
     def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
         closed: Segment | None = Segment(view.start, position, view.closed)
         while closed is not None and closed.end > floor:
@@ -177,9 +181,13 @@ class Log:
                 for place in range(bisect_right(spoken, upper, first, key=_position) - 1, first - 1, -1):
                     yield Spoken(log, place, spoken[place])
 
-    def latest_prompt(self) -> Message | None:
-        """The latest prompt of the folded history, an inherited one too; None when there is none."""
-        spoken = (one.message for one in self._conversation(self.view(self.head), self.head, self.head, 0))
+    def latest_prompt(self, end: int | None = None) -> Message | None:
+        """The latest prompt of the folded history, an inherited one too; None when there is none.
+
+        ``end``: not behind this position.
+        """
+        end = self.head if end is None else end
+        spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:

@@ -10,6 +10,7 @@
     thinking        how much the model thinks, a dict as in the Messages API
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     tools           the names of its tools; without it, all
+    compact_model   the model that writes summaries, ``provider:model``; without it, the agent's own
     policies        whether its tools may be used: ``allow``, ``ask`` or ``deny`` by name; for others their own policy
 
 A setting that an agent does not have is the system's default, or the provider's.
@@ -84,6 +85,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Mapping[str, Setting] = {
+    "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),

@@ -30,7 +30,7 @@ from ikigai_actors.agent.waits import Waiter, WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NoHost
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.budget import Budget, BudgetStatus
 from ikigai_actors.records.budgets.grants import Grant
@@ -81,6 +81,26 @@ class Context:
     """Where the history is stored."""
     usage: Mapping[str, int]
     """Tokens as last reported by a provider; empty when none has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What came of a compaction."""
+
+    position: int
+    """The position of the summary."""
+    before: int
+    """How many tokens the conversation had, about."""
+    after: int
+    """How many it has now, about."""
+    usage: Usage | None
+    """What the summary has cost, when the provider tells it."""
+
+
+def compacted(told: Mapping[str, Any]) -> Compacted:
+    """What came of a compaction, as the agent tells it."""
+    usage = told.get("usage")
+    return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
 
 
 class ForkOptions(TypedDict, total=False):
@@ -203,6 +223,16 @@ class AgentCommands:
         """Go back to a mark. The future gives the position of the rewind."""
         text = None if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.Rewind(text, caller), self._future())
+
+    def compact(self, focus: str | None = None) -> "Future[Compacted]":
+        """Have its model summarise what was said. The future gives what came of it."""
+        text = "" if focus is None else check_text(focus, "focus")
+        future: Future[Compacted] = Future(self._ref.uuid, make=compacted, until=Until.STEP)
+        return self._tell(lambda caller: on.Compact(text, caller), future)
+
+    def uncompact(self) -> Future[int]:
+        """Take off the latest summary. The future gives the position of that."""
+        return self._tell(on.Uncompact, self._future())
 
     def undo(self) -> Future[int]:
         """Take back the latest prompt. The future gives the position of the rewind."""
@@ -497,6 +527,40 @@ class AgentRef:
             NoTurn: there is no prompt to take back.
         """
         return self._within(timeout).undo().get(timeout=timeout)
+
+    def compact(self, focus: str | None = None, timeout: float | None = None) -> "Compacted":
+        """Have its model write a summary, which stands for what was said: the next request is that much smaller.
+
+        What was said latest stays verbatim, and so does the prompt of an open turn; nothing is deleted, and `uncompact`
+        brings all of it back. In a turn it happens before the next request to the model.
+
+        Args:
+            focus: what matters most; None for no preference.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            NothingToCompact: so little was said that a summary would save nothing.
+            ProviderError: the model gave no summary, or code answers for it and no ``compact_model`` is set.
+            TurnInterrupted: it was interrupted.
+        """
+        return self._within(timeout).compact(focus).get(timeout=timeout)
+
+    def uncompact(self, timeout: float | None = None) -> int:
+        """Take off the latest summary: what it stood for is shown again, byte for byte, with what was said since.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The position of that in the log.
+
+        Raises:
+            NothingToUncompact: no summary is in force.
+        """
+        return self._within(timeout).uncompact().get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
         """Change settings. Children that are forked later inherit them.

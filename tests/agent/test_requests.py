@@ -47,6 +47,8 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
         ),
     ),
     ("clear", "{}", on.Clear(CALLER)),
+    ("compact", '{"focus": "the names"}', on.Compact("the names", CALLER)),
+    ("uncompact", "{}", on.Uncompact(CALLER)),
     ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
     ("rewind", '{"label": null}', on.Rewind(None, CALLER)),
     ("undo", "{}", on.Undo(CALLER)),

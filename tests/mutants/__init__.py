@@ -219,8 +219,8 @@ MUTANTS = (
     Mutant(
         "barrier skipped",
         "agent/turn/machine.py",
-        "(state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))",
-        "(state.phase is Phase.RUNNING_TOOLS)",
+        "calls_rest = state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls)",
+        "calls_rest = state.phase is Phase.RUNNING_TOOLS",
     ),
     Mutant(
         "STOP not heeded within a turn",

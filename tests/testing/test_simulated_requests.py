@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider
+from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
 from ikigai_actors.agent.turn.events import Command
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.providers.base import SUMMARISE
 from ikigai_actors.records.requests import RequestKey, answer_of, new_requests
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
@@ -30,6 +31,8 @@ ASKED: dict[str, dict[str, Any]] = {
         "at": 1,
     },
     "clear": {},
+    "compact": {"focus": ""},
+    "uncompact": {},
     "mark": {"label": "there"},
     "rewind": {"label": "here"},
     "undo": {},
@@ -45,11 +48,20 @@ def test_every_request_that_an_agent_can_carry_out_alone_is_among_them() -> None
     assert kinds == {*ASKED, "decide"}  # which needs a call that waits for a person
 
 
+def answer(request: Request) -> str:
+    """A long answer; to the request for a summary a short one."""
+    return "notes" if SUMMARISE in str(request.messages[-1]) else echo(request) * 20
+
+
 def begun(world: Simulation) -> AgentRef:
-    """An agent that was prompted, and has a mark."""
-    anna = world.open(ScriptedProvider(echo)).root.fork(name="anna")
+    """An agent that was prompted, and has a mark and a summary."""
+    anna = world.open(ScriptedProvider(answer)).root.fork(name="anna")
     anna.mark("here")
-    anna.prompt("hello").get()
+    for text in ("hello", "and", "on"):
+        anna.prompt(text).get()
+    anna.compact()
+    for text in ("hello", "and", "on"):
+        anna.prompt(text).get()
     world.settle()
     return anna
 

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
+from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
@@ -27,6 +28,7 @@ class Needs(Enum):
 
     LOG = "the log"
     TURN_OVER = "the log, and no turn in progress"
+    CALLS_OVER = "the log, and no call without a result: where a model may be asked"
     STEP_OVER = "the head of the log, and no call that is being carried out"
 
 
@@ -111,6 +113,28 @@ class Clear:
 
     needs = Needs.TURN_OVER
     travels_as = ("clear",)
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Have the model summarise what was said; answered with what came of it."""
+
+    needs = Needs.CALLS_OVER
+    travels_as = ("compact", "focus")
+    focus: str
+    """What matters most; empty for no preference."""
+    caller: Caller
+    plan: SummaryPlan | None = None
+    """What a summary would stand for; None when it would save nothing. The actor looks it up in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompact:
+    """Take off the latest summary; answered with the position of that."""
+
+    needs = Needs.TURN_OVER
+    travels_as = ("uncompact",)
     caller: Caller
 
 
@@ -287,6 +311,30 @@ class ReplyFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryReplied:
+    """The model answered when it was asked for a summary."""
+
+    request: int
+    reply: Reply
+    model: str
+    """``provider:model`` that made the reply."""
+    saw: int
+    """Position of the latest message that it was shown."""
+    name: str | None
+    """The agent's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryFailed:
+    """The model gave no summary."""
+
+    request: int
+    error: ProviderError
+    spent: Spent | None = None
+    """The tokens that the model's service counted of the answer that did not come."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exited:
     """The agent's own code has ended the agent instead of answering."""
 
@@ -338,8 +386,23 @@ class Continue:
     """Whether the next call is carried out alone: together with others it was refused."""
 
 
-Command = Prompt | Fork | ForkAt | Clear | SetMark | Rewind | Undo | Configure | Resume | GetOutcome | Decide | ExitNow
+Command = (
+    Prompt
+    | Fork
+    | ForkAt
+    | Clear
+    | Compact
+    | Uncompact
+    | SetMark
+    | Rewind
+    | Undo
+    | Configure
+    | Resume
+    | GetOutcome
+    | Decide
+    | ExitNow
+)
 Deferrable = Command | Interrupt | TurnPoisoned | Granted
 """What may have to wait; each says what it needs."""
-Completion = Loaded | ReplyReceived | ReplyFailed | Exited | ToolFinished | CallRefused
+Completion = Loaded | ReplyReceived | ReplyFailed | SummaryReplied | SummaryFailed | Exited | ToolFinished | CallRefused
 TurnEvent = Deferrable | Completion | Continue | LookAtMail | StatusChanged | Leave

@@ -15,6 +15,8 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
 The unit behind which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
 prompt, the last result of the calls, or one without messages. Where a budget does not allow it, the answer of the unit
 says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended.
+Beside these stands ``compacting``: wherever no call is without a result, the model may be asked for a summary of what
+was said (`ikigai_actors.agent.turn.compaction`), and then all goes on as before.
 
 A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
 message is committed, and then the request leaves anew. When a service is not available, the next one of the agent's
@@ -38,14 +40,24 @@ The actor keeps a command that cannot run yet, and offers it again after each st
 A reply or a result that belongs to an earlier request changes nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from ikigai_actors.agent.turn import compaction
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import GIVE_RESULT, LOOKS, asking, at_rest, calls_of, settle_cut_off, waits
+from ikigai_actors.agent.turn.calls import (
+    GIVE_RESULT,
+    LOOKS,
+    Progress,
+    asking,
+    at_rest,
+    calls_of,
+    settle_cut_off,
+    waits,
+)
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
+from ikigai_actors.agent.turn.plan import History, plan_of
 from ikigai_actors.agent.turn.state import (
     BETWEEN_TURNS,
     UNKNOWN,
@@ -94,17 +106,12 @@ from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
+_BEFORE_A_REQUEST = (*BETWEEN_TURNS, Phase.RUNNING_TOOLS)
+
 NO_TOOLS: Mapping[str, ToolTraits] = {}
 
 STREAM_RETRIES = 1
 """How often a reply that breaks off is requested again, where no setting says."""
-
-
-class _Log(Protocol):
-    """What an agent's log tells the machine."""
-
-    def latest_prompt(self) -> Message | None: ...
-    def between(self, start: int, end: int) -> Iterator[Message]: ...
 
 
 def accepts(state: State, command: on.Deferrable) -> bool:
@@ -112,6 +119,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
     match command:
         case on.Prompt() if state.status is Status.STOPPED:
             return not command.mail
+        case on.Resume() if state.phase is Phase.COMPACTING:
+            return False  # what is to be gone on with shows behind it
         case on.Resume() if state.status is Status.STOPPED:
             return state.phase is Phase.IDLE and not state.failed
     match command.needs:
@@ -119,18 +128,25 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return state.phase is not Phase.UNLOADED
         case Needs.TURN_OVER:
             return state.phase in BETWEEN_TURNS
+        case Needs.CALLS_OVER:
+            settled = all(call.progress is Progress.DONE for call in state.calls)
+            free = state.status is Status.RUNNING and not isinstance(state.hold, Paused)
+            return settled and free and state.phase in _BEFORE_A_REQUEST
         case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case Needs.STEP_OVER:
-            between = (*BETWEEN_TURNS, Phase.WAITING_FOR_BUDGET)
-            return state.phase in between or (state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls))
+            between = (*BETWEEN_TURNS, Phase.WAITING_FOR_BUDGET, Phase.COMPACTING)
+            calls_rest = state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls)
+            return state.phase in between or calls_rest
 
 
-def completed(state: State, event: TurnEvent, log: _Log) -> TurnEvent:
+def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
     """An event, completed with what only the log tells."""
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
+        case on.Compact():
+            return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
         case on.Prompt() if state.failed:
             turn = list(log.between(state.failed - 1, state.head))
             return replace(event, repeats=state.failed if _repeats(event.text, turn) else 0)
@@ -167,7 +183,11 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return exit_typed(state, event.result, now)
         case on.Exited() if _expects(state, event.request):
             return depart(state, event.result, now)
-        case on.ReplyReceived() | on.ReplyFailed() | on.Exited():
+        case on.SummaryReplied() if _awaits_summary(state, event.request):
+            return compaction.take_summary(state, event, now)
+        case on.SummaryFailed() if _awaits_summary(state, event.request):
+            return compaction.fail_compaction(state, event.error)
+        case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
             return Step(state)
         case on.ToolFinished():
             return finished(state, event, now)
@@ -202,6 +222,10 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return fork_by_command(state, event, now)
         case on.Clear():
             return _clear(state, event, now)
+        case on.Compact():
+            return compaction.begin_compaction(state, event)
+        case on.Uncompact():
+            return compaction.take_off_summary(state, event, now)
         case on.SetMark():
             return write_messages(state, now, (Kind.MARK, event.label, NO_DATA), caller=event.caller)
         case on.Rewind():
@@ -214,6 +238,10 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
 
 def _expects(state: State, request: int) -> bool:
     return state.phase is Phase.WAITING_FOR_MODEL and state.request == request
+
+
+def _awaits_summary(state: State, request: int) -> bool:
+    return state.phase is Phase.COMPACTING and state.request == request
 
 
 def _loaded(state: State, event: on.Loaded) -> State:
@@ -289,9 +317,18 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     """End the turn. The text that was received stays, as a reply with stop reason ``interrupted``."""
-    meant = bool(state.turn) and event.turn in (0, state.turn)
-    told = (Answer(event.caller, meant),)
+    compacting = state.phase is Phase.COMPACTING
+    meant = (bool(state.turn) or compacting) and event.turn in (0, state.turn)
+    told: tuple[Effect, ...] = (Answer(event.caller, meant),)
     if not meant:
+        return Step(state, effects=told)
+    if compacting:
+        cut_off = TurnInterrupted(
+            f"The summary of agent {state.uuid} was interrupted; nothing was changed.", state.uuid
+        )
+        told = (*compaction.answers_of_compaction(state, cut_off), *told)
+        state, event = compaction.state_behind(state), replace(event, partial="")  # what was received is no reply
+    if not state.turn:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
     draft: PendingMessage = (Kind.INTERRUPTED, "", spent_data(event.spent))
@@ -347,7 +384,7 @@ def _exit(state: State, event: on.ExitNow, now: int) -> Step:
 
 
 def _outcome(state: State, event: on.GetOutcome) -> Step:
-    if state.phase in WORKING:
+    if state.phase in WORKING and state.turn:
         return Step(replace(state, callers=(*state.callers, event.caller)))
     never = NoTurn(f"Agent {state.uuid} has had no turn of its own yet; prompt it first.", state.uuid)
     return Step(state, effects=(Answer(event.caller, state.last or never),))

@@ -27,7 +27,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
-from ikigai_actors.providers.base import GO_ON, OPENING, Request, ToolCall
+from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
 from ikigai_actors.providers.blocks import (
     Block,
     CallBlock,
@@ -49,9 +49,6 @@ NOT_RUN = "not run in this process"
 """The result of a call that has none."""
 NO_OUTPUT = "(no output)"
 """The result of a call that gave nothing: the API refuses an error without text."""
-OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
-"""What stands before a prompt that was open when a summary was made. It stays true, so it never changes."""
-
 _KEPT = {"system", *(name for name, setting in SETTINGS.items() if not setting.of_the_model)}
 """The settings that are no settings of the request: it has a place of its own for the system prompt."""
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")

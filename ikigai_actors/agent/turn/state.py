@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
+from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -32,12 +33,14 @@ class Phase(StrEnum):
     """Shown to people, never a state: calls of the last reply wait for a decision, and none runs."""
     WAITING_FOR_BUDGET = "waiting for budget"
     """A request may not leave until a budget allows it; every call has its result."""
+    COMPACTING = "compacting"
+    """The model is asked for a summary of what was said; with an open turn or without."""
     INTERRUPTED = "interrupted"
     """A crash cut off the open turn; resume it, or prompt anew."""
 
 
-WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET)
-"""The phases in which a turn is in progress."""
+WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET, Phase.COMPACTING)
+"""The phases in which something is in progress: a turn, or a summary."""
 
 MOST_NAMED = 3
 """How many of those for whom an agent waits its state names."""
@@ -86,6 +89,24 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """A summary that the model is asked for."""
+
+    plan: SummaryPlan
+    focus: str
+    """What matters most; empty for no preference."""
+    caller: Caller
+    back: Phase
+    """The phase before, and behind it."""
+    by: str = "person"
+    """Who asked for it."""
+    talk: tuple[tuple[Kind, str, Any], ...] = ()
+    """What was said about it with the model, behind the instruction: kind, content, data."""
+    attempts: int = 1
+    """How often the model was asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything that decides what an agent does next. The messages themselves are in its log."""
 
@@ -121,6 +142,8 @@ class State:
     """What the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     repairs: int = 0
     """How often the model was told in that turn that its value does not fit."""
+    compaction: Compaction | None = None
+    """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
     notice: int = 0
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 
@@ -147,6 +170,13 @@ class State:
 @dataclass(frozen=True, slots=True)
 class RequestModel:
     """Effect: send the history to the model."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summarise:
+    """Effect: ask the model for the summary of `State.compaction`."""
 
     request: int
 
@@ -201,7 +231,7 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
+Effect = RequestModel | Summarise | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,25 @@ def undo(shell: CommandContext) -> None:
     shell.change("the undo", shell.current.ask.undo, "took back the latest prompt")
 
 
+@commands.command("/compact")
+@click.argument("focus", metavar="[WHAT MATTERS]", type=TEXT, nargs=-1)
+@click.pass_obj
+def compact(shell: CommandContext, focus: Words) -> None:
+    """Have the model summarise what was said, so that the next request is smaller.
+
+    What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back.
+    """
+    told = "summarised: /history shows it, and /uncompact brings back what it stands for"
+    shell.change("the summary", lambda: shell.current.ask.compact(" ".join(focus) or None), told)
+
+
+@commands.command("/uncompact")
+@click.pass_obj
+def uncompact(shell: CommandContext) -> None:
+    """Take off the latest summary: the model sees again what it stood for, and all that was said since."""
+    shell.change("the end of the summary", shell.current.ask.uncompact, "the summary is off: all of it is back")
+
+
 @commands.command("/context")
 @click.pass_obj
 def context(shell: CommandContext) -> None:
@@ -273,8 +292,8 @@ def set_one(shell: CommandContext, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
     VALUE is a number (max_tokens, temperature, top_p, stream_retries), on or off (notify), words with commas between
-    them or a JSON list (tools, stop_sequences), a JSON object (thinking, policies), or text (model, system). An empty
-    one ("") removes the setting. Children that are forked from now on inherit it.
+    them or a JSON list (tools, stop_sequences), a JSON object (thinking, policies), or text (model, system,
+    compact_model). An empty one ("") removes the setting. Children that are forked from now on inherit it.
     """
     _setting(shell, name, " ".join(value) if value else None)
 

@@ -5,7 +5,7 @@ Commands are written once. In line mode they work on a `Shell` (line/session.py)
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.registry import AgentRecord
@@ -64,12 +64,12 @@ class CommandContext(Protocol):
             at: the last position that it inherits; None is the end of the history.
         """
 
-    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
         """Have the current agent change something of its own. A busy agent does so after its turn.
 
         Args:
             what: names the change, while it waits.
-            ask: asks for the change; its future gives a position.
+            ask: asks for the change.
             text: is printed when the change is committed.
         """
 

@@ -162,18 +162,18 @@ class Shell(CommandContext):
         future = parent.ask.fork(prompt, name=name, model=model, at=at, attach=given)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
-    def change(self, what: str, ask: Callable[[], Future[int]], text: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
         """Have the current agent change something of its own. A busy agent does so after its turn.
 
         Args:
             what: names the change, while it waits.
-            ask: asks for the change; its future gives a position.
+            ask: asks for the change.
             text: is printed when the change is committed.
         """
         agent = self.current
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
-        def tell(_: int) -> None:
+        def tell(_: object) -> None:
             self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
 
         self._do(agent, what, busy, ask(), tell, tell)

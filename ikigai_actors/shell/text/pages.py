@@ -98,7 +98,7 @@ def words_of(message: Message) -> MessageWords:
             entry, line = f"to the mark at {data.get('mark', '?')}", "rewound to the latest mark"
         case Kind.SUMMARY if content:
             told = f"messages up to {data.get('keep_from', 1) - 1}"
-            entry, line = f"of {told}: {content}", f"summarised: {told}"
+            entry, line = f"of {told}: {content}", f"summarised: {told}{_saved(data)}"
         case Kind.SUMMARY:
             told = f"long results before message {data.get('elide', 0)}"
             entry, line = f"by reference: {told}", f"by reference from now on: {told}"
@@ -119,6 +119,21 @@ def attached_lines(message: Message) -> list[str]:
     """A line for each picture and the like that belongs to a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
     return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+
+
+def _saved(data: Mapping[str, Any]) -> str:
+    """What a summary has saved, if it tells."""
+    before, after = data.get("before"), data.get("after")
+    if not isinstance(before, int) or not isinstance(after, int):
+        return ""
+    return f", {in_thousands(before)} → {in_thousands(after)} tokens (/uncompact brings them back)"
+
+
+def in_thousands(count: int) -> str:
+    """A count as people read it: 940, 14 k, 1.2 M."""
+    if count < 1_000:
+        return str(count)
+    return f"{count / 1_000:.0f} k" if count < 1_000_000 else f"{count / 1_000_000:.1f} M"
 
 
 def stop_note(stop_reason: str, empty: bool) -> str | None:

@@ -13,12 +13,12 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
-from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.records.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
-from ikigai_actors.testing.machine.fixtures import WORK, OwnCode, Work
+from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, WORK, OwnCode, Work
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
@@ -75,8 +75,8 @@ class Stage(RuleBasedStateMachine):
         return OwnCode(self._answer)
 
     def providers(self) -> Mapping[str, Provider]:
-        """Further providers."""
-        return {}
+        """Further providers: the one that writes summaries."""
+        return {NOTES: ScriptedProvider(lambda request: SUMMARIES[request.model])}
 
     def tools(self) -> list[Tool]:
         """The tools that models may call."""

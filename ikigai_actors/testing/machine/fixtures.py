@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
-from ikigai_actors.providers.scripted import ScriptedProvider, Stream
+from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply, Stream
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.tools.function import Result, Tool
@@ -59,6 +60,19 @@ class Work(Tool):
         """Check ``once``: a tool that is not idempotent runs once for each call."""
         if twice := [token for token, runs in self.runs.items() if runs > 1]:
             raise Broken(f"once: {WORK} ran again for call {', '.join(twice)}")
+
+
+NOTES = "notes"
+"""The provider that writes summaries; its models are `SUMMARIES`."""
+
+SUMMARIES: Mapping[str, ScriptedReply] = {
+    "short": "what was said",
+    "blank": " ",
+    "calls": Reply("", (ToolCall("check_mail", {}, "c"),)),
+    "fails": ProviderError("no summary today"),
+    "late": Stream(("what ", "was said"), delay=3.0),
+}
+"""What is answered to the request for a summary, by model."""
 
 
 class OwnCode(ScriptedProvider):

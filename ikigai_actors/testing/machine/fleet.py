@@ -41,6 +41,7 @@ from ikigai_actors.testing.simulation.store import Link
 REQUESTS: dict[str, Callable[[AgentRef], object]] = {
     "undo": lambda agent: agent.undo(timeout=PATIENCE),
     "clear": lambda agent: agent.clear(timeout=PATIENCE),
+    "uncompact": lambda agent: agent.uncompact(timeout=PATIENCE),
     "rewind": lambda agent: agent.rewind(timeout=PATIENCE),
     "resume": lambda agent: agent.resume(timeout=PATIENCE),
     "configure": lambda agent: agent.configure(max_tokens=100, timeout=PATIENCE),

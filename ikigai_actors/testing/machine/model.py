@@ -20,7 +20,7 @@ from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import SLACK, CommitCheck
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
-from ikigai_actors.testing.simulation.process import Broken, Process
+from ikigai_actors.testing.simulation.process import Broken, Process, asks_for_summary
 from ikigai_actors.testing.simulation.world import Simulation
 
 
@@ -109,7 +109,7 @@ class Ledger:
         asked, self._asked = world.requests[self._asked :], len(world.requests)
         for request in asked:
             copy = self.oracle.histories[request.agent]
-            if not copy.inherited:
+            if not copy.inherited or asks_for_summary(request):
                 continue
             if getattr(request.blobs, "to_be_loaded", False):
                 continue  # its process ended before it was sent

@@ -6,7 +6,7 @@ from hypothesis.stateful import invariant, rule
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.fixtures import TOOL_CALLS
+from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, TOOL_CALLS
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
@@ -60,6 +60,22 @@ class AgentRules(Stage):
         calls = [ToolCall("give_result", {"result": value}) for value in given]
         self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
         self.prompted(agent, text, output=int, attach=attach)
+
+    @rule(who=AGENTS, answer=st.sampled_from(sorted(SUMMARIES)), before=st.booleans())
+    def compact(self, who: int, answer: str, before: bool) -> None:
+        """A model summarises what an agent has heard; perhaps the agent has heard more just before."""
+        agent = self.agent(who)
+        if before:
+            for text in ("one", "two", "three"):
+                self.prompted(agent, text)
+            self.attempt(self.world.settle)
+        self.attempt(lambda: agent.configure(compact_model=f"{NOTES}:{answer}", timeout=PATIENCE))
+        self.attempt(lambda: agent.compact(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def uncompact(self, who: int) -> None:
+        """An agent's latest summary is taken off."""
+        self.attempt(lambda: self.agent(who).uncompact(timeout=PATIENCE))
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
-from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.base import SUMMARISE, Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
@@ -143,6 +143,12 @@ class World(Protocol):
         """Cut the process of one of several hosts off from the database for a time."""
 
 
+def asks_for_summary(request: Request) -> bool:
+    """Whether a request belongs to no turn: it asks for a summary."""
+    texts = (block.get("text", "") for message in request.messages for block in message["content"])
+    return any(text.startswith(SUMMARISE) for text in texts)
+
+
 class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
@@ -212,7 +218,7 @@ class Process:
         if not self.world.checks:
             return
         record = self.looked_at.read(lambda tx: registry.get(tx, request.agent))
-        if record.living and not record.turn and not self.fenced:
+        if record.living and not record.turn and not self.fenced and not asks_for_summary(request):
             self.broken(f"commit-before-effect: agent {request.agent} asks a model, and its turn is not committed")
         body = {"model": request.model or "simulated", "max_tokens": 1, "system": request.system}
         wrong = violations({**body, "messages": list(request.messages), "tools": list(request.tools)})

@@ -62,6 +62,13 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
     ),
     (
         "summary",
+        "of old",
+        {"keep_from": 8, "before": 161_204, "after": 940},
+        "of messages up to 7: of old",
+        [(Look.RULE, "summarised: messages up to 7, 161 k → 940 tokens (/uncompact brings them back)")],
+    ),
+    (
+        "summary",
         "",
         {"elide": 9},
         "by reference: long results before message 9",

@@ -1,0 +1,175 @@
+"""Compaction: the model writes what stands for all that was said before. Pure.
+
+    idle, interrupted, or a turn whose calls all have results
+      │ Compact, with a plan
+      v
+    compacting ── Summarise: the history, and one prompt more ──> the model
+      │ text ──> one unit with the message ``summary``, then on as before
+      │ calls, or an answer that was cut: asked once more; they are denied, and leave no trace
+      └ no text, an error, INT: as before, and who asked for it hears why
+
+What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing, and the tokens are lost as
+those of any reply; after it the summary stands. The plan stays true whatever is appended meanwhile, since that comes
+behind it; forks are made at once, and have the long view.
+
+In a turn, what budgets hold for its next request pays for this one. Between turns nothing is held: what a summary costs
+that a person or a program asks for then is counted, and no budget keeps it from being asked for.
+"""
+
+from dataclasses import replace
+
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, SummaryPlan
+from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, State, Step, Summarise
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
+from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
+from ikigai_actors.providers.base import SUMMARISE, Spent
+from ikigai_actors.records.budgets.amounts import Held
+from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.replies import calls_in, reply_message_data, spent_data
+from ikigai_actors.text import storable
+
+MOST_ATTEMPTS = 3
+"""How often the model is asked for one summary: its calls are denied, and an answer that was cut is refused."""
+LONGEST_PART = 0.9
+"""A text that is longer than this part of what it stands for is refused."""
+ANSWER_TOKENS = 4_096
+"""The most tokens of a summary."""
+
+_REFUSAL = "refusal"
+"""The stop reason of a model that does not want to answer."""
+
+_INSTRUCTION = f"""{SUMMARISE} You go on with them, and with nothing else of it.
+Tell who you are and what you were told to do or never to do; decisions, each with its reason; names, numbers, dates
+and paths exactly; what was tried and what came of it; what is open, and for whom you wait.
+Invent nothing. Answer no prompt, go on with no work, call no tool: write the notes alone, as short as they can be
+without losing any of this."""
+
+_DENIED = "No tool runs now: write the notes, as text alone."
+_CUT = "That was too long, and was cut. Write the notes anew, in half as many words."
+
+
+def begin_compaction(state: State, event: on.Compact) -> Step:
+    """Ask the model for a summary; or say that there is nothing to compact."""
+    if event.plan is None:
+        text = f"Agent {state.uuid} has too little behind it for a summary. Nothing was changed."
+        return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
+    request = state.request + 1
+    compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
+    after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction)
+    return Step(after, effects=(Summarise(request),))
+
+
+def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
+    """Take the text, ask once more, or give up."""
+    compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
+    assert compaction is not None  # in this phase
+    cut = reply.stop_reason == "max_tokens"
+    if (reply.tool_calls or cut) and compaction.attempts < MOST_ATTEMPTS:
+        return _ask_again(state, event, _DENIED if reply.tool_calls else _CUT, now)
+    wrong = "with calls of tools" if reply.tool_calls else "cut" if cut else "blank" if not text else ""
+    if reply.stop_reason == _REFUSAL:
+        wrong = "a refusal"
+    if wrong:
+        return fail_compaction(
+            state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed.")
+        )
+    length = len(text.encode()) // BYTES_PER_TOKEN
+    plan = compaction.plan
+    if length > LONGEST_PART * plan.replaced:
+        told = f"The summary would be about as long as what it stands for ({length} of {plan.replaced} tokens)."
+        return fail_compaction(state, ProviderError(f"{told} Nothing was changed."))
+    spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
+    data = {
+        "keep_from": plan.keep_from,
+        "prompt": plan.prompt,
+        "how": "model",
+        "by": compaction.by,
+        "saw": event.saw,
+        "before": plan.replaced + plan.kept,
+        "after": length + plan.kept,
+        "model": event.model,
+        **({"focus": compaction.focus} if compaction.focus else NO_DATA),
+        **({"name": event.name} if event.name else NO_DATA),
+        **spent_data(spent),
+    }
+    return _write(state, storable(text), data, now)
+
+
+def fail_compaction(state: State, error: IkigaiError) -> Step:
+    """Go on as before, without a summary; who asked for it hears why."""
+    told = answers_of_compaction(state, error)
+    if not isinstance(state.hold, Held):
+        return Step(state_behind(state), effects=told)
+    unit = LogUnit(state.uuid, ())  # settles what was held for a request of the turn
+    return Step(replace(state_behind(state), hold=None), unit, told)
+
+
+def state_behind(state: State) -> State:
+    """The state behind a compaction: what it was before."""
+    back = state.compaction.back if state.compaction is not None else state.phase
+    return replace(state, phase=back, compaction=None)
+
+
+def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:
+    """The answer for who asked for the compaction that is in progress."""
+    return (Answer(state.compaction.caller, value),) if state.compaction is not None else ()
+
+
+def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
+    """Take off the latest summary: what it stood for is shown again, and what came since stays."""
+    lens = state.view.lens
+    if lens is None:
+        text = f"No summary is in force in the history of agent {state.uuid}."
+        return Step(state, effects=(Answer(event.caller, NothingToUncompact(text, state.uuid)),))
+    return write_messages(state, now, (Kind.UNCOMPACT, "", {"summary": lens.id}), caller=event.caller)
+
+
+def summary_instruction(plan: SummaryPlan, focus: str) -> str:
+    """The prompt that asks for the text of a summary."""
+    lines = [_INSTRUCTION]
+    if plan.begins:
+        lines.append(f"What begins with “{plan.begins}” stays verbatim beside your notes: do not repeat it.")
+    if focus:
+        lines.append(f"This matters most: {focus}")
+    return "\n".join(lines)
+
+
+def answer_tokens(state: State) -> int:
+    """The most tokens of the answer: what thinking may take comes on top of the text."""
+    thinking = state.view.settings.get("thinking") or {}
+    budget = thinking.get("budget_tokens", ANSWER_TOKENS if thinking.get("type") == "adaptive" else 0)
+    return ANSWER_TOKENS + int(budget)
+
+
+def side_talk(state: State) -> tuple[Message, ...]:
+    """The messages that are sent behind the history: the instruction, and what was said about it. In no log."""
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    asked: PendingMessage = (Kind.USER, summary_instruction(compaction.plan, compaction.focus), NO_DATA)
+    return messages_of(state.uuid, state.head, 0, (asked, *compaction.talk))
+
+
+def _ask_again(state: State, event: on.SummaryReplied, told: str, now: int) -> Step:
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    data = reply_message_data(event.reply, event.model)
+    calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
+    denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)
+    answered: tuple[PendingMessage, ...] = (Kind.ASSISTANT, event.reply.text, data), *denied
+    talk = (*compaction.talk, *answered, *(() if calls else ((Kind.USER, told, NO_DATA),)))
+    request = state.request + 1
+    going = replace(compaction, talk=talk, attempts=compaction.attempts + 1)
+    return Step(replace(state, request=request, compaction=going), effects=(Summarise(request),))
+
+
+def _write(state: State, text: str, data: dict[str, object], now: int) -> Step:
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    messages = messages_of(state.uuid, state.head, now, ((Kind.SUMMARY, text, data),))
+    told = {"position": messages[0].id, **{name: data.get(name) for name in ("before", "after", "usage")}}
+    unit = LogUnit(state.uuid, messages)
+    return Step(
+        advance(state_behind(state), messages, hold=None), unit, answers_of_compaction(state, told), compaction.caller
+    )

@@ -1,0 +1,105 @@
+"""Plans: what a summary would stand for, and from where on all stays as it is. Pure.
+
+Whole steps are kept, the newest ones: as many as fit into a part of what there is. In a turn its latest step is always
+among them, and its prompt is shown verbatim wherever the cut lies. Answered prompts become past.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from ikigai_actors.records.boundaries import is_boundary
+from ikigai_actors.records.messages import Kind, Message
+
+KEPT_TOKENS = 20_000
+"""The most tokens that stay verbatim, unless the latest step of a turn has more."""
+KEPT_PART = 4
+"""One in so many tokens may stay verbatim: who asks for a summary of little wants most of that summarised, too."""
+FEWEST_STEPS = 2
+"""A summary stands for so many replies at least."""
+BYTES_PER_TOKEN = 3
+"""How many bytes a token has, where nobody has counted."""
+
+
+class History(Protocol):
+    """What an agent's log tells; see `ikigai_actors.records.log.Log`."""
+
+    def between(self, start: int, end: int) -> Iterator[Message]:
+        """The messages with ``start < id <= end``, oldest first."""
+
+    def latest_prompt(self, end: int | None = None) -> Message | None:
+        """The latest prompt of the folded history up to a position."""
+
+    def opening(self, position: int) -> tuple[Message | None, Message | None]:
+        """The summary in force, and the prompt that is shown beside it."""
+
+    def spoken(self, position: int) -> Iterator[Message]:
+        """What a model may see verbatim, newest first."""
+
+
+class SummaryPlan(NamedTuple):
+    """Where a summary would cut a history."""
+
+    keep_from: int
+    """All that counts before this position would be stood for by a text."""
+    prompt: int
+    """Position of the prompt, before `keep_from`, that is open; 0 for none."""
+    messages: int
+    """How many messages the text would stand for."""
+    replaced: int
+    """How many tokens these have, about."""
+    kept: int
+    """How many tokens stay, about."""
+    begins: str
+    """How the kept part begins; empty when nothing is kept."""
+
+
+def plan_of(log: History, head: int, turn: int) -> SummaryPlan | None:
+    """The plan for a summary now.
+
+    Args:
+        log: the agent's log.
+        head: the position of its latest message.
+        turn: position of the message that opened the turn which is open, or can be resumed; 0 for none.
+
+    Returns:
+        The plan; None when a summary would save nothing.
+    """
+    opening = [message for message in log.opening(head) if message is not None]
+    shown = list(log.spoken(head))  # newest first
+    sizes = {message.id: tokens_of(message) for message in (*opening, *shown)}
+    total = sum(sizes.values())
+    allowed = min(KEPT_TOKENS, total // KEPT_PART)
+    keep_from, kept, size = head + 1, 0, 0
+    for message in shown:
+        size += sizes[message.id]
+        if message.kind not in (Kind.USER, Kind.ASSISTANT) or not _may_cut(log, message.id - 1):
+            continue
+        if size > allowed and not (turn and keep_from > head):
+            break
+        keep_from, kept = message.id, size
+    if sum(one.kind == Kind.ASSISTANT and one.id < keep_from for one in shown) < FEWEST_STEPS:
+        return None
+    if keep_from > head and not _may_cut(log, head):
+        return None
+    prompt = log.latest_prompt(turn) if turn else None
+    first = next((one for one in reversed(shown) if one.id >= keep_from), None)
+    return SummaryPlan(
+        keep_from,
+        prompt.id if prompt is not None and prompt.id < keep_from else 0,
+        sum(one.id < keep_from for one in shown),
+        total - kept,
+        kept,
+        " ".join(first.content.split())[:80] if first is not None else "",
+    )
+
+
+def tokens_of(message: Message) -> int:
+    """How many tokens a message has, about."""
+    blocks = message.data.get("blocks") or message.data.get("tool_calls")
+    size = len(message.content.encode("utf-8", "replace"))
+    return max(size, len(json.dumps(blocks, ensure_ascii=False)) if blocks else 0) // BYTES_PER_TOKEN + 1
+
+
+def _may_cut(log: History, position: int) -> bool:
+    return is_boundary(lambda start, end: list(log.between(start, end)), position)

@@ -1,0 +1,345 @@
+"""Compaction: a summary stands for what was said, nothing is lost, and taking it off brings all of it back."""
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentRef,
+    FunctionProvider,
+    NothingToCompact,
+    NothingToUncompact,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+    TurnInterrupted,
+    Usage,
+    tool,
+)
+from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.store import open_store
+from ikigai_actors.system.attached import AttachedSystem
+from tests.kit.blocking_provider import DEADLINE, Hanging
+
+LONG = "so many words about it that there is something to save " * 10
+NOTES = Usage(100, 10)
+
+
+class Model:
+    """Answers prompts with long texts, and the request for a summary with all that it was asked to remember."""
+
+    def __init__(self, *summaries: str | Reply | Exception) -> None:
+        self.requests: list[Request] = []
+        self.summaries = list(summaries)
+        self.provider = ScriptedProvider(self._answer)
+
+    def _answer(self, request: Request) -> Reply:
+        self.requests.append(request)
+        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        if any(text.startswith(SUMMARISE) for text in texts):
+            given = self.summaries.pop(0) if self.summaries else ""
+            if isinstance(given, Exception):
+                raise given
+            facts = sorted({fact for text in texts for fact in re.findall(r"FACT-\d+", text)})
+            return given if isinstance(given, Reply) else Reply(given or " ".join(facts), usage=NOTES)
+        return Reply(f"heard: {texts[-1][:20]} {LONG}", usage=Usage(1000, 10))
+
+    @property
+    def sent(self) -> str:
+        """The latest request, as JSON."""
+        return json.dumps(list(self.requests[-1].messages))
+
+
+def talk(agent: AgentRef, *prompts: str) -> None:
+    for prompt in prompts:
+        agent.prompt(prompt).get(timeout=DEADLINE)
+
+
+def sound(system: ActorSystem) -> None:
+    """Every history is the same when it is read anew, and nothing is wrong with the database."""
+    assert check(system.store) == []
+    fresh = LogCache(system.store)
+    assert all(list(fresh.load(one.uuid).visible()) == system.handle(one.uuid).history() for one in system.agents())
+
+
+FACTS = tuple(f"remember FACT-{number}" for number in range(6))
+
+
+def test_a_summary_stands_for_what_was_said_and_the_next_request_knows_its_facts(database: str) -> None:
+    model = Model()
+    with ActorSystem.open(database, model.provider) as system:
+        agent = system.root.fork(name="dba")
+        talk(agent, *FACTS)
+        done = agent.compact("the facts")
+        assert agent.history()[0].id == done.position
+        assert done.after < done.before / 2
+        assert done.usage == NOTES
+        asked = model.requests[-1].messages[-1]["content"][-1]["text"]
+        assert asked.startswith(SUMMARISE)
+        assert "This matters most: the facts" in asked
+        assert "“remember FACT-5” stays verbatim" in asked
+        talk(agent, "and now?")
+        first, *rest = model.requests[-1].messages[0]["content"]
+        assert first["text"].startswith('<summary of="messages up to ')
+        assert "of agent dba" in first["text"]
+        assert [block["text"] for block in rest] == ["remember FACT-5"]
+        assert all(f"FACT-{number}" in model.sent for number in range(6))
+        assert len(model.requests[-1].messages) == 3
+        summary = agent.history()[0]
+        assert summary.data["by"] == "person"
+        assert summary.data["model"] == "scripted:"
+        assert len(agent.history(all=True)) == done.position + 2
+        sound(system)
+
+
+def test_the_summariser_is_sent_the_request_of_the_agent_and_one_prompt_more() -> None:
+    model = Model()
+    with ActorSystem.open(":memory:", model.provider) as system:
+        system.root.configure(system="Be brief.", max_tokens=7, thinking={"type": "enabled", "budget_tokens": 2000})
+        talk(system.root, *FACTS)
+        system.root.compact()
+        before, asked = model.requests[-2:]
+        assert (asked.system, asked.tools, asked.settings["thinking"]) == (
+            before.system,
+            before.tools,
+            before.settings["thinking"],
+        )
+        assert asked.settings["max_tokens"] == 4_096 + 2_000
+        assert list(asked.messages)[: len(before.messages)] == list(before.messages)
+        assert asked.shared == 0
+
+
+def test_uncompact_brings_everything_back_byte_for_byte_with_what_came_since(database: str) -> None:
+    model = Model()
+    with ActorSystem.open(database, model.provider) as system:
+        talk(system.root, *FACTS)
+        system.root.prompt("the last one").get(timeout=DEADLINE)
+        before = model.sent
+        system.root.compact()
+        talk(system.root, "since")
+        assert len(model.sent) < len(before) / 2
+        position = system.root.uncompact()
+        talk(system.root, "after")
+        assert model.sent.startswith(before[:-1])
+        assert json.loads(model.sent)[-3]["content"][0]["text"] == "since"
+        assert system.root.history(all=True)[position - 1].data == {"summary": position - 3}
+        with pytest.raises(NothingToUncompact):
+            system.root.uncompact()
+        sound(system)
+
+
+def test_children_forked_before_and_after_see_what_was_in_force_then(database: str) -> None:
+    model = Model()
+    with ActorSystem.open(database, model.provider) as system:
+        talk(system.root, *FACTS)
+        early = system.root.fork(name="early")
+        system.root.compact()
+        late = system.root.fork(name="late")
+        other = system.root.fork(name="other")
+        for child, messages in ((early, 13), (late, 3), (other, 3)):
+            talk(child, "go on")
+            assert len(model.requests[-1].messages) == messages
+        shared = model.requests[-1].shared
+        same = [list(request.messages)[:2] for request in model.requests[-2:]]
+        assert same[0] == same[1]
+        assert shared == 3
+        early.compact()
+        talk(early, "and on")
+        assert model.requests[-1].shared == 0
+        long = system.root.fork(at=12)
+        talk(long, "long")
+        assert len(model.requests[-1].messages) == 13
+        sound(system)
+
+
+def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call_loses_its_result(
+    database: str,
+) -> None:
+    model = Model()
+    asked: list[Any] = []
+
+    @tool
+    def look(step: int) -> str:
+        """Look."""
+        if step == 3:
+            asked.append(system.root.ask.compact())
+        return f"step {step}: {LONG}"
+
+    def answer(request: Request) -> Reply:
+        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        results = [block for one in request.messages for block in one["content"] if block["type"] == "tool_result"]
+        if texts[-1].startswith(SUMMARISE):
+            return Reply("looked three times")
+        model.requests.append(request)
+        latest = str(results[-1]["content"])[:6] if results else "step 0"
+        step = int(latest[-1]) + 1
+        return Reply("done") if step > 4 else Reply("", (ToolCall("look", {"step": step}, f"call_{step}"),))
+
+    with ActorSystem.open(database, ScriptedProvider(answer), tools=[look]) as system:
+        talk(system.root, "the task: FACT-1")
+        assert asked[0].get(timeout=DEADLINE).position
+        first = model.requests[-2].messages
+        texts = [block.get("text", "") for block in first[0]["content"]]
+        assert texts[1] == f"{OPEN_PROMPT}\n\nthe task: FACT-1"
+        assert [block["id"] for block in first[1]["content"]] == ["call_3"]
+        assert [block["tool_use_id"] for block in first[2]["content"]] == ["call_3"]
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        sound(system)
+
+
+def test_a_turn_that_failed_can_be_resumed_behind_a_summary_with_its_prompt() -> None:
+    model = Model()
+    answers: list[str | Exception] = [LONG, LONG, LONG, ProviderError("down"), "the notes", "there"]
+
+    def answer(request: Request) -> str:
+        model.requests.append(request)
+        given = answers.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        talk(system.root, "one", "two", "three")
+        with pytest.raises(ProviderError, match="down"):
+            talk(system.root, "four")
+        system.root.compact()
+        assert system.root.resume()
+        assert system.root.reply(timeout=DEADLINE).text == "there"
+        assert model.requests[-1].messages[-1]["content"][-1]["text"] == "four"
+        sound(system)
+
+
+FAILS: list[tuple[str, list[str | Reply | Exception], type[Exception], str]] = [
+    ("an error", [ProviderError("overloaded")], ProviderError, "overloaded"),
+    ("blank", [Reply("  ")], ProviderError, "its answer was blank"),
+    ("a refusal", [Reply("I will not", stop_reason="refusal")], ProviderError, "a refusal"),
+    ("too long", [LONG * 20], ProviderError, "about as long as what it stands for"),
+    ("cut thrice", [Reply("so ", stop_reason="max_tokens")] * 3, ProviderError, "its answer was cut"),
+    ("calls", [Reply("", (ToolCall("agents"),))] * 3, ProviderError, "with calls of tools"),
+]
+
+
+@pytest.mark.parametrize(("given", "error", "told"), [one[1:] for one in FAILS], ids=[one[0] for one in FAILS])
+def test_where_the_model_gives_no_summary_nothing_is_changed_and_the_reason_is_told(
+    given: list[str | Reply | Exception], error: type[Exception], told: str
+) -> None:
+    model = Model(*given)
+    with ActorSystem.open(":memory:", model.provider) as system:
+        talk(system.root, *FACTS)
+        before = system.root.history(all=True)
+        with pytest.raises(error, match=told):
+            system.root.compact()
+        assert system.root.history(all=True) == before
+        talk(system.root, "go on")
+        assert len(model.requests[-1].messages) == 13
+
+
+def test_calls_of_the_summariser_are_denied_and_leave_no_trace() -> None:
+    model = Model(Reply("", (ToolCall("agents", {}, "c1"), ToolCall("exit", {}, "c2"))), "the notes")
+    with ActorSystem.open(":memory:", model.provider) as system:
+        talk(system.root, *FACTS)
+        system.root.compact()
+        results = model.requests[-1].messages[-1]["content"]
+        assert [(one["tool_use_id"], one["is_error"]) for one in results] == [("c1", True), ("c2", True)]
+        assert system.root.history()[0].content == "the notes"
+        assert {one.kind for one in system.root.history(all=True)} == {"user", "assistant", "summary"}
+
+
+def test_where_little_was_said_there_is_nothing_to_compact() -> None:
+    with ActorSystem.open(":memory:", Model().provider) as system:
+        talk(system.root, "one")
+        with pytest.raises(NothingToCompact, match="too little"):
+            system.root.compact()
+
+
+def test_an_agent_whose_own_code_answers_needs_a_model_for_its_summaries() -> None:
+    def code(request: Request) -> str:
+        return LONG
+
+    with ActorSystem.open(":memory:", FunctionProvider(code), providers={"notes": Model().provider}) as system:
+        talk(system.root, *FACTS)
+        with pytest.raises(ProviderError, match="compact_model"):
+            system.root.compact()
+        system.root.configure(compact_model="notes:small")
+        system.root.compact()
+        assert system.root.history()[0].data["model"] == "notes:small"
+        assert system.root.history()[0].content == " ".join(f"FACT-{number}" for number in range(6))
+
+
+def _interrupt(agent: AgentRef) -> None:
+    assert agent.signal(Signal.INT)
+
+
+def _kill(agent: AgentRef) -> None:
+    agent.kill()
+
+
+@pytest.mark.parametrize(("end", "error"), [(_interrupt, TurnInterrupted), (_kill, AgentDead)])
+def test_a_summary_that_is_interrupted_or_killed_leaves_nothing_behind(
+    end: Callable[[AgentRef], None], error: type[Exception]
+) -> None:
+    hanging = Hanging("the notes so far")
+    with ActorSystem.open(":memory:", Model().provider, providers={"hanging": hanging}) as system:
+        child = system.root.fork(name="child")
+        talk(child, *FACTS)
+        child.configure(compact_model="hanging:model")
+        before = child.history(all=True)
+        future = child.ask.compact()
+        hanging.wait_until_asked()
+        assert child.state == "compacting"
+        forked = child.fork(timeout=DEADLINE)
+        assert len(forked.history()) == len(before) + 1
+        waits = child.ask.mark("later")
+        end(child)
+        with pytest.raises(error):
+            future.get(timeout=DEADLINE)
+        if end is _interrupt:
+            assert waits.get(timeout=DEADLINE) == len(before) + 2
+        assert [one.kind for one in child.history(all=True)[len(before) :]][:1] == ["fork"]
+        assert check(system.store) == []
+
+
+def test_an_attached_process_asks_for_a_summary_and_takes_it_off(durable: str) -> None:
+    model = Model()
+    with ActorSystem.open(durable, model.provider) as system, AttachedSystem.open(durable) as attached:
+        talk(system.root, *FACTS)
+        agent = attached.handle(system.root.uuid)
+        done = agent.compact(timeout=DEADLINE)
+        assert (done.position, done.usage) == (13, NOTES)
+        assert agent.history()[0].id == 13
+        assert agent.uncompact(timeout=DEADLINE) == 14
+        with pytest.raises(NothingToUncompact):
+            agent.uncompact(timeout=DEADLINE)
+    with closing(open_store(durable)) as store:
+        assert check(store) == []
+
+
+def test_a_summary_is_there_after_a_restart_and_a_second_one_lies_over_it(durable: str) -> None:
+    model = Model()
+    with ActorSystem.open(durable, model.provider) as system:
+        talk(system.root, *FACTS)
+        first = system.root.compact().position
+    with ActorSystem.open(durable, model.provider) as system:
+        talk(system.root, *(f"then FACT-{number}" for number in range(6, 9)))
+        assert len(model.requests[-1].messages) == 7
+        second = system.root.compact().position
+        talk(system.root, "now")
+        assert all(f"FACT-{number}" in model.sent for number in range(9))
+        assert [one.id for one in system.root.history() if one.kind == "summary"] == [second]
+        system.root.uncompact()
+        assert [one.id for one in system.root.history() if one.kind == "summary"] == [first]
+        system.root.undo()
+        system.root.undo()
+        assert [one.id for one in system.root.history() if one.kind == "summary"] == [first]
+        sound(system)
