@@ -141,7 +141,8 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
     return Statement("".join(parts).strip(), frozenset(lists))
 
 
-def split(script: str) -> list[str]:
+@cache
+def split(script: str) -> tuple[str, ...]:
     """Cut a script into its statements, without comments. A semicolon in a comment or a literal ends nothing."""
     statements, parts, position = [], [], 0
     for found in _TOKEN.finditer(script):
@@ -153,4 +154,4 @@ def split(script: str) -> list[str]:
         elif not found["comment"]:
             parts.append(found[0])
     statements.append("".join([*parts, script[position:]]).strip())
-    return [statement for statement in statements if statement]
+    return tuple(statement for statement in statements if statement)

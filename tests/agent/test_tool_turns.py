@@ -149,30 +149,6 @@ def test_int_ends_the_tools_and_a_late_result_is_dropped(database: str) -> None:
         assert len(system.agents()) == 1
 
 
-def test_a_fork_from_outside_waits_for_the_results_and_is_made_before_the_next_request(database: str) -> None:
-    began, leave = threading.Event(), threading.Event()
-
-    @tool
-    def hold() -> str:
-        began.set()
-        assert leave.wait(DEADLINE)
-        return "held"
-
-    script = scripted([calling("hold"), "done"], kid=["hello"])
-    with ActorSystem.open(database, provider=script, tools=[hold]) as system:
-        turn = system.root.prompt("go")
-        assert began.wait(DEADLINE)
-        forking = system.root.ask.fork("look", name="kid")
-        assert not system.root.resume(timeout=DEADLINE)  # answered in order: the fork has been seen
-        assert not forking.done
-        leave.set()
-        child = forking.get(timeout=DEADLINE)
-        assert child.reply(timeout=DEADLINE).text == "hello"
-        turn.get(timeout=DEADLINE)
-        [asked] = requests_of(script, "kid")
-        assert (results(asked), prompts(asked)) == ([("1", "held", False)], ["look"])
-
-
 def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that_it_names(database: str) -> None:
     script = scripted([calling("fork", ("say", {"text": "x"})), "done"], kid=["hello"])
     with ActorSystem.open(database, provider=script, tools=[say, whole]) as system:

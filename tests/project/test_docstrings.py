@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.project.test_layers import FILES, ROOT, module_of, parsed
 
 SUPERVISORS = {module_of(path): path for path in sorted((ROOT / "supervisors").rglob("*.py"))}
@@ -46,6 +48,7 @@ def test_every_public_name_has_a_docstring_or_inherits_one() -> None:
     assert [path for path, value, is_method in every if not said(value, is_method)] == []
 
 
+@pytest.mark.slow("takes a second")
 def test_no_docstring_only_points_at_another() -> None:
     every = ((str(path), *found) for path in MODULES.values() for found in docstrings(path))
     assert [(path, line) for path, line, text in every if text.startswith("See `")] == []

@@ -75,6 +75,7 @@ forms = st.one_of(
 some_forms = st.lists(forms, min_size=1, max_size=3)
 
 
+@pytest.mark.slow("takes a second")
 @given(st.lists(some_forms, min_size=1, max_size=6), st.integers(0, 400), st.data())
 @settings(max_examples=150, deadline=None)
 def test_any_blocks_are_written_as_the_client_writes_them_and_marked_where_they_were(

@@ -42,6 +42,7 @@ def reads(system: ActorSystem) -> tuple[int, int]:
     return system.log_cache.read_logs, system.log_cache.read_messages
 
 
+@pytest.mark.slow("takes a second")
 def test_the_first_forks_after_a_start_read_no_log_and_the_child_has_the_whole_history(durable: str) -> None:
     with open_echo(durable) as system:
         system.root.configure(system="Be brief.")

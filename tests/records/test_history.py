@@ -214,6 +214,7 @@ def test_every_history_equals_the_oracle_that_copies(script: list[tuple[str, int
     _play(script)
 
 
+@pytest.mark.slow("takes a second")
 @settings(max_examples=200)
 @given(scripts((*("user", "mark", "rewind", "undo", "summary", "summary", "uncompact"), "fork"), fewest=30))
 def test_a_text_stands_for_exactly_what_counts_before_its_cut_whatever_is_taken_back(

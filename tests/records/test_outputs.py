@@ -164,6 +164,7 @@ leaves = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(
 values = st.recursive(leaves, lambda part: st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=3), part))
 
 
+@pytest.mark.slow("takes a second")
 @given(st.sampled_from([Order, Node, int, list[int], dict[str, float], Loose, tuple[int, str]]), values)
 @settings(max_examples=60, deadline=None)
 def test_whatever_comes_is_a_value_of_the_type_or_named_as_none(output: Any, value: Any) -> None:

@@ -12,17 +12,16 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail import Send
-from ikigai_actors.store import Row, Store, Transaction, open_store
+from ikigai_actors.store import Row, Store, open_store
 from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.transaction import PostgresTransaction
 from tests.conftest import NewDatabase
-from tests.kit.databases import DEADLINE, Admin, eventually, sql
+from tests.kit.databases import DEADLINE, eventually, sql
 from tests.kit.hosts import Hosts, owners, plant
 from tests.kit.journals import Answers
-from tests.kit.races import somebody_waits
 from tests.kit.trees import append, ids
 
 SHORT = 0.5
@@ -175,35 +174,6 @@ def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
     host.renew()
     with pytest.raises(StoreInUse):
         take(url)
-    store.close()
-
-
-def test_a_host_that_renews_at_the_last_moment_keeps_its_database(
-    new_postgres: NewDatabase, take: Hosts, postgres_admin: Admin
-) -> None:
-    """The lease has run out and is being renewed while another host takes over: who is first in the database, wins."""
-    url = new_postgres()
-    first = take(url)
-    store = open_store(url)
-    store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
-    renewed, leave = threading.Event(), threading.Event()
-
-    def slowly(tx: Transaction) -> None:
-        tx.run("renew_lease", id=first.id, lease=10_000)
-        renewed.set()
-        assert leave.wait(DEADLINE)
-
-    with ThreadPoolExecutor(2) as threads:
-        renewing = threads.submit(store.write, slowly)
-        assert renewed.wait(DEADLINE)
-        second = threads.submit(take, url)
-        eventually(lambda: second.done() or somebody_waits(postgres_admin), "the second host's wait")
-        leave.set()
-        renewing.result(DEADLINE)
-        with pytest.raises(StoreInUse):
-            second.result(DEADLINE)
-    first.renew()
-    assert owners(store) == [(first.id, 1, True)]
     store.close()
 
 

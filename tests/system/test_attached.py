@@ -32,7 +32,6 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.remote.following import AT_A_TIME
 from supervisors.signals import Status
-from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import add_agents, eventually, sql
 from tests.kit.echo import echo
@@ -243,32 +242,6 @@ def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session])
     ]
     assert host.agent("young").record.living
     assert not host.agents("dead")[0].living
-
-
-@pytest.mark.slow("takes a second")
-def test_the_application_shows_the_agents_of_the_host_live(durable: str) -> None:
-    async def play(stage: Stage) -> None:
-        await stage.expect(r"attached to pid \d+")
-        await stage.say("tea")
-        await stage.expect(r"tea / 1")
-        kid = host.root.fork("milk", name="kid")
-        await stage.expect("↓1")
-        await stage.press("ctrl+down")
-        await stage.expect(r"\[kid\]")
-        await stage.expect("milk / 3")
-        kid.prompt("sugar")
-        await stage.expect("sugar / 5")
-        await stage.press("f3")
-        await stage.expect("└─ kid")
-        await stage.press("escape")
-        await stage.say("/mark here")
-        await stage.expect("here")
-        kid.kill(reason="enough")
-        await stage.expect(r"kid \([\w-]+\) is dead \(enough\)")
-
-    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
-        on_stage(system, play)
-        assert spoken(host.root) == ["tea", "tea / 1"]
 
 
 def test_calls_that_wait_for_approval_are_listed_and_decided_on(

@@ -72,6 +72,7 @@ def test_the_model_sees_what_is_attached_before_the_text(tmp_path: Path) -> None
         assert violations(json.loads(json.dumps(body))) == []
 
 
+@pytest.mark.slow("takes a second")
 def test_a_thousand_forks_after_a_picture_add_no_blob_and_the_hundredth_mention_neither() -> None:
     with ActorSystem.open(provider=OfflineProvider()) as system:
         ask(system.root, "Look.", PNG)

@@ -183,6 +183,7 @@ def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_d
         assert fsck.check(store) == []
 
 
+@pytest.mark.slow("takes a second")
 @settings(max_examples=60, deadline=None)
 @given(BIRTHS, st.integers(0, MOST))
 def test_a_cascade_leaves_nobody_below_alive_whatever_the_policies(births: list[Birthday], top: int) -> None:

@@ -10,7 +10,6 @@ from ikigai_actors import (
     AgentRef,
     IkigaiError,
     OfflineProvider,
-    ProviderError,
     Reply,
     ScriptedProvider,
     Signal,
@@ -34,6 +33,7 @@ from tests.kit.bustle import Post, a_bit_of_everything, answer
 from tests.kit.echo import echo, kinds
 
 
+@pytest.mark.slow("takes a second")
 def test_a_seed_gives_another_order_than_the_plain_one() -> None:
     def order(schedule: Schedule | int) -> list[str]:
         with simulated(schedule) as world:
@@ -142,30 +142,6 @@ def test_after_a_crash_nothing_of_the_old_process_goes_on() -> None:
         assert world.requests == []
         with pytest.raises(IkigaiError):
             anna.mark()
-
-
-@pytest.mark.parametrize(
-    ("faults", "outcome"),
-    [
-        (Faults(errors=1), "ProviderError"),
-        (Faults(cuts=1), "hello / 1"),
-        (Faults(busy=3), "hello / 1"),
-        (Faults(deaf=1), "hello / 1"),
-    ],
-)
-def test_faults_happen_under_some_seeds_and_the_runtime_bears_them(faults: Faults, outcome: str) -> None:
-    seen = set()
-    for seed in range(30):
-        with simulated(seed, faults=faults) as world:
-            _, anna = prompted(world)
-            try:
-                told = anna.prompt("hello").get().text
-            except ProviderError as error:
-                told = type(error).__name__
-            happened = any(line.kind == "fault" for line in world.trace.lines)
-            seen.add((happened, told))
-    assert (True, outcome) in seen
-    assert (False, "hello / 1") in seen
 
 
 class Ending:

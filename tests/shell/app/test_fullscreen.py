@@ -144,17 +144,6 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
         assert program.is_clean()
 
 
-def test_ctrl_c_twice_leaves_and_tells_of_the_turn_in_progress(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
-        program.say(f"/fork '{ENDLESS}' --no-follow")
-        program.expect("↓1")
-        program.type("\x03\x03")
-        assert program.ends() == 130
-        assert program.is_clean()
-        assert "Leaving a turn that is in progress" in program.text
-
-
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path), NO_COLOR="1") as program:
         program.expect(r"\[\w[\w-]+\].*idle")

@@ -100,31 +100,6 @@ def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str
     }
 
 
-def test_by_a_pipe_agents_fork_diverge_and_survive_a_hard_kill(database: str) -> None:
-    with Program.by_pipe("--database", database, *SLOW) as shell:
-        shell.say(f'tea\n/fork "farms" --name buyer\n/parent\n/fork --name seller\n{LONG}')
-        shell.expect("You said “a b")
-        shell.kill()
-    listed = run("--database", database, "agents").stdout
-    assert agents_in(listed)[1:] == [("", "buyer", "idle", 3), ("", "seller", "interrupted", 2)]
-
-    done = run("--database", database, lines="/agents\n/resume\n/switch buyer\nfields\n")
-    printed = done.stdout.splitlines()
-    assert printed[2].startswith("* └─ ")
-    assert printed[3:] == [
-        "3 running, 0 dead",
-        f"You said “{LONG}”. I remember 2 prompts; before it came “tea”.",
-        printed[5],
-        "You said “fields”. I remember 3 prompts; before it came “tea”, “farms”.",
-    ]
-    assert "seller: its last turn was interrupted; /resume sends the prompt again" in done.stderr
-    assert histories(database) == {
-        "root": answers("tea"),
-        "buyer": answers("tea", "farms", "fields"),
-        "seller": answers("tea", LONG),
-    }
-
-
 def test_a_prompt_instead_of_a_resume_closes_the_turn_that_was_cut_off(database: str) -> None:
     with Program.by_pipe("--database", database, *SLOW) as shell:
         shell.say(LONG)

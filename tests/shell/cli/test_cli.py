@@ -134,21 +134,6 @@ def test_listing_agents_works_beside_a_running_shell_which_goes_on(file: Path) -
         assert shell.ends() == 0
 
 
-def test_a_second_shell_opens_attached_and_tells_who_runs_the_agents(file: Path) -> None:
-    with Program.by_pipe("--database", str(file)) as shell:
-        shell.say("/agents")
-        shell.expect("running")
-        done = run("--database", str(file), "--model", "offline:slow", lines="/switch dba\nmilk\n/fork\n/tools\n")
-        assert done.returncode == 0
-        assert "You said “milk”. I remember 3 prompts" in done.stdout
-        assert "inherits" in done.stdout
-        assert "error: Only the process that runs the agents knows its tools: host " in done.stdout
-        owner = rf"host \S+, pid {shell.process.pid}, since 20\d\d-\S+ \S+ UTC"
-        assert re.match(rf"Attached: these agents are run by {owner}\. ", done.stderr)
-        assert done.stderr.splitlines()[1] == "Without effect here, since that process decides: --model."
-        assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize("command", [[], ["agents"], ["fsck"]])
 @pytest.mark.parametrize(
     ("place", "told"),
@@ -254,15 +239,6 @@ def test_a_request_to_end_closes_the_database(file: Path, number: signal.Signals
     connection = sqlite3.connect(file)
     assert connection.execute("SELECT COUNT(*) FROM hosts WHERE ended_at IS NULL").fetchone() == (0,)
     connection.close()
-
-
-def test_the_demo_plays_itself_and_finds_everything_again(tmp_path: Path) -> None:
-    done = run("demo")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "The same 4 agents, with the same histories" in done.stdout
-    before, after = re.findall(r"((?:.* own\n)+4 running, 0 dead)", done.stdout)
-    assert before == after
-    assert re.search(r"Done in \d+\.\d\d s\.\n$", done.stdout)
 
 
 def test_what_the_shell_writes_only_its_user_may_read(tmp_path: Path) -> None:

@@ -182,46 +182,6 @@ def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
         screen.expect("launched")
 
 
-def test_an_attached_shell_has_its_agents_do_everything(
-    new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = new_postgres()
-    monkeypatch.chdir(tmp_path)
-    with two_that_keep_their_agents(url, tmp_path):
-        done = run("--database", url, "--plain", lines=EVERYTHING)
-        assert (done.returncode, [line for line in done.stdout.splitlines() if line.startswith("error")]) == (0, [])
-        said = done.stdout
-        for words in TOLD:
-            assert re.search(words, said), words
-
-
-EVERYTHING = """tea
-/fork --name kid
-/move kid b
-/mark here
-milk
-/rewind here
-sugar
-/undo
-/set temperature 0.5
-/resume
-/clear
-/fork --name young
-/switch kid
-/adopt young
-/rename elder
-/switch young
-/finish done
-"""
-"""Lines that have agents of two hosts do all that they do themselves."""
-
-TOLD = (
-    "forked from", "kid .* is run by b", "marked 'here'", "back at mark 'here'", "took back the latest",
-    "temperature set to 0.5", "Nothing to resume", "cleared", "looks after", "has ended",
-)  # fmt: skip
-"""What these lines are answered, in patterns."""
-
-
 def test_shells_hosts_and_who_follows_are_told_when_a_host_is_gone(
     new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,14 +220,6 @@ def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDa
     refused = run("--database", url, "move", "kid", "a")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "not done later either" in refused.stderr
-
-
-def test_a_host_whose_name_another_one_has_taken_says_start_me_again(new_postgres: NewDatabase) -> None:
-    url = new_postgres()
-    with running(url, "a") as first, host(url, "--name", "a") as second:
-        second.expect("runs postgresql")
-        first.expect(f"Another host named a was started, and has taken .* pid {second.process.pid}")
-        assert first.ends() == 75
 
 
 def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:

@@ -164,36 +164,6 @@ def test_a_page_that_is_closed_or_whose_server_is_killed_leaves_no_process(tmp_p
         eventually(lambda: not pages(), "the end of the page")
 
 
-EVERYTHING = (
-    ("/fork --name kid", r"\[kid\]"),
-    ("/mark here", "mark 'here'"),
-    ("/rewind here", "rewound to mark"),
-    ("/set temperature 0.5", "temperature.{0,20}0.5"),
-    ("/clear", "cleared: it begins anew"),
-    ("/resume", "Nothing to resume"),
-    ('@write {"file_path": "a.txt", "content": "tea"}', "a always"),
-)
-"""Lines, and what the page shows of each. The last one asks for approval."""
-
-
-def test_a_page_has_the_agents_do_everything_and_is_asked_for_approval(tmp_path: Path) -> None:
-    async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
-        assert await status(browser, link) == 200
-        async with browser.ws_connect(f"{base}/ws?width=100&height=30", origin=base) as one:
-            page = Page(one)
-            await page.expect("attached to pid")
-            for line, shown in EVERYTHING:
-                await page.type(f"{line}\r")
-                await page.expect(shown)
-            await page.type("\x07")  # Ctrl-G goes to the question
-            await page.type("y")
-            while not (tmp_path / "a.txt").exists():
-                await asyncio.sleep(0.05)
-
-    with served(tmp_path, "--workspace", str(tmp_path)) as program:
-        visit(program, play)
-
-
 def test_a_server_beside_a_running_shell_serves_its_agents(tmp_path: Path) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         assert await status(browser, link) == 200
