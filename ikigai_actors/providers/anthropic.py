@@ -64,6 +64,9 @@ class AnthropicProvider:
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
         prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
             share their parent's history, so it pays.
+        json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
+            is: without references, bounds, defaults and the like. None does so at Anthropic's own address. Else the
+            model gives the value by a tool.
     """
 
     name = "anthropic"
@@ -79,10 +82,12 @@ class AnthropicProvider:
         max_retries: int | None = None,
         timeout: float | None = None,
         prompt_cache: bool = True,
+        json_output: bool | None = None,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or DEFAULT_MODEL
         self.max_tokens = check_count(max_tokens, "max_tokens", least=1)
         self._prompt_cache = check_flag(prompt_cache, "prompt_cache")
+        self._json_output = None if json_output is None else check_flag(json_output, "json_output")
         check_optional(api_key, str, "api_key", "text")
         check_optional(base_url, str, "base_url", "text")
         if max_retries is not None:
@@ -193,8 +198,12 @@ class AnthropicProvider:
         }
         if request.system.strip():
             arguments["system"] = [{"type": "text", "text": request.system}]
-        if request.tools:
-            arguments["tools"] = list(request.tools)
+        tools = list(request.tools)
+        if (schema := self._schema_to_send(request)) is not None:
+            arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+            tools = [one for one in tools if one != request.output]
+        if tools:
+            arguments["tools"] = tools
         if thinking := request.settings.get("thinking"):
             if not isinstance(thinking, Mapping):
                 raise ProviderError(
@@ -206,6 +215,21 @@ class AnthropicProvider:
         if body := {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}:
             arguments["extra_body"] = body
         return marked(arguments) if self._prompt_cache else arguments
+
+    def _schema_to_send(self, request: Request) -> Mapping[str, Any] | None:
+        """The schema by which the service itself writes the reply; None where the model has a tool for that."""
+        own = not self._address() if self._json_output is None else self._json_output
+        if request.output is None or not own:
+            return None
+        import anthropic
+
+        schema: Mapping[str, Any] = request.output["input_schema"]
+        if "$defs" in schema or "definitions" in schema:
+            return None  # a type within itself is refused
+        try:
+            return schema if anthropic.transform_schema(dict(schema)) == schema else None
+        except Exception:  # it knows only what pydantic writes
+            return None
 
     def _messages(self, request: Request) -> "_Written":
         last = chain_of(request.messages)

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sig
 from tests.kit.assembly import assemble
 from tests.kit.messages_server.cache import tokens
 from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
+from tests.kit.pictures import PNG
 
 KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
@@ -461,3 +464,53 @@ def test_importing_the_module_does_not_import_the_client() -> None:
     code = "import sys, ikigai_actors.providers.anthropic; sys.exit('anthropic' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, check=False).returncode == 0
+
+
+NUMBER = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"],
+          "additionalProperties": False}  # fmt: skip
+AT_LEAST_1 = {**NUMBER, "properties": {"result": {"type": "integer", "minimum": 1}}}
+NAMED = {**NUMBER, "properties": {"result": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "by_service"),
+    [
+        (NUMBER, True, True),
+        (NUMBER, None, False),
+        (NUMBER, False, False),
+        (AT_LEAST_1, True, False),
+        (NAMED, True, False),
+    ],
+)
+def test_a_service_writes_the_value_itself_where_it_takes_the_schema_as_it_is(
+    server: MessagesServer, schema: Mapping[str, Any], given: bool | None, by_service: bool
+) -> None:
+    server.script.append(Says.text('{"result": 7}'))
+    tool = {"name": "give_result", "description": "Give it.", "input_schema": schema}
+    asked = replace(request(tools=[{"name": "read", "input_schema": {"type": "object"}}, tool]), output=tool)
+    reply, _ = ask(server, asked, json_output=given)
+    assert reply.text == '{"result": 7}'
+    [body] = server.requests
+    assert [one["name"] for one in body["tools"]] == (["read"] if by_service else ["read", "give_result"])
+    assert body.get("output_config") == ({"format": {"type": "json_schema", "schema": schema}} if by_service else None)
+
+
+def test_at_its_own_address_anthropic_writes_values_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    tool = {"name": "give_result", "description": "Give it.", "input_schema": NUMBER}
+    asked = replace(request(tools=[tool]), output=tool)
+    assert "output_config" in AnthropicProvider(api_key=KEY)._arguments(asked)
+    assert "output_config" not in AnthropicProvider(api_key=KEY, base_url="http://localhost:1")._arguments(asked)
+
+
+def test_a_system_sends_pictures_and_takes_the_value_that_the_service_writes(server: MessagesServer) -> None:
+    server.script += [Says.text('{"result": "7"}'), Says.text('{"result": 7}')]
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=0, json_output=True)
+    with ActorSystem.open(provider=provider) as system:
+        assert system.root.prompt("How many?", output=int, attach=[PNG]).get(timeout=60).output == 7
+    first, second = (request["messages"] for request in server.requests)
+    picture = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
+    assert first[0]["content"][0] == {"type": "image", "source": picture}
+    assert second[0]["content"][0]["source"] == picture
+    assert "'7' is not of type 'integer'" in second[-1]["content"][0]["text"]
+    assert all(request["output_config"]["format"]["type"] == "json_schema" for request in server.requests)

@@ -35,7 +35,7 @@ MOST_REPAIRS = 2
 
 ACCEPTED = "The result fits. The task is over."
 _NOT_LAST = "Only the last result of a reply counts."
-_WHAT_TO_DO = f"Call {GIVE_RESULT} once with the whole result, mended."
+_WHAT_TO_DO = f"Give the whole result once more, mended: by calling {GIVE_RESULT}, if you have that tool."
 
 _DESCRIPTION = (
     "Give the result of the task, once, when all else is done: the task is over then. It must fit the schema of this "
