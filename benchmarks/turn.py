@@ -5,6 +5,8 @@ one after each of some starts, which reads the log; as a fork the first turn of 
 history is its parent's. The model is a plain function that reads the last message. With the Anthropic provider, a
 server in another process answers; beside it the least that such a request costs: its bytes, written to a plain socket.
 Histories are made in bulk.
+
+Peers do the same by their public interfaces: a prompt, and the answer of a plain function that reads the last message.
 """
 
 import time
@@ -15,6 +17,7 @@ from statistics import median
 from benchmarks import population
 from benchmarks.measure import each_time
 from benchmarks.messages_sink import MessagesSink, post
+from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, FunctionProvider, Request
@@ -24,6 +27,7 @@ QUICK_SIZES = (100, 1_000)
 WARM_UP = 10
 COLD = 3
 """Starts, each with one turn."""
+PEER_TURNS = 5
 COUNTED = "messages before"
 
 
@@ -32,6 +36,20 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
     for place in places:
         for size in QUICK_SIZES if quick else SIZES:
             yield from _measured(place, size, 20 if quick else 50)
+    for peer in PEERS:
+        for size in QUICK_SIZES if quick else SIZES:
+            yield from _peer(places, peer, size)
+
+
+def _peer(places: list[Place], peer: Peer, size: int) -> Iterator[Row]:
+    taken, why = None, ""
+    try:
+        with peer.session(places, size) as session:
+            session.turn()  # imports, and what is made once
+            taken = median(_processor(session.turn) for _ in range(PEER_TURNS))
+    except (Unavailable, NotImplementedError) as error:
+        why = str(error)
+    yield Row("turn: processor", peer.who, peer.backend, size, COUNTED, taken, "s", why=why)
 
 
 def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:

@@ -55,6 +55,10 @@ class ClaudeSession:
         """See `Session.read`."""
         return len(get_session_messages(self._id))
 
+    def turn(self) -> None:
+        """Its turns are those of Claude Code."""
+        raise NotImplementedError("a program of its own runs its turns")
+
     def close(self) -> None:
         """See `Session.close`."""
         self._environment.stop()

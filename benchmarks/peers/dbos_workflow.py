@@ -70,6 +70,10 @@ class Workflow:
         """Send one mail to the workflow."""
         DBOS.send(self._id, body, topic="mail")
 
+    def turn(self) -> None:
+        """It runs no model."""
+        raise NotImplementedError("it runs no model")
+
     def close(self) -> None:
         """See `Session.close`."""
         DBOS.destroy()

@@ -31,7 +31,7 @@ class Thread:
 
     def __init__(self, saver: Any, state: Any, count: int) -> None:
         builder: Any = StateGraph(state)
-        builder.add_node("model", lambda state: {})
+        builder.add_node("model", _answer)
         builder.add_edge(START, "model")
         builder.add_edge("model", END)
         self._graph: Any = builder.compile(checkpointer=saver)
@@ -60,10 +60,19 @@ class Thread:
         """See `Session.read`."""
         return len(self._graph.get_state(THREAD).values.get("messages", ()))
 
+    def turn(self) -> None:
+        """See `Session.turn`."""
+        self._graph.invoke({"messages": [HumanMessage("And now?")]}, THREAD)
+
     def _say(self, where: Any) -> None:
         self._said += 1
         said = HumanMessage("Look at it from the other side.", id=f"said {self._said}")
         self._graph.update_state(where, {"messages": [said]}, as_node="model")
+
+
+def _answer(state: Any) -> dict[str, Any]:
+    """What stands for a model; an update of the state does not call it."""
+    return {"messages": [AIMessage(f"Heard: {state['messages'][-1].content}")]}
 
 
 class SqliteThread(Thread):

@@ -7,9 +7,30 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
 from agents.extensions.memory import AdvancedSQLiteSession
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from benchmarks.population import PROMPT, REPLY
+
+set_tracing_disabled(True)  # it would go to a service
+
+
+class Answers(Model):  # type: ignore[misc]  # where it is not installed
+    """A plain function in place of a model."""
+
+    async def get_response(self, *_: Any, input: Any, **__: Any) -> ModelResponse:  # noqa: A002 - its name for it
+        """Answer from the last message."""
+        said = ResponseOutputText(annotations=[], text=f"Heard: {input[-1]['content']}", type="output_text")
+        reply = ResponseOutputMessage(id="1", content=[said], role="assistant", status="completed", type="message")
+        return ModelResponse(output=[reply], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        """Nobody streams here."""
+        raise NotImplementedError
+
+
+_AGENT = Agent(name="benchmark", model=Answers())
 
 
 class OpenAISession:
@@ -47,6 +68,10 @@ class OpenAISession:
     def read(self) -> int:
         """See `Session.read`."""
         return len(self._runner.run(self._session.get_items()))
+
+    def turn(self) -> None:
+        """See `Session.turn`."""
+        self._runner.run(Runner.run(_AGENT, "And now?", session=self._session))
 
     def close(self) -> None:
         """See `Session.close`."""

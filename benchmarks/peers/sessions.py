@@ -30,6 +30,9 @@ class Session(Protocol):
     def read(self) -> int:
         """Read the whole conversation from where it is stored; return how many messages it has."""
 
+    def turn(self) -> None:
+        """Prompt it, and have a plain function answer from the last message, all durable. This is measured."""
+
     def close(self) -> None:
         """Give back what it holds."""
 
@@ -96,6 +99,8 @@ PEERS = (
          "benchmarks.peers.langgraph_thread", "DeltaThread", "SQLite", 100_000),
     Peer("LangGraph PostgresSaver", "langgraph-checkpoint-postgres",
          "benchmarks.peers.langgraph_thread", "PostgresThread", "PostgreSQL", 100_000),
+    Peer("pi-durable-python", "pi-durable-python",
+         "benchmarks.peers.pi_conversation", "PiConversation", "SQLite", 10_000),
     Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow", "Workflow", "SQLite", 100_000),
     Peer("DBOS", "dbos", "benchmarks.peers.dbos_workflow", "Workflow", "PostgreSQL", 100_000),
 )  # fmt: skip
