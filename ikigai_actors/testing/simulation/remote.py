@@ -26,6 +26,8 @@ class RemoteProvider(Provider):
         self._inner, self._process = inner, process
         self.name = inner.name
         self.own_code = getattr(inner, "own_code", False)
+        self.counts, self.max_tokens = getattr(inner, "counts", None), getattr(inner, "max_tokens", None)
+        self.model = getattr(inner, "model", "")
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         process = self._process

@@ -1,0 +1,162 @@
+"""Budgets in a simulation: a service that counts for itself never counts more than a strict budget grants."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+
+from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, Request, ScriptedProvider, Signal, Spent, Usage
+from ikigai_actors.providers.base import OnDelta
+from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulate, simulated
+
+GRANTED = 60_000
+
+
+class Meter:
+    """A service that bills all that reached it, also what broke off or was cancelled, and does not always tell."""
+
+    name = "meter"
+    counts = True
+    max_tokens = 900
+
+    def __init__(self) -> None:
+        self.billed = 0
+        self.requests = 0
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        self.requests += 1
+        number = self.requests
+        blocks = [block for message in request.messages for block in message["content"]]
+        sent = [json.dumps(list(request.tools)), request.system, *(str(block.get("text", "")) for block in blocks)]
+        taken = len("".join(sent).encode()) * (2 + number % 3) // 4 + 8 * len(blocks)  # a token is 1 to 2 bytes
+        given = request.settings.get("max_tokens", self.max_tokens) if number % 2 else 40
+        self.billed += taken
+        if number % 5 == 1:
+            on_delta(Delta(spent=Spent(Usage(taken, 1), "meter-1")))
+        for _ in range(4):
+            self.billed += given // 4
+            on_delta(Delta("word "))
+            await asyncio.sleep(0.1)
+        if number % 7 == 3:
+            raise ProviderError("It broke off.", "word word", broke_off=True)
+        return Reply("word " * 4, usage=None if number % 4 == 2 else Usage(taken, given // 4 * 4), model="meter-1")
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+def team(meter: Meter, *, strict: bool) -> Callable[[Simulation], None]:
+    """Agents that spend as much as they may, together; one is interrupted and one is killed."""
+
+    def run(world: Simulation) -> None:
+        system = world.open(meter, budget={"tokens": GRANTED, "strict": strict})
+        kids = [system.root.fork("go", name=name, budget={"tokens": 25_000}) for name in ("ann", "ben")]
+        kids += [system.root.fork("go", name=name) for name in ("cai", "dan")]
+        for kid in kids:
+            kid.prompt("and on")
+        world.sleep(1)
+        kids[0].fork("a part of it", name="part")
+        kids[2].signal(Signal.INT)
+        kids[3].kill()
+        world.sleep(30)
+        system.root.grant(tokens=20_000)
+        world.sleep(30)
+
+    return run
+
+
+def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
+    def after(world: Simulation) -> None:
+        budget = world.system.root.budget
+        assert budget is not None
+        assert meter.billed <= budget.spent["tokens"] + budget.held["tokens"] <= budget.granted["tokens"]
+
+    return after
+
+
+@pytest.mark.parametrize(
+    ("faults", "hosts"),
+    [
+        (Faults(crashes=2, lost=1, unheard=1, unanswered=1, errors=1, cuts=1, deaf=1), 1),
+        (Faults(crashes=1, takeovers=1), 1),
+        (Faults(freezes=1, unrung=1), 3),
+    ],
+)
+def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(faults: Faults, hosts: int) -> None:
+    meters: list[Meter] = []
+
+    def run(world: Simulation) -> None:
+        meters.append(Meter())
+        team(meters[-1], strict=True)(world)
+
+    simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=6)
+
+
+def test_an_expected_budget_says_how_much_more_may_have_been_spent() -> None:
+    with simulated() as world:
+        meter = Meter()
+        team(meter, strict=False)(world)
+        world.settle()
+        budget = world.system.root.budget
+        assert budget is not None
+        assert meter.billed <= budget.spent["tokens"] + budget.held["tokens"] + budget.risk["tokens"]
+        assert meter.requests > 4
+
+
+def thirty(request: Request) -> Reply:
+    return Reply("ok", usage=Usage(0, 30))
+
+
+def test_requests_that_are_too_many_for_a_minute_go_on_by_themselves_when_it_is_over() -> None:
+    with simulated() as world:
+        provider = ScriptedProvider(thirty)
+        system = world.open(provider, budget={"requests_per_minute": 2})
+        began = world.clock.now_ms()
+        kids = [system.root.fork("go") for _ in range(5)]
+        assert {kid.state for kid in kids} >= {"waiting for budget"}
+        assert [kid.reply().text for kid in kids] == ["ok"] * 5
+        assert 120_000 <= world.clock.now_ms() - began < 122_000
+        assert [mail for mail in system.root.mails() if mail.kind == "notice"] == []
+
+
+def test_a_limit_of_time_ends_at_the_next_request() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty), budget={"seconds": 60})
+        kid = system.root.fork("go")
+        assert kid.reply().text == "ok"
+        world.sleep(61)
+        kid.prompt("again")
+        world.settle()
+        assert kid.state == "waiting for budget"
+
+
+@pytest.mark.parametrize("commit", range(1, 14))
+def test_wherever_a_process_ends_a_paused_turn_is_resumed_once_by_a_grant(commit: int) -> None:
+    with simulated() as world:
+        provider = ScriptedProvider(thirty)
+        system = world.open(provider, budget={"tokens": 0})
+        kid = system.root.fork(name="kid")
+        world.crash_at(CrashPoint(commit))
+        try:
+            kid.prompt("go")
+            world.settle()
+            granted(system)
+            world.settle()
+        except ProcessCrashed:
+            system = world.recover()
+        world.settle()
+        kid = system.agent("kid")
+        if kid.state == "waiting for budget":
+            granted(system)
+        if kid.state == "interrupted":
+            kid.resume()
+        if [message.kind for message in kid.history()][-1:] == ["fork"]:
+            kid.prompt("go")
+            granted(system)
+        world.settle()
+        assert [message.kind for message in kid.history()].count("assistant") == 1
+
+
+def granted(system: ActorSystem) -> None:
+    system.root.grant(tokens=1_000)
