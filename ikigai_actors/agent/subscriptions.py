@@ -8,9 +8,11 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.mail import Mail
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import Died, Renamed
@@ -95,6 +97,18 @@ class HostEnded:
 Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged | HostEnded
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
+EventTypes = tuple[type, ...]
+OF_AGENTS = (Message, Streamed, Mailed, PromptKept, Died, Renamed)
+
+
+def check_events(only: object) -> EventTypes:
+    """Types of events. Raises `BadInput`."""
+    kinds = get_args(Event)
+    if not isinstance(only, tuple) or not all(kind in kinds for kind in only):
+        raise BadInput(
+            f"Expected only to be a tuple of types of events, such as (Message, HostEnded); got {shown(only)}."
+        )
+    return only
 
 
 class Subscription:
@@ -107,7 +121,9 @@ class Subscription:
         on_close: Callable[["Subscription"], None],
         threads: "Threads",
         patience: float,
+        only: EventTypes = (),
     ) -> None:
+        self._only = only
         self._callback, self._capacity, self._on_close = callback, capacity, on_close
         self._patience = patience
         self._delivered = 0
@@ -121,12 +137,19 @@ class Subscription:
         self._thread.start()
 
     def add(self, event: Event) -> None:
-        """Queue an event; a delta is dropped when the queue is full."""
+        """Queue an event that is asked for; a delta is dropped when the queue is full."""
+        if self._only and not isinstance(event, self._only):
+            return
         if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
             with self._dropping:
                 self.dropped += 1
             return
         self._events.put(event)
+
+    @property
+    def is_of_agents(self) -> bool:
+        """Whether events of agents are asked for."""
+        return not self._only or any(issubclass(kind, OF_AGENTS) for kind in self._only)
 
     def close(self) -> None:
         """Deliver the queued events, then stop. A call from the callback itself does not wait.
@@ -166,9 +189,15 @@ class Publisher:
         self._left: list[ClosingStep] = []
         self._lock = threading.Lock()
 
-    def subscribe(self, callback: Callback, capacity: int = 10_000) -> Subscription:
-        """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped."""
-        subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience)
+    def subscribe(self, callback: Callback, capacity: int = 10_000, only: EventTypes = ()) -> Subscription:
+        """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped.
+
+        Args:
+            callback: takes an event.
+            capacity: events that may wait for the callback.
+            only: the types of events that are asked for; none for all.
+        """
+        subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience, only)
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
         return subscription
@@ -177,6 +206,11 @@ class Publisher:
     def is_heard(self) -> bool:
         """Whether there is a subscriber."""
         return bool(self._subscriptions)
+
+    @property
+    def is_heard_of_agents(self) -> bool:
+        """Whether there is a subscriber who asks for events of agents."""
+        return any(one.is_of_agents for one in self._subscriptions)
 
     def publish(self, event: Event) -> None:
         """Tell every subscriber. Never waits."""

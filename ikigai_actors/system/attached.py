@@ -19,7 +19,6 @@ over; a system that is opened anew does.
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
@@ -30,11 +29,9 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.arguments import check_optional, check_type
-from ikigai_actors.providers.base import NO_TOKENS, Usage
+from ikigai_actors.providers.base import NO_TOKENS
 from ikigai_actors.records.host_waits import published_state
-from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.replies import reply_of
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
@@ -46,17 +43,6 @@ from ikigai_actors.system.ref import System
 from ikigai_actors.system.remote.client import Client, shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.following import FollowingLoop
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What was seen of one agent since this process was attached."""
-
-    turn: int = 0
-    since: int = 0
-    turns: int = 0
-    steps: int = 0
-    tokens: Usage = NO_TOKENS
 
 
 class AttachedSystem(System):
@@ -80,7 +66,6 @@ class AttachedSystem(System):
             tell=self._tell,
             on_trouble=self._tell_trouble,
         )
-        self._seen: dict[str, _Seen] = {}
         self._trouble = False
 
     def _parts(self) -> list[SystemPart]:
@@ -142,9 +127,9 @@ class AttachedSystem(System):
     def statistics(self) -> TurnStatistics:
         """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
         self.check_open()
-        seen, tokens = list(self._seen.values()), NO_TOKENS
+        seen, tokens = self._tallies.every(), NO_TOKENS
         for each in seen:
-            tokens = tokens + each.tokens
+            tokens += each.tokens
         return TurnStatistics(
             turns=sum(each.turns for each in seen),
             steps=sum(each.steps for each in seen),
@@ -160,39 +145,16 @@ class AttachedSystem(System):
         """
         self.check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
-        seen = self._seen.get(check_type(uuid, str, "uuid", "text")) or _Seen()
+        seen = self._tallies.of(check_type(uuid, str, "uuid", "text"))
         waits = published_state(self._others.hosts, uuid) if seen.turn else ""
-        state = waits or turn_state(seen.turn, self.host is not None)
-        return AgentStatistics(state, seen.since, 0, seen.turns, seen.steps, seen.tokens, 0, 0, 0)
+        return seen.statistics(waits or turn_state(seen.turn, self.host is not None))
 
     # Following the host
 
     def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
-        """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
-        self._note(news)
-        publish = self._publisher.publish
-        for message in news.messages:
-            publish(message)
-        for death in news.died:
-            publish(death)
-        for renamed in news.renamed:
-            publish(renamed)
+        super()._tell(news, before)
         for event in host_events(before, news.hosts):
-            publish(event)
-
-    def _note(self, news: News) -> None:
-        """Count what was seen."""
-        for uuid, turn in news.turns.items():
-            seen = self._seen.setdefault(uuid, _Seen())
-            if turn != seen.turn:
-                seen.turn, seen.since = turn, self.clock.now_ms()
-        for message in news.messages:
-            seen = self._seen.setdefault(message.agent_uuid, _Seen())
-            if message.kind == Kind.USER:
-                seen.turns += 1
-            elif message.kind == Kind.ASSISTANT:
-                seen.steps += 1
-                seen.tokens += reply_of(message).usage or NO_TOKENS
+            self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not tell of."""

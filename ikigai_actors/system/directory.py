@@ -10,6 +10,7 @@ table; a process that is attached has an empty one. All others are remote agents
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -21,11 +22,11 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
-from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Publisher, Subscription
+from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Event, Publisher, Subscription, check_events
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type, shown
-from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, SystemClosed
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import RandomBytes
@@ -41,7 +42,10 @@ from ikigai_actors.system.host.processes import ProcessTable
 from ikigai_actors.system.lifecycle import Lifecycle
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
-from ikigai_actors.system.remote.follower import Follower
+from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.following import FollowingLoop
+from ikigai_actors.system.remote.publisher import SharedPublisher
+from ikigai_actors.system.remote.tallies import RowTallies
 from supervisors.signals import Status
 
 UNSHARED = (
@@ -95,14 +99,13 @@ class Directory(OfOneProcess, ABC):
         """The clock of the system."""
         self.random_bytes = random_bytes
         """The source of chance for uuids: a function from a count to so many bytes."""
-        self._publisher = Publisher(threads)
         self._processes = ProcessTable(self._handle)
         self._log_cache = LogCache(store, lambda uuid: remote is None or self._processes.get(uuid) is not None)
-        self._remote = (
-            None
-            if remote is None
-            else RemoteAgents(store, Client(store, clock, self._on_commit), self._publisher.publish, remote)
-        )
+        self._publisher = Publisher(threads)
+        self._remote: RemoteAgents | None = None
+        if remote is not None:
+            self._publisher = shared = SharedPublisher(threads)
+            self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote)
         self.waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
         """Waits for mail and for the end of agents."""
         self.documents = Documents(self.store, writer.perform, clock.now_ms)
@@ -111,6 +114,8 @@ class Directory(OfOneProcess, ABC):
         """Sends signals."""
         self.approvals = Approvals(self.store, self._log_cache, self.tell)
         """The calls that wait for a person's decision."""
+        self._following: FollowingLoop  # each kind makes its own
+        self._tallies = RowTallies()
         self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])
         self._closed = False
         self._failure: IkigaiError | None = None
@@ -222,15 +227,34 @@ class Directory(OfOneProcess, ABC):
         self.check_open()
         return self._log_cache
 
-    def subscribe(self, callback: Callback) -> Subscription:
+    def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
         """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
 
-        The events are: a committed message (`Message`), a piece of a reply on its way (`Streamed`), mail (`Mailed`), a
-        prompt that waits for CONT (`PromptKept`), the end of another host (`HostEnded`), and trouble with the store and
-        with tools (`StoreTrouble`, `ToolTrouble`).
+        Of every agent of the database, whichever process runs it: each message that is committed from now on
+        (`Message`), once; deaths (`Died`) and new names (`Renamed`). Of this process: a piece of a reply on its way
+        (`Streamed`), mail that was sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the
+        store and with tools (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in
+        an attached system, that another process runs the agents (`HostChanged`).
+
+        Args:
+            callback: takes an event.
+            only: the types of events to hear of; none for all. A host that shares its agents reads what others commit
+                only while somebody asks for events of agents.
         """
         self.check_open()
-        return self._publisher.subscribe(check_callable(callback, "callback", CALLBACK))
+        subscription = self._publisher.subscribe(
+            check_callable(callback, "callback", CALLBACK), only=check_events(only)
+        )
+        with suppress(StoreError):  # then the loop begins with it as soon as the database answers
+            self._following.follow_as_heard()
+        return subscription
+
+    def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
+        """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
+        self._tallies.note(news, self.clock.now_ms())
+        events: list[Event] = [*news.messages, *news.died, *news.renamed]
+        for event in events:
+            self._publisher.publish(event)
 
     # Who carries out what
 

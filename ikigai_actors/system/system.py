@@ -36,7 +36,7 @@ from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
-from ikigai_actors.providers.base import NO_TOKENS, Provider
+from ikigai_actors.providers.base import Provider
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -105,7 +105,15 @@ class ActorSystem(System):
         self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move)
         with ExitStack() as undone:
             self._following = FollowingLoop(
-                store, clock, threads, self.waits, remote=self._remote, on_others=self._look_at_others
+                store,
+                clock,
+                threads,
+                self.waits,
+                remote=self._remote,
+                on_others=self._look_at_others,
+                tell=self._tell,
+                hears_all=lambda: publisher.is_heard_of_agents,
+                is_here=lambda uuid: processes.get(uuid) is not None,
             )
             undone.callback(self._following.close)
             dispatcher = options.parts.dispatcher(options.workers)
@@ -151,6 +159,7 @@ class ActorSystem(System):
                 threads,
                 self._fail,
                 publisher.publish,
+                self._following.catch_up,
             )
         )
         self._wait_board = WaitBoard(
@@ -351,8 +360,9 @@ class ActorSystem(System):
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """What an agent is doing, and has done since its actor was started; without its restarts.
 
-        An agent of this host is not looked up in the database, nor is one with a ``record``. Of an agent of another
-        host the state alone is known; its numbers are 0.
+        An agent of this host is not looked up in the database. Of one of another host the rows of its log are counted,
+        which tell of its whole life; with a ``record`` nothing is read, and only what was counted by now is told. 0
+        stands for what no row tells: its inbox, and the times it waited.
         """
         self.check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
@@ -360,11 +370,12 @@ class ActorSystem(System):
         if actor is not None:
             waits = self._waits_for(uuid)
             return replace(actor.statistics(), state=waits) if waits else actor.statistics()
-        if record is None:
-            record = self.store.read(lambda tx: registry.get(tx, uuid))
-        if self._rebalancer is None or not record.living:
-            raise self._not_here(record)
-        return AgentStatistics(self.state_of(record), 0, 0, 0, 0, NO_TOKENS, 0, 0, 0)
+        row = self.store.read(lambda tx: registry.get(tx, uuid)) if record is None else record
+        if self._rebalancer is None or not row.living:
+            raise self._not_here(row)
+        known = record is not None
+        tally = self._tallies.of(uuid) if known else self.store.read(lambda tx: self._tallies.read(tx, uuid))
+        return tally.statistics(self.state_of(row))
 
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; return the agents with such turns."""

@@ -120,6 +120,18 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
 
 
+def test_statistics_of_an_agent_of_another_host_are_those_of_its_rows(
+    fleet: Fleet, apart: tuple[AgentRef, AgentRef]
+) -> None:
+    far = apart[1]
+    for text in ("one", "two"):
+        far.prompt(text).get(timeout=DEADLINE)
+    there, here = fleet["b"].handle(far.uuid).statistics(), far.statistics()
+    assert (here.state, here.turns, here.steps, here.tokens) == ("idle", 2, 2, there.tokens)
+    assert there.turns == 2
+    assert (far.statistics().turns, fleet["a"].statistics_of(far.uuid, far.record).turns) == (2, 2)
+
+
 def test_an_interrupt_ends_the_turn_of_an_agent_of_another_host(fleet: Fleet) -> None:
     gate = Gate()
     a = fleet.start("a")

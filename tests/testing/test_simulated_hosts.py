@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ikigai_actors import Future, Reply, ScriptedProvider
+from ikigai_actors import Future, Message, Reply, ScriptedProvider
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.providers.scripted import Stream
+from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
@@ -167,6 +169,36 @@ def test_a_program_on_three_hosts_runs_under_every_schedule() -> None:
         system.move(agents[0], "b", 60)
         told = [host.system.agent("anna").prompt(host.name) for host in world.hosts]
         assert [said(future) for future in told] == ["a", "b", "c"]
+
+    simulate(team, examples=12, hosts=3)
+
+
+def test_subscribers_of_each_host_hear_every_message_death_and_name_once_wherever_the_agents_live() -> None:
+    def team(world: Simulation) -> None:
+        system = world.open(ScriptedProvider(echo))
+        world.sleep(5)
+        heard: dict[str, list[Event]] = {host.name: [] for host in world.hosts}
+        for host in world.hosts:
+            host.system.subscribe(heard[host.name].append, only=(Message, Died, Renamed))
+        anna, bert = (system.root.fork(name=name) for name in ("anna", "bert"))
+        for to in ("b", "c", "a"):
+            told = [host.system.agent(agent.uuid).prompt(host.name) for host in world.hosts for agent in (anna, bert)]
+            system.move(anna, to, 60)
+            assert all(said(future) for future in told)
+        bert.rename("carl")
+        bert.kill()
+        world.hosts[1].drain(60)
+        assert said(anna.prompt("still there"))
+        world.sleep(5)
+        logs = sorted((one.agent_uuid, one.id) for agent in (anna, bert) for one in agent.history(all=True))
+        for events in heard.values():
+            messages = [(one.agent_uuid, one.id) for one in events if isinstance(one, Message)]
+            for agent in (anna, bert):
+                assert [one for one in messages if one[0] == agent.uuid] == [
+                    one for one in logs if one[0] == agent.uuid
+                ]
+            assert [one.agent_uuid for one in events if isinstance(one, Died)] == [bert.uuid]
+            assert [one.name for one in events if isinstance(one, Renamed)] == ["carl"]
 
     simulate(team, examples=12, hosts=3)
 

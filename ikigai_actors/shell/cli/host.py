@@ -91,7 +91,7 @@ def run_host(
             system = ActorSystem.open(options.database, **arguments)
         with system:
             tell(f"runs {system.store.location}: {summary(system.agents())}")
-            system.subscribe(lambda event: _tell_of_hosts(event, tell))
+            system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded,))
             liveness.beat()
             liveness.ready()
             runs = True

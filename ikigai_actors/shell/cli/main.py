@@ -360,7 +360,7 @@ def _while_it_lasts(system: "System", run: Callable[[], int]) -> int:
             why.append(f"The system stopped: {event.reason}")
             signal.pthread_kill(waiting, signal.SIGTERM)
 
-    subscription = system.subscribe(hear)
+    subscription = system.subscribe(hear, only=(StoreTrouble,))
     try:
         status = run()
     except SystemExit:

@@ -94,6 +94,7 @@ class Rebalancer(Worker):
         threads: Threads,
         on_end: Callable[[IkigaiError], object],
         publish: Callable[[Event], object],
+        catch_up: Callable[[frozenset[str]], object],
     ) -> None:
         """Put the parts together; `start` starts the thread.
 
@@ -107,6 +108,7 @@ class Rebalancer(Worker):
             threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
+            catch_up: has subscribers told what former hosts of agents have committed, before the agents act here.
         """
         super().__init__("ikigai-rebalancer", threads, host.clock)
         self._store, self._host, self._journal = store, host, journal
@@ -114,7 +116,7 @@ class Rebalancer(Worker):
         self._supervision = supervision
         self._drained: list[Future[None]] = []
         self._living: frozenset[str] = frozenset()
-        self._on_end, self._publish = on_end, publish
+        self._on_end, self._publish, self._catch_up = on_end, publish, catch_up
         self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
         self._resume = False
@@ -258,6 +260,7 @@ class Rebalancer(Worker):
         for one in new:
             self._log_cache.forget(one.uuid)  # another host may have written since it was read here
         found = found._replace(restored=new)
+        self._catch_up(frozenset(one.uuid for one in new))
         self._processes.restore(found)
         self._supervision.take_over(found)
         if new:

@@ -25,7 +25,7 @@ from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.requests import Asked, RequestCaller, encode
 from ikigai_actors.agent.runtime import Successor
-from ikigai_actors.agent.subscriptions import Event, PromptKept
+from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
@@ -40,6 +40,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client, no_host, nobody_asked
 from ikigai_actors.system.remote.follower import Follower, News
+from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.turn import RemoteTurn
 from supervisors.signals import Signal, Status
 
@@ -53,7 +54,7 @@ class RemoteAgents:
         self,
         store: Store,
         client: Client,
-        publish: Callable[[Event], object],
+        publisher: SharedPublisher,
         follower: Follower,
     ) -> None:
         """Put the parts together.
@@ -61,14 +62,14 @@ class RemoteAgents:
         Args:
             store: where agents and their logs are read.
             client: writes what is asked.
-            publish: takes a `PromptKept`.
+            publisher: takes a `PromptKept`, and knows which messages of agents were told already.
             follower: follows all agents, or those of whom something is awaited.
         """
         self.follower = follower
         """Reads what is new, in a `look`."""
         self.wake: Callable[[], object] = lambda: None
         """Has `carry_out` called soon; set by the owner of the thread that calls it."""
-        self._store, self._client, self._publish = store, client, publish
+        self._store, self._client, self._publisher = store, client, publisher
         self._looking = current_threads().lock()  # held for a look, and to ask
         self._posted: deque[Callable[[], object]] = deque()
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
@@ -126,8 +127,10 @@ class RemoteAgents:
             tell: takes these news, and who ran the agents at the look before; called before any future is settled.
         """
         with self._looking:
+            awaits = self._whom()  # these need all that is new of them, whoever has told it
+            self.follower.is_told = lambda uuid: 0 if uuid in awaits else self._publisher.place(uuid)
             if not self.follower.follows_all:
-                self.follower.keep(self._whom())
+                self.follower.keep(awaits)
             answers = self._answers()  # read before the news, so that what they tell of is told before
             news = read()
             before, self.hosts = self.hosts, news.hosts
@@ -143,6 +146,15 @@ class RemoteAgents:
             if not self.hosts and self._asked:
                 self._withdraw()
                 self._settle(self._answers())
+
+    def follow(self, everybody: bool, now: int) -> None:
+        """Follow everybody from now on, in milliseconds since 1970, or only those of whom something is awaited."""
+        if everybody != self.follower.follows_all:
+            with self._looking:
+                if not everybody:
+                    self.follower.follow_only(self._whom())
+                elif not self.follower.follows_all:
+                    self.follower.follow_all(now)
 
     def awaited(self) -> frozenset[str]:
         """The agents, by uuid, of whom something is awaited."""
@@ -191,7 +203,7 @@ class RemoteAgents:
         mail = self._client.prompt(uuid, prompt.text, prompt.data, prompt.blobs)
         self._await(RemoteTurn(uuid, prompt=mail.id), prompt.caller)
         if self._client.get(uuid).status == Status.STOPPED:
-            self._publish(PromptKept(uuid, mail.id, prompt.text))
+            self._publisher.publish(PromptKept(uuid, mail.id, prompt.text))
 
     def _reply(self, uuid: str, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn in progress, or else of the latest one."""

@@ -14,7 +14,7 @@ by the time of its death.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import merge
@@ -64,6 +64,8 @@ class Follower:
 
     def __init__(self, store: Store, agents: Sequence[str] | None = None) -> None:
         """Follow these agents, by uuid; None follows everybody, those too that are not born yet."""
+        self.is_told: Callable[[str], int] = lambda uuid: 0
+        """Gives the latest message of an agent that was told by others already; 0 for none."""
         self._store, self._agents = store, None if agents is None else [*agents]
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
@@ -84,6 +86,19 @@ class Follower:
         self._told = {head.uuid for head in found if head.status == "dead"}
         self._names = {head.uuid: head.name for head in found}
         return News((), (), {head.uuid: head.turn for head in found}, hosts)
+
+    def follow_all(self, now: int) -> News:
+        """Follow everybody from now on, and those who are followed from where they were; returns as `begin` does."""
+        places, self._agents = self._places, None
+        news = self.begin(now)
+        self._places.update(places)
+        return news
+
+    def follow_only(self, agents: Collection[str]) -> None:
+        """Follow these from where they were, and nobody else."""
+        self._agents = [*agents]
+        self._places = {agent: self._places[agent] for agent in self._agents if agent in self._places}
+        self._told, self._names, self._unseen, self._after = set(), {}, set(), ""
 
     @property
     def follows_all(self) -> bool:
@@ -166,12 +181,14 @@ class Follower:
         )
 
     def _is_new(self, head: Head) -> bool:
-        return head.uuid not in self._told and head.position > self._places.get(head.uuid, head.fork_message_id)
+        return head.uuid not in self._told and head.position > self._start(head)
+
+    def _start(self, head: Head) -> int:
+        return max(self._places.get(head.uuid, head.fork_message_id), self.is_told(head.uuid))
 
     def _section(self, tx: Transaction, head: Head) -> list[Message]:
         """What is new of a log, as far as it can be read: one damaged log must not hide all others."""
-        start = self._places.get(head.uuid, head.fork_message_id)
-        found = readable_section(tx, head.uuid, start, head.position)
+        found = readable_section(tx, head.uuid, self._start(head), head.position)
         if found.damage is not None:
             logger.warning("%s", found.damage)
         return found.messages

@@ -8,7 +8,7 @@ Who follows what, each with one thread and one watch, which is one listening con
 
     process                 its watch hears    it looks at
     host that shares none   clients            no logs: nobody else runs agents
-    host that joined        clients, hosts     the agents of whom something is awaited
+    host that joined        clients, hosts     the agents of whom something is awaited; all, while somebody subscribes
     attached process        clients, hosts     all agents, to tell its subscribers
 
 The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_schedule`):
@@ -72,6 +72,8 @@ class FollowingLoop(Service):
         on_others: Callable[[frozenset[str] | None], object] | None = None,
         tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None,
         on_trouble: Callable[[str | None], object] = lambda reason: None,
+        hears_all: Callable[[], bool] = lambda: True,
+        is_here: Callable[[str], bool] = lambda uuid: False,
     ) -> None:
         """Put the parts together, and begin to listen; `start` starts the thread.
 
@@ -84,8 +86,11 @@ class FollowingLoop(Service):
             on_others: of a host: takes the agents, by uuid, for which it may have something to do, None for any.
             tell: takes what is new, and who ran the agents at the look before.
             on_trouble: takes the reason when a look has failed, and None after each that has not.
+            hears_all: whether somebody wants to hear of all agents.
+            is_here: whether an agent has its actor here, which tells what it commits.
         """
         super().__init__("ikigai-following", threads)
+        self._hears_all, self._is_here = hears_all, is_here
         self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
         self._tell, self._on_trouble = tell, on_trouble
         self._watch = store.watch(hosts=remote is not None)
@@ -98,6 +103,16 @@ class FollowingLoop(Service):
         if (remote := self._remote) is not None:
             remote.refresh(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
         super().start()
+
+    def follow_as_heard(self) -> None:
+        """Follow everybody while somebody wants to hear of all, else those who are awaited. Raises `StoreError`."""
+        if self._remote is not None:
+            self._remote.follow(self._hears_all(), self._clock.now_ms())
+
+    def catch_up(self, agents: frozenset[str]) -> None:
+        """Tell what former hosts of these agents have committed, before they act here. Raises `StoreError`."""
+        if (remote := self._remote) is not None and remote.follower.follows_all and agents:
+            self._read(remote, partial(remote.follower.news, agents))
 
     def stop(self) -> None:
         super().stop()
@@ -134,6 +149,7 @@ class FollowingLoop(Service):
 
     def _follow(self, agents: frozenset[str] | None, for_hosts: frozenset[str] | None) -> None:
         self._tell_host(for_hosts)
+        self.follow_as_heard()
         asked = self._remote is not None and self._remote.carry_out()
         if agents != NOBODY or not asked:  # else only the commands have woken it
             self._look(agents)
@@ -152,6 +168,10 @@ class FollowingLoop(Service):
             return
         awaited = remote.awaited()
         concerned = None if agents is None else agents | self._urgent(awaited)
+        if follows_all and concerned:
+            concerned = frozenset(uuid for uuid in concerned if uuid in awaited or not self._is_here(uuid))
+            if not concerned:
+                return
         if follows_all or (awaited if concerned is None else awaited & concerned):
             self._read(remote, partial(remote.follower.news, concerned))
 

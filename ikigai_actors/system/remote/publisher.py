@@ -1,0 +1,61 @@
+"""A publisher for a process that hears of an agent in two ways: from its actor here, and from the rows of its log.
+
+An agent may live here now, and on another host before and after. Its actor publishes what it commits; the loop that
+follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
+message, death and name is published once, whoever comes first, since both pass one gate:
+
+    message     its id is above that of the agent's latest one here
+    death       the agent's first one here
+    name        another one than the agent's latest one here
+
+Messages of one agent come in order: before a host lets an agent act it has the loop publish what the former host has
+committed (`FollowingLoop.catch_up`). While nobody listens nothing passes, and nothing is remembered.
+"""
+
+from typing import TYPE_CHECKING
+
+from ikigai_actors.agent.subscriptions import Event, Publisher
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import Died, Renamed
+
+if TYPE_CHECKING:
+    from ikigai_actors.actors.threads import Threads
+
+
+class SharedPublisher(Publisher):
+    """Publishes each event of an agent once, though two threads may find it."""
+
+    def __init__(self, threads: "Threads") -> None:
+        """Make one without subscribers."""
+        super().__init__(threads)
+        self._gate = threads.lock()
+        self._places: dict[str, int] = {}
+        self._dead: set[str] = set()
+        self._names: dict[str, str | None] = {}
+
+    def place(self, agent: str) -> int:
+        """The id of the latest message of an agent that was published; 0 for none."""
+        return self._places.get(agent, 0)
+
+    def publish(self, event: Event) -> None:
+        if not self.is_heard:
+            return
+        with self._gate:
+            if self._passes(event):
+                super().publish(event)
+
+    def _passes(self, event: Event) -> bool:
+        match event:
+            case Message(agent_uuid=uuid, id=number):
+                passes = number > self._places.get(uuid, 0)
+                if passes:
+                    self._places[uuid] = number
+            case Died(agent_uuid=uuid):
+                passes = uuid not in self._dead
+                self._dead.add(uuid)
+            case Renamed(agent_uuid=uuid, name=name):
+                passes = self._names.get(uuid, "") != name  # no name is empty
+                self._names[uuid] = name
+            case _:
+                return True
+        return passes
