@@ -94,7 +94,10 @@ class HostEnded:
     """The names of the hosts that live."""
 
 
-Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | StoreTrouble | ToolTrouble | HostChanged | HostEnded
+SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
+"""Events that a person should know of, beside those of agents: every front end shows these."""
+
+Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | SystemTrouble
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 EventTypes = tuple[type, ...]

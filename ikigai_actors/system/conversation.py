@@ -20,24 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.subscriptions import (
-    Event,
-    HostChanged,
-    HostEnded,
-    PromptKept,
-    StoreTrouble,
-    Streamed,
-    ToolTrouble,
-)
+from ikigai_actors.agent.subscriptions import Event, PromptKept, StoreTrouble, Streamed, SystemTrouble, ToolTrouble
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.ref import AgentRef, System
-
-SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
-"""Events that a person should know of, beside those of agents."""
 
 AnswerPiece = tuple[str, list[str]]
 """A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage
@@ -103,7 +92,7 @@ class LiveConversation:
                     self._add(event)
             case StoreTrouble(final=True):
                 pass  # the front end ends, with its own words
-            case StoreTrouble() | ToolTrouble() | HostChanged() | HostEnded() | PromptKept():
+            case _ if isinstance(event, SystemTrouble | PromptKept):
                 self._keep(event)
         self.changed()
 

@@ -2,7 +2,7 @@
 
 import json
 
-from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, ToolTrouble
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
@@ -11,7 +11,6 @@ from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.conversation import SystemTrouble
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
 
