@@ -233,7 +233,7 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged():
+            case on.StatusChanged() | on.WindowFull():
                 self._decide(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)
@@ -464,7 +464,7 @@ class AgentActor(PooledActor):
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
-        if self.state.compaction is not None:
+        if self.state.compaction is not None and self.state.compaction.caller is not None:
             callers.append(self.state.compaction.caller)
         self._effects.abandon(self.state, self._log.current)
         self._log.abandon()
@@ -537,7 +537,7 @@ class AgentActor(PooledActor):
     def _what_waits(self) -> Handover:
         """Take all callers and commands away from this actor, for the next one."""
         state, waiting = self.state, self.backlog.take_all()
-        if (asked := state.compaction) is not None:
+        if (asked := state.compaction) is not None and asked.caller is not None:
             if self._step is None:  # the next actor begins it anew
                 waiting = (on.Compact(asked.focus, asked.caller), *waiting)
             else:

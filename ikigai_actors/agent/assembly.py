@@ -21,7 +21,9 @@ _noting = threading.Lock()
 """Held for a moment while something is added to a log's passages."""
 
 
-def conversation_of(log: Log, head: int, model: str, further: Sequence[Message] = ()) -> Passage:
+def conversation_of(
+    log: Log, head: int, model: str, further: Sequence[Message] = (), end: int | None = None
+) -> Passage:
     """The conversation up to a position, as a model sees it.
 
     Args:
@@ -29,6 +31,7 @@ def conversation_of(log: Log, head: int, model: str, further: Sequence[Message] 
         head: the position.
         model: the model, ``provider:model``.
         further: messages that are in no log, and come last.
+        end: where the conversation ends that the model is shown; None for the position.
 
     Returns:
         The conversation, the user's side last.
@@ -36,7 +39,7 @@ def conversation_of(log: Log, head: int, model: str, further: Sequence[Message] 
     new: list[Spoken] = []
     last: Passage | None = None
     key = _key(log, head, model)
-    for spoken in log.conversation(head):
+    for spoken in log.conversation(head, end):
         if (last := _kept(spoken, key)) is not None:
             break
         new.append(spoken)

@@ -18,6 +18,7 @@ from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.sizes import is_near_window
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed
 from ikigai_actors.agent.turn import events as on
@@ -240,6 +241,9 @@ class Effects:
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
+        if state.squeezed == 0 and is_near_window(log, state.head, chosen.name, chosen.settings, chosen.provider):
+            self._inbox.put_urgent(on.WindowFull(request))
+            return
         conversation = conversation_of(log, state.head, chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
@@ -274,7 +278,9 @@ class Effects:
 
     def _summarise(self, state: State, log: Log) -> None:
         """Send the history and the instruction for a summary to the model. Nobody hears the text on its way."""
-        inbox, request, saw, name = self._inbox, state.request, state.head, self._name
+        assert state.compaction is not None  # in this phase
+        end = state.compaction.plan.upto
+        inbox, request, saw, name = self._inbox, state.request, end, self._name
         settings = state.view.settings
         try:
             chosen = self._choose(state, settings.get("compact_model") or settings.get("model"))
@@ -286,7 +292,7 @@ class Effects:
         except ProviderError as error:
             inbox.put_urgent(on.SummaryFailed(request, error))
             return
-        conversation = conversation_of(log, state.head, chosen.name, side_talk(state))
+        conversation = conversation_of(log, state.head, chosen.name, side_talk(state), end)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,

@@ -190,6 +190,13 @@ class Log:
         spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
+    def was_uncompacted(self, position: int) -> bool:
+        """Whether of all that has changed how its own past is shown the latest was the end of a summary."""
+        for place in reversed(self._controls[: bisect_right(self._controls, position)]):
+            if (kind := self.messages[place - self.base - 1].kind) in (Kind.SUMMARY, Kind.UNCOMPACT):
+                return kind == Kind.UNCOMPACT
+        return False
+
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
         """What the folded history up to a position begins with, before what is shown verbatim.
 

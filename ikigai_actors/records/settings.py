@@ -6,10 +6,14 @@
     max_tokens      the most tokens of a reply
     temperature, top_p, stop_sequences
                     as in the Messages API; a provider that does not know one leaves it out
+    context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
     thinking        how much the model thinks, a dict as in the Messages API
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     tools           the names of its tools; without it, all
+    compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
+                    when it is not set, or ``off``
+    compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
     compact_model   the model that writes summaries, ``provider:model``; without it, the agent's own
     policies        whether its tools may be used: ``allow``, ``ask`` or ``deny`` by name; for others their own policy
 
@@ -85,7 +89,13 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Mapping[str, Setting] = {
+    "compact": Setting(lambda value: value in ("auto", "off"), "'auto' or 'off'", written=WrittenAs.TEXT),
+    "compact_at": Setting(
+        lambda value: (_is_number(value, 0, 1) and value > 0) or (_is_count(value) and value > 1),
+        "a part of the window, above 0 and up to 1, or a whole number of tokens",
+    ),
     "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
+    "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),

@@ -343,3 +343,73 @@ def test_a_summary_is_there_after_a_restart_and_a_second_one_lies_over_it(durabl
         system.root.undo()
         assert [one.id for one in system.root.history() if one.kind == "summary"] == [first]
         sound(system)
+
+
+def limited(model: Model, window: int, refusals: list[int]) -> Callable[[Request], Reply]:
+    """A model whose service refuses what is longer than so many characters."""
+
+    def answer(request: Request) -> Reply:
+        size = len(json.dumps(list(request.messages)))
+        if size > window:
+            refusals.append(size)
+            raise ProviderError(f"prompt is too long: {size} tokens > {window} maximum")
+        return model._answer(request)
+
+    return answer
+
+
+def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_summary(database: str) -> None:
+    model, refusals = Model(), list[int]()
+    with ActorSystem.open(database, ScriptedProvider(limited(model, 5_000, refusals))) as system:
+        for number in range(20):
+            assert system.root.prompt(f"remember FACT-{number:02}").get(timeout=DEADLINE).text.startswith("heard")
+        assert refusals
+        assert all(f"FACT-{number:02}" in model.sent for number in range(20))
+        kinds = [one.kind for one in system.root.history(all=True)]
+        assert "error" not in kinds
+        summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
+        assert {one.data["by"] for one in summaries} == {"refusal"}
+        sound(system)
+
+
+def test_where_no_model_can_summarise_what_is_too_long_its_prompts_stand_for_it() -> None:
+    def answer(request: Request) -> Reply:
+        if SUMMARISE in str(request.messages[-1]):
+            raise ProviderError("no summary today")
+        return limited(Model(), 4_000, [])(request)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        talk(system.root, *(f"remember FACT-{number:02}" for number in range(10)))
+        summary = next(one for one in system.root.history() if one.kind == "summary")
+        assert summary.data["how"] == "digest"
+        assert "Prompt at 1: remember FACT-00" in summary.content
+        sound(system)
+
+
+def test_with_compact_off_a_request_that_is_too_long_ends_its_turn_with_the_error() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(limited(Model(), 2_000, []))) as system:
+        system.root.configure(compact="off")
+        with pytest.raises(ProviderError, match="too long"):
+            talk(system.root, *FACTS)
+        assert [one.kind for one in system.root.history(all=True)][-1] == "error"
+
+
+def test_near_its_window_a_model_summarises_before_the_next_request(database: str) -> None:
+    class Counting(Model):
+        def _answer(self, request: Request) -> Reply:
+            reply = super()._answer(request)
+            size = len(json.dumps(list(request.messages))) // 3
+            return Reply(reply.text, usage=Usage(size, 100))
+
+    model = Counting()
+    with ActorSystem.open(database, model.provider) as system:
+        system.root.configure(context_window=2_000, compact_at=0.8)
+        talk(system.root, *(f"remember FACT-{number:02}" for number in range(20)))
+        assert all(f"FACT-{number:02}" in model.sent for number in range(20))
+        summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
+        assert summaries
+        assert {one.data["by"] for one in summaries} == {"auto"}
+        sound(system)
+        system.root.uncompact()
+        talk(system.root, "one more")
+        assert [one.kind for one in system.root.history(all=True)][-3:] == ["uncompact", "user", "assistant"]

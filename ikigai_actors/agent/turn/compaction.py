@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, SummaryPlan
-from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, State, Step, Summarise
+from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
 from ikigai_actors.providers.base import SUMMARISE, Spent
@@ -36,6 +36,13 @@ LONGEST_PART = 0.9
 """A text that is longer than this part of what it stands for is refused."""
 ANSWER_TOKENS = 4_096
 """The most tokens of a summary."""
+
+MOST_SQUEEZED = 8
+"""How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
+LEAST_FREED = 0.2
+"""A summary that is not asked for replaces this part of the conversation at least."""
+AUTO, REFUSAL = "auto", "refusal"
+"""By whom a summary is asked for, beside a person: a request came near the window, or was refused."""
 
 _REFUSAL = "refusal"
 """The stop reason of a model that does not want to answer."""
@@ -61,10 +68,42 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     return Step(after, effects=(Summarise(request),))
 
 
+def begin_automatic(state: State, plan: SummaryPlan, by: str) -> Step:
+    """Ask for a summary in place of the request that is due: it is too long, or would soon be."""
+    request = state.request + 1
+    compaction = Compaction(plan, "", None, Phase.RUNNING_TOOLS, by)
+    return Step(
+        replace(
+            state,
+            phase=Phase.COMPACTING,
+            request=request,
+            compaction=compaction,
+            steps=state.steps - 1,
+            calls=(),
+            squeezed=state.squeezed + 1,
+        ),
+        effects=(Summarise(request),),
+    )
+
+
+def window_full(state: State, event: on.WindowFull) -> Step:
+    """Summarise before a request that comes near the window, if that frees enough; else let it leave."""
+    plan = event.plan
+    if plan is not None and plan.replaced >= LEAST_FREED * (plan.replaced + plan.kept):
+        return begin_automatic(state, plan, AUTO)
+    return Step(replace(state, squeezed=state.squeezed + 1), effects=(RequestModel(state.request),))
+
+
+def may_squeeze(state: State, plan: SummaryPlan | None) -> bool:
+    """Whether a refused request is sent again behind a summary."""
+    return plan is not None and state.view.settings.get("compact") != "off" and state.squeezed < MOST_SQUEEZED
+
+
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     """Take the text, ask once more, or give up."""
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
     assert compaction is not None  # in this phase
+    plan = compaction.plan
     cut = reply.stop_reason == "max_tokens"
     if (reply.tool_calls or cut) and compaction.attempts < MOST_ATTEMPTS:
         return _ask_again(state, event, _DENIED if reply.tool_calls else _CUT, now)
@@ -73,13 +112,12 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         wrong = "a refusal"
     if wrong:
         return fail_compaction(
-            state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed.")
+            state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed."), now
         )
     length = len(text.encode()) // BYTES_PER_TOKEN
-    plan = compaction.plan
     if length > LONGEST_PART * plan.replaced:
         told = f"The summary would be about as long as what it stands for ({length} of {plan.replaced} tokens)."
-        return fail_compaction(state, ProviderError(f"{told} Nothing was changed."))
+        return fail_compaction(state, ProviderError(f"{told} Nothing was changed."), now)
     spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
     data = {
         "keep_from": plan.keep_from,
@@ -97,8 +135,20 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     return _write(state, storable(text), data, now)
 
 
-def fail_compaction(state: State, error: IkigaiError) -> Step:
-    """Go on as before, without a summary; who asked for it hears why."""
+def fail_compaction(state: State, error: IkigaiError, now: int) -> Step:
+    """Go on as before, without a summary; who asked for it hears why.
+
+    Where the next request is too long without one, what was asked stands for the past.
+    """
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    if compaction.by == REFUSAL:
+        plan = compaction.plan
+        length = len(plan.digest.encode("utf-8", "replace")) // BYTES_PER_TOKEN
+        data = {"keep_from": plan.keep_from, "prompt": plan.prompt, "how": "digest", "by": REFUSAL, "saw": plan.upto}
+        return _write(
+            state, plan.digest, {**data, "before": plan.replaced + plan.kept, "after": length + plan.kept}, now
+        )
     told = answers_of_compaction(state, error)
     if not isinstance(state.hold, Held):
         return Step(state_behind(state), effects=told)
@@ -114,7 +164,8 @@ def state_behind(state: State) -> State:
 
 def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:
     """The answer for who asked for the compaction that is in progress."""
-    return (Answer(state.compaction.caller, value),) if state.compaction is not None else ()
+    compaction = state.compaction
+    return (Answer(compaction.caller, value),) if compaction is not None and compaction.caller is not None else ()
 
 
 def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:

@@ -308,6 +308,17 @@ class ReplyFailed:
     """The tokens that the model's service counted of the reply that did not come."""
     next: str = ""
     """The model to ask if the service is not available, ``provider:model``; empty when there is no other."""
+    plan: SummaryPlan | None = None
+    """As `Compact.plan`, for a request that was refused because of its length. The actor looks it up in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFull:
+    """A request comes near the model's window, and has not left."""
+
+    request: int
+    plan: SummaryPlan | None = None
+    """As `Compact.plan`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,5 +415,15 @@ Command = (
 )
 Deferrable = Command | Interrupt | TurnPoisoned | Granted
 """What may have to wait; each says what it needs."""
-Completion = Loaded | ReplyReceived | ReplyFailed | SummaryReplied | SummaryFailed | Exited | ToolFinished | CallRefused
+Completion = (
+    Loaded
+    | WindowFull
+    | ReplyReceived
+    | ReplyFailed
+    | SummaryReplied
+    | SummaryFailed
+    | Exited
+    | ToolFinished
+    | CallRefused
+)
 TurnEvent = Deferrable | Completion | Continue | LookAtMail | StatusChanged | Leave

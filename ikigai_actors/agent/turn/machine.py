@@ -97,6 +97,7 @@ from ikigai_actors.agent.turn.tool_steps import (
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
@@ -109,6 +110,9 @@ from supervisors.signals import Status
 _BEFORE_A_REQUEST = (*BETWEEN_TURNS, Phase.RUNNING_TOOLS)
 
 NO_TOOLS: Mapping[str, ToolTraits] = {}
+
+READABLE = 0.6
+"""The part of its window that a model is shown when it summarises what is longer than that."""
 
 STREAM_RETRIES = 1
 """How often a reply that breaks off is requested again, where no setting says."""
@@ -145,6 +149,11 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
+        case on.ReplyFailed() if _expects(state, event.request) and (refused := too_long(str(event.error))) is not None:
+            part = READABLE * refused.window / refused.tokens if refused.window and refused.tokens else READABLE
+            return replace(event, plan=plan_of(log, state.head, state.turn, min(part, READABLE)))
+        case on.WindowFull() if _expects(state, event.request):
+            return replace(event, plan=plan_of(log, state.head, state.turn))
         case on.Compact():
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
         case on.Prompt() if state.failed:
@@ -177,6 +186,11 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
             return _reply(state, event, now)
+        case on.WindowFull() if _expects(state, event.request):
+            return compaction.window_full(state, event)
+        case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event.plan):
+            assert event.plan is not None  # as it was asked
+            return compaction.begin_automatic(state, event.plan, compaction.REFUSAL)
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
         case on.Exited() if _expects(state, event.request) and state.output is not None:
@@ -186,8 +200,15 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.SummaryReplied() if _awaits_summary(state, event.request):
             return compaction.take_summary(state, event, now)
         case on.SummaryFailed() if _awaits_summary(state, event.request):
-            return compaction.fail_compaction(state, event.error)
-        case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
+            return compaction.fail_compaction(state, event.error, now)
+        case (
+            on.WindowFull()
+            | on.ReplyReceived()
+            | on.ReplyFailed()
+            | on.Exited()
+            | on.SummaryReplied()
+            | on.SummaryFailed()
+        ):
             return Step(state)
         case on.ToolFinished():
             return finished(state, event, now)
@@ -277,6 +298,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         passed=0,
         output=event.data.get("output"),
         repairs=0,
+        squeezed=0,
         hold=None,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
@@ -292,7 +314,7 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     if not reply.tool_calls:
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
-    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]), hold=None)
+    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]), hold=None, squeezed=0)
     return Step(after, LogUnit(state.uuid, messages))
 
 

@@ -17,6 +17,8 @@ KEPT_PART = 4
 """One in so many tokens may stay verbatim: who asks for a summary of little wants most of that summarised, too."""
 FEWEST_STEPS = 2
 """A summary stands for so many replies at least."""
+_DIGESTED = 300
+"""How many characters of a prompt stand in a digest."""
 BYTES_PER_TOKEN = 3
 """How many bytes a token has, where nobody has counted."""
 
@@ -52,15 +54,20 @@ class SummaryPlan(NamedTuple):
     """How many tokens stay, about."""
     begins: str
     """How the kept part begins; empty when nothing is kept."""
+    upto: int
+    """The model is shown the history up to this position when it is asked for the text."""
+    digest: str
+    """What stands for the past where no model can tell: its prompts, each with its position, cut."""
 
 
-def plan_of(log: History, head: int, turn: int) -> SummaryPlan | None:
+def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPlan | None:
     """The plan for a summary now.
 
     Args:
         log: the agent's log.
         head: the position of its latest message.
         turn: position of the message that opened the turn which is open, or can be resumed; 0 for none.
+        part: the part of the conversation that the model can read; below 1, where all of it is too long for it.
 
     Returns:
         The plan; None when a summary would save nothing.
@@ -78,7 +85,13 @@ def plan_of(log: History, head: int, turn: int) -> SummaryPlan | None:
         if size > allowed and not (turn and keep_from > head):
             break
         keep_from, kept = message.id, size
-    if sum(one.kind == Kind.ASSISTANT and one.id < keep_from for one in shown) < FEWEST_STEPS:
+    upto = head
+    if part < 1:
+        keep_from = upto = _readable(log, shown, sizes, part * total, keep_from)
+        upto -= 1
+        kept = sum(sizes[one.id] for one in shown if one.id >= keep_from)
+    fewest = FEWEST_STEPS if part == 1 else 1
+    if sum(one.kind == Kind.ASSISTANT and one.id < keep_from for one in shown) < fewest:
         return None
     if keep_from > head and not _may_cut(log, head):
         return None
@@ -91,7 +104,32 @@ def plan_of(log: History, head: int, turn: int) -> SummaryPlan | None:
         total - kept,
         kept,
         " ".join(first.content.split())[:80] if first is not None else "",
+        upto,
+        _digest(opening, [one for one in reversed(shown) if one.id < keep_from]),
     )
+
+
+def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
+    """From where on all would be kept, if a model read no more than so many tokens before that."""
+    cut, size = 0, 0
+    for message in reversed(shown):
+        if message.id >= keep_from:
+            break
+        if message.kind in (Kind.USER, Kind.ASSISTANT) and cut and size > most:
+            break
+        size += sizes[message.id]
+        if _may_cut(log, message.id):
+            cut = message.id + 1
+    return cut or keep_from
+
+
+def _digest(opening: list[Message], past: list[Message]) -> str:
+    lines = [one.content for one in opening if one.kind == Kind.SUMMARY]
+    lines += [f"Prompt at {one.id}: {one.content[:_DIGESTED]}" for one in past if one.kind == Kind.USER]
+    latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
+    if latest is not None:
+        lines.append(f"The latest answer then, at {latest.id}: {latest.content[:_DIGESTED]}")
+    return "\n".join(["(Nobody could summarise what was said; this is what was asked.)", *lines])
 
 
 def tokens_of(message: Message) -> int:

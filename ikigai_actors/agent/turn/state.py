@@ -142,6 +142,8 @@ class State:
     """What the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     repairs: int = 0
     """How often the model was told in that turn that its value does not fit."""
+    squeezed: int = 0
+    """How often the request that is due was put off for a summary, or let go in spite of its length."""
     compaction: Compaction | None = None
     """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
     notice: int = 0

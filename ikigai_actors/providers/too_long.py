@@ -1,0 +1,41 @@
+"""Refusals of requests that are longer than a model's window, as services word them. Pure."""
+
+import re
+from typing import NamedTuple
+
+
+class TooLong(NamedTuple):
+    """What a service told of a request that was too long."""
+
+    tokens: int
+    """How many tokens the request has; 0 when it was not told."""
+    window: int
+    """How many the model takes; 0 when it was not told."""
+
+
+_WITH_BOTH = (
+    re.compile(r"prompt is too long: (?P<tokens>\d+) tokens > (?P<window>\d+) maximum"),
+    re.compile(r"exceed context limit: (?P<tokens>\d+) \+ \d+ > (?P<window>\d+)"),
+    re.compile(
+        r"maximum context length is (?P<window>\d+) tokens.*?(?:resulted in|requested) (?P<tokens>\d+)", re.DOTALL
+    ),
+    re.compile(
+        r"input token count \((?P<tokens>\d+)\) exceeds the maximum number of tokens allowed \((?P<window>\d+)\)"
+    ),
+)
+_WITHOUT = re.compile(
+    r"context_length_exceeded|exceeds the available context size|input is too long for requested model"
+    r"|model_context_window_exceeded|prompt is too long",
+    re.IGNORECASE,
+)
+
+
+def too_long(text: str) -> TooLong | None:
+    """What a service told, if it refused a request because of its length; None for any other text.
+
+    A limit of the reply (``max_tokens: 100000 > 64000``) or of a minute is another refusal.
+    """
+    for pattern in _WITH_BOTH:
+        if (found := pattern.search(text)) is not None:
+            return TooLong(int(found["tokens"]), int(found["window"]))
+    return TooLong(0, 0) if _WITHOUT.search(text) else None
