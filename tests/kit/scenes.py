@@ -108,7 +108,7 @@ SCENES: Mapping[str, Scene] = {
     "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 of buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
-    "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/clear"),
+    "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/check-mail"),
 }
 """By name."""
 

@@ -109,6 +109,7 @@ def emptied(store: Store) -> Store:
     """The store without agents and mail: each example begins anew."""
     for statement in (
         "DELETE FROM mail",
+        "DELETE FROM budgets",
         "DELETE FROM agents",
         "UPDATE shards SET host = NULL",
         "DELETE FROM hosts",
