@@ -16,6 +16,7 @@ import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -95,7 +96,7 @@ class Costs:
         model = self._model(state)
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
-        known, added, blocks = self._input(state, unit.messages, model.name)
+        known, added, blocks = self._input(state, unit.messages, model)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else _all_tokens(known)
         if known is None:
@@ -148,16 +149,22 @@ class Costs:
             overhead + len(str(settings.get("system", "")).encode(errors="replace")),
         )
 
-    def _input(self, state: State, new: tuple[Message, ...], model: str) -> tuple[Usage | None, int, int]:
-        """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks."""
+    def _input(self, state: State, new: tuple[Message, ...], model: Model) -> tuple[Usage | None, int, int]:
+        """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
+
+        Of a model that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
+        """
         size, blocks = sum(map(_bytes, new)), len(new)
         log = self._log.current
         head = state.head - len(new)
         for spoken in log.conversation(head) if log is not None and head else ():
             message = spoken.message
-            own = message.kind == Kind.ASSISTANT and message.data.get("model") == model
-            if own and (spent := spent_of(message)) is not None:
+            own = message.kind == Kind.ASSISTANT and message.data.get("model") == model.name
+            spent = spent_of(message) if own else None
+            if spent is not None:
                 return spent.usage, size, blocks
+            if own and model.counts is False:
+                break
             size, blocks = size + _bytes(message), blocks + 1
         return None, size, blocks
 
@@ -165,11 +172,10 @@ class Costs:
         if self._outputs is None:
             self._outputs = deque(maxlen=REPLIES)
             log = self._log.current
-            for spoken in log.conversation(log.head) if log is not None else ():
-                if spoken.message.kind == Kind.ASSISTANT and (spent := spent_of(spoken.message)) is not None:
+            spoken = (one.message for one in log.conversation(log.head)) if log is not None else iter(())
+            for reply in islice((one for one in spoken if one.kind == Kind.ASSISTANT), REPLIES):
+                if (spent := spent_of(reply)) is not None:
                     self._outputs.appendleft(spent.usage.output_tokens)
-                    if len(self._outputs) == REPLIES:
-                        break
         return self._outputs
 
     def _charge(self, state: State, event: object, asked: bool) -> Charge:
