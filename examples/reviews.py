@@ -58,9 +58,7 @@ def review(text: str, database: str = ":memory:", provider: str | None = None) -
             script = gives({"verdict": "perhaps"}, good) if name == "clarity" else gives(good)
             prompt = script if offline else f"Review {look}, and nothing else, of this text:\n\n{text}"
             children[name] = editor.fork(prompt, name=name, output=Review)  # all of them work at once
-        reviews: dict[str, Review] = {
-            name: child.reply(timeout=600, output=Review).output for name, child in children.items()
-        }
+        reviews: dict[str, Review] = {name: child.reply(timeout=600).output for name, child in children.items()}
         votes = sum(one.verdict == "keep" for one in reviews.values())
         found = "\n".join(f"{name}: {one.verdict}, {'; '.join(one.reasons)}" for name, one in reviews.items())
         task = f"Decide whether we keep the text. Votes to keep it: {votes}.\n\n{found}"

@@ -54,9 +54,9 @@ from ikigai_actors.records.mail import (
 )
 from ikigai_actors.records.mail import latest as latest_mail
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.outputs import as_output, expected
+from ikigai_actors.records.outputs import as_output, expected, problems
 from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, uuid_of
-from ikigai_actors.records.replies import last_outcome
+from ikigai_actors.records.replies import OUTPUT, last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import AdoptChild, times_restarted
 from ikigai_actors.system.directory import Directory
@@ -191,9 +191,12 @@ class AgentCommands:
         first = children[0].uuid
         late = f"the fork may still happen: the child is agent {first} then (system.agent finds it)."
         if count is None and prompts is None:
-            return self._tell(fork, Future(self._ref.uuid, make=handle, late=late, until=Until.STEP))
+            forked: Future[AgentRef] = Future(
+                self._ref.uuid, make=lambda uuid: _asked(handle(uuid), output), late=late, until=Until.STEP
+            )
+            return self._tell(fork, forked)
         late = f"the forks may still happen: the first child is agent {first} then (system.agent finds it)."
-        made = [handle(child.uuid) for child in children]
+        made = [_asked(handle(child.uuid), output) for child in children]
         return self._tell(fork, Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP))
 
     def reply(self, *, output: Any = None) -> Future[Reply]:
@@ -310,12 +313,13 @@ class AgentCommands:
 class AgentRef:
     """The handle of one agent."""
 
-    __slots__ = ("system", "uuid")
+    __slots__ = ("_output", "system", "uuid")
 
     def __init__(self, system: "System", uuid: str) -> None:
         """Use `ActorSystem.agent` or `AgentRef.fork`."""
         self.system = system
         self.uuid = uuid
+        self._output: Any = None
 
     def __repr__(self) -> str:
         return f"<AgentRef {self.uuid}>"
@@ -428,9 +432,9 @@ class AgentRef:
                 (``transient``), or never (``temporary``).
             on_orphan: what happens to the child's own children when it dies: ``reparent``, ``cascade``, ``stop`` or
                 ``continue``; None inherits.
-            output: a type of which its first turn must give a value, as in `prompt`; ``reply(output=...)`` has it. When
-                its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by mail, for
-                `read_output`.
+            output: a type of which its first turn must give a value, as in `prompt`; ``reply()`` of the handle gives
+                it. When its model calls ``exit`` in that turn, the result must be such a value, and comes as JSON by
+                mail, for `read_output`.
             attach: what goes with the prompt, as in `prompt`.
             at: the last position of the history that the child inherits; None is the end of it. What came later is
                 nothing to the child, but the settings are those of now. A prompt without an answer at this position
@@ -462,8 +466,8 @@ class AgentRef:
 
         Args:
             timeout: seconds to wait; None waits for ever.
-            output: the type that the turn was asked for, of which ``Reply.output`` is to be. None leaves it as JSON has
-                it.
+            output: the type that the turn was asked for, of which ``Reply.output`` is to be. None takes the type that
+                the fork asked for which gave this handle, and else leaves it as JSON has it.
 
         Raises:
             OutputError: the turn gave no value of this type.
@@ -997,11 +1001,26 @@ class AgentRef:
         return None if uuid is None else self.system.handle(uuid)
 
 
+def _asked(ref: AgentRef, output: Any) -> AgentRef:
+    """A new handle of an agent, of which a value of this type was asked: `reply` gives it. None for any answer."""
+    ref._output = output
+    return ref
+
+
 def _reply_of(ref: AgentRef, output: Any) -> Future[Reply]:
-    """A future of a reply whose output is of this type; None leaves it as JSON has it."""
-    if output is None:
-        return Future(ref.uuid)
-    return Future(ref.uuid, make=lambda reply: replace(reply, output=as_output(output, reply.output)))
+    """A future of a reply whose output is of this type.
+
+    None is the type for which the handle's fork has asked, if the output fits it; else JSON.
+    """
+
+    def typed(reply: Reply) -> Reply:
+        wanted = ref._output if output is None else output
+        is_of_another_turn = output is None and (
+            reply.stop_reason != OUTPUT or problems(expected(wanted), reply.output) != []
+        )
+        return reply if is_of_another_turn else replace(reply, output=as_output(wanted, reply.output))
+
+    return Future(ref.uuid, make=None if output is None and ref._output is None else typed)
 
 
 def _letter(ref: AgentRef, recipient: Handle | str, body: str) -> Send:

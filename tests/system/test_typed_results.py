@@ -187,9 +187,27 @@ def test_what_is_no_type_is_refused_before_anything_is_written(output: object) -
 def test_a_child_is_forked_for_a_value() -> None:
     with opened(gives(GOOD)) as system:
         kid = system.root.fork("is it sound?", output=Verdict)
-        assert kid.reply(timeout=DEADLINE, output=Verdict).output == VERDICT
+        assert kid.reply(timeout=DEADLINE).output == kid.reply(output=Verdict).output == VERDICT
+        assert system.handle(kid.uuid) == kid
+        assert system.handle(kid.uuid).reply().output == GOOD
         with pytest.raises(OutputError, match="no builtins:int"):
             kid.reply(output=int)
+
+
+def test_a_handle_gives_the_value_of_its_fork_and_leaves_other_replies_alone() -> None:
+    with opened(gives(GOOD), gives(7), "words", gives(GOOD), gives(GOOD)) as system:
+        kid = system.root.fork("is it sound?", output=Verdict)
+        assert kid.reply(timeout=DEADLINE).output == VERDICT
+        assert kid.prompt("how many?", output=int).get(timeout=DEADLINE).output == kid.reply().output == 7
+        assert kid.prompt("well?").get(timeout=DEADLINE).output is None
+        assert kid.reply().text == "words"
+        twins = system.root.fork(prompts=["a", "b"], output=Verdict)
+        assert [twin.reply(timeout=DEADLINE).output for twin in twins] == [VERDICT, VERDICT]
+
+
+def test_a_value_that_nobody_asked_for_is_no_output() -> None:
+    with opened(Reply("words", output=5)) as system:
+        assert system.root.prompt("x").get(timeout=DEADLINE).output is None
 
 
 def exits(value: Any) -> Reply:

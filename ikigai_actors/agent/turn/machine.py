@@ -312,6 +312,7 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
     if not reply.tool_calls and state.output is not None:
         return take_reply(state, reply, draft, now)
     if not reply.tool_calls:
+        reply = replace(reply, output=None)
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
     after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]), hold=None, squeezed=0)
