@@ -40,6 +40,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Delta, Exit, Provider, Reply, Request, Spent
+from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
@@ -296,7 +297,7 @@ class Effects:
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
-            {**chosen.settings, "max_tokens": answer_tokens(state)},
+            {**chosen.settings, "max_tokens": min(answer_tokens(state), held_output(state) or answer_tokens(state))},
             agent=self._uuid,
             name=name,
             model=chosen.name,
@@ -319,6 +320,8 @@ class Effects:
     def _choose(self, state: State, named: Any) -> "_Chosen":
         """The model that is to answer, and what it is sent beside the history. Raises `ProviderError`."""
         settings = {**self._runtime.providers.settings, **state.view.settings}
+        if (most := held_output(state)) is not None:
+            settings["max_tokens"] = most
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)
@@ -432,6 +435,11 @@ class Effects:
 
     def _wake(self) -> None:
         self._inbox.put_urgent(Wake())
+
+
+def held_output(state: State) -> int | None:
+    """The most tokens that a strict budget has held for the reply; None where no budget is strict."""
+    return state.hold.max_tokens if isinstance(state.hold, Held) else None
 
 
 def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | BeginWait, state: State) -> bool:
