@@ -863,3 +863,6 @@ SELECT uuid, held_tokens, held_usd, held_host FROM agents WHERE held_at > 0
 
 -- name: all_pauses
 SELECT p.agent_uuid, p.budget, p.number, p.turn, b.paused FROM pauses p JOIN budgets b ON b.owner = p.budget
+
+-- name: add_spent
+UPDATE agents SET spent_tokens = spent_tokens + :tokens, spent_usd = spent_usd + :usd WHERE uuid = :uuid

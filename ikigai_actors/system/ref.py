@@ -32,7 +32,8 @@ from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NoHost
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
-from ikigai_actors.records.budgets.budget import Budget, BudgetStatus
+from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, micro_dollars
+from ikigai_actors.records.budgets.charges import ChargeAgent
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.deaths import LifecycleChange
@@ -735,6 +736,25 @@ class AgentRef:
         found = system.store.read(lambda tx: budget_of(tx, self.uuid))
         assert found is not None  # limits stay
         return found
+
+    def charge(self, *, usd: float = 0, tokens: int = 0, timeout: float | None = None) -> None:
+        """Charge the agent for what a tool costs, before the tool acts: ``current_agent().charge(usd=0.02)``.
+
+        Under a strict budget that must fit. Else it is recorded whatever is left, and the next request waits.
+
+        Args:
+            usd: dollars.
+            tokens: tokens, where the tool asks a model itself.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            BudgetExceeded: a budget above the agent is strict, and too little is left. Nothing is recorded.
+            AgentDead: the agent is dead.
+        """
+        self.system.check_open()
+        check_timeout(timeout)
+        amounts = check_count(tokens, "tokens", most=MOST), micro_dollars(usd)
+        self.system.writer.perform(ChargeAgent(self.uuid, *amounts), timeout)
 
     @property
     def budget(self) -> BudgetStatus | None:

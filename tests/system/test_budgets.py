@@ -19,7 +19,10 @@ from ikigai_actors import (
     Signal,
     Spent,
     Stream,
+    ToolCall,
     Usage,
+    current_agent,
+    tool,
 )
 from ikigai_actors.providers.base import OnDelta, Request
 from ikigai_actors.records.fsck.check import check
@@ -365,3 +368,38 @@ def test_a_grant_must_be_of_what_is_limited(database: str) -> None:
             kid.grant(tokens=10**15)
         assert kid.budget is not None
         assert kid.budget.granted == {"tokens": 5}
+
+
+def test_tools_are_charged_to_the_same_budgets_before_they_act(database: str) -> None:
+    @tool
+    def look_up(word: str) -> str:
+        """Look a word up."""
+        current_agent().charge(usd=0.02, tokens=5)
+        return word
+
+    calls = [Reply(tool_calls=(ToolCall("look_up", {"word": word}),), usage=Usage(0, 1)) for word in "abc"]
+    provider = ScriptedProvider([calls[0], "one", calls[1], "two"])
+    with ActorSystem.open(database, provider, tools=[look_up], budget={"usd": 0.05, "tokens": 1_000}) as system:
+        buyer = system.root.fork("go")
+        assert buyer.reply(timeout=DEADLINE).text == "one"
+        assert (buyer.record.spent_tokens, buyer.record.spent_usd) == (6, 20_000)
+        assert buyer.prompt("again").get(timeout=DEADLINE).text == "two"
+        assert buyer.budget is not None
+        assert buyer.budget.spent == {"tokens": 12, "usd": 0.04}
+        assert [notice[:4] for notice in notices(system.root)] == ["80 %"]
+        buyer.charge(usd=5)  # an expected budget records it all the same
+        assert not answered(buyer)
+        assert check(system.store) == []
+
+
+def test_a_strict_budget_refuses_what_a_tool_costs_where_too_little_is_left(database: str) -> None:
+    with ActorSystem.open(database, "offline", budget={"usd": 0.05, "strict": True}) as system:
+        system.root.charge(usd=0.03)
+        with pytest.raises(BudgetExceeded, match=r"has \$0.02 left; this costs \$0.03"):
+            system.root.charge(usd=0.03)
+        system.root.charge(usd=0.02)
+        assert system.root.record.spent_usd == 50_000
+        for wrong in (-1, float("nan"), True, "1"):
+            with pytest.raises(BadInput):
+                system.root.charge(usd=wrong)  # type: ignore[arg-type]
+        assert check(system.store) == []

@@ -6,6 +6,7 @@
     purse.py     the portions of this host, in a transaction that many agents share
     ledger.py    a whole chain, in a transaction of its own
     grants.py    units: set, grant, let those go on who wait
+    charges.py   what tools cost
     holds.py     the open request in an agent's row, and those that are left behind
     limits.py    what a budget is made with
     status.py    what a person is told

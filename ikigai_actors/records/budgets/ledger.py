@@ -191,6 +191,17 @@ class BudgetLedger:
             owner for owner, level in self.levels.items() if any(portion.wanted for portion in level.portions.values())
         )
 
+    def spend(self, level: Level, host: str | None, amounts: Mapping[str, int]) -> None:
+        """Spend amounts of tokens and dollars, by unit, that were never held; tell what is due."""
+        for unit in level.money:
+            if host is None:  # nobody runs the agent
+                limit = level.limits[unit]
+                limit.used, limit.changed = limit.used + amounts[unit], True
+            else:
+                allot(level, unit, host, amounts[unit], len(self._hosts))
+                level.portion(unit, host).book(0, amounts[unit])
+        self.look_at(level)
+
     def bear(self, budget: str | None, births: int) -> None:
         """Count births below an agent. Raises `BudgetExceeded`."""
         for level in self.chain(budget):
