@@ -119,7 +119,7 @@ class BudgetLedger:
                 self._tx.run("use_slot", budget=level.owner, id=slot, now=self.now)
             for unit in level.money:
                 amount = decided.tokens if unit == "tokens" else decided.usd
-                allot(level, unit, host, amount, len(self._hosts))
+                allot(level, unit, host, max(1, amount), len(self._hosts))  # 1: so that the next, free too, fits
                 level.portion(unit, host).book(amount, 0, decided.risk_tokens if unit == "tokens" else decided.risk_usd)
             if any(level.nearly_used(unit) for unit in level.money):
                 level.want(True)

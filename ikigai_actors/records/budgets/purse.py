@@ -97,7 +97,7 @@ class Purse:
         if charge is not None and row.held_host != self._host and any(level.money for level in chain):
             raise Short
         booked: list[_Booking] = []
-        for level in chain:
+        for level in chain if charge is not None or need is not None else ():
             for unit in level.money:
                 portion = level.portions.get((unit, self._host))
                 if portion is None:
