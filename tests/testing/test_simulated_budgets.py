@@ -80,7 +80,7 @@ def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
     [
         (Faults(crashes=2, lost=1, unheard=1, unanswered=1, errors=1, cuts=1, deaf=1), 1),
         (Faults(crashes=1, takeovers=1), 1),
-        (Faults(freezes=1, unrung=1), 3),
+        (Faults(unrung=2), 3),
     ],
 )
 def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(faults: Faults, hosts: int) -> None:
