@@ -11,14 +11,18 @@ UNAVAILABLE = frozenset({401, 402, 403, 408, 429})
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
-def check_address(url: str, setting: str) -> None:
-    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names the place that it came from."""
+def is_address(url: str) -> bool:
+    """Whether a text is a URL of a service."""
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        fits = False
-    if not fits:
+        return False
+
+
+def check_address(url: str, setting: str) -> None:
+    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names the place that it came from."""
+    if not is_address(url):
         raise ProviderError(f"The address in {setting} is no URL: expected https://… or http://…, got {url!r}.")
 
 

@@ -48,6 +48,8 @@ _NO_KEY = (
 _PIECE = 65_536
 """Bytes of a body that are written at once."""
 
+_KEYLESS = "none"
+"""The key for a server at an address that was given, where there is none: mostly it needs none."""
 CONNECTIONS = 8
 """How many requests are begun in one turn of the event loop."""
 
@@ -163,6 +165,9 @@ class AnthropicProvider:
         """The client of this event loop."""
         if self._client is None:
             self._client = self._new_client()
+            known = self._client.api_key or self._client.auth_token or self._client.credentials
+            if "base_url" in self._options and not known:
+                self._client.api_key = _KEYLESS
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise ProviderError(_NO_KEY, unavailable=True, free=True)
         return self._client

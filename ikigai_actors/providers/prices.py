@@ -56,6 +56,10 @@ class Prices:
     def __bool__(self) -> bool:
         return bool(self._prices)
 
+    def over(self, others: "Prices") -> "Prices":
+        """These prices, and for models that they do not have those of others."""
+        return Prices({**others._prices, **self._prices})
+
     def cost(self, models: Mapping[str, Usage]) -> float | None:
         """The price of the tokens of these models, in dollars.
 
@@ -70,12 +74,18 @@ class Prices:
         return next((price for name, price in self._prices.items() if model.startswith(name)), None)
 
 
-def known_prices(history: Path | None) -> tuple[Prices, list[str]]:
-    """The prices beside a history, and a complaint about the file, if there is one."""
+def known_prices(history: Path | None, configured: Mapping[str, Price] | None = None) -> tuple[Prices, list[str]]:
+    """The prices beside a history, and a complaint about the file, if there is one.
+
+    Args:
+        history: the history; None for no file.
+        configured: prices that count before those of the file.
+    """
+    first = Prices(configured or {})
     try:
-        return read_prices(history.with_name(PRICES_FILE)) if history is not None else Prices({}), []
+        return first.over(read_prices(history.with_name(PRICES_FILE))) if history is not None else first, []
     except BadInput as error:
-        return Prices({}), [str(error)]
+        return first, [str(error)]
 
 
 def read_prices(path: Path) -> Prices:
@@ -90,22 +100,32 @@ def read_prices(path: Path) -> Prices:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"Expected {path} to be TOML: {error}") from error
-    return Prices({name: _price(path, name, table) for name, table in tables.items()})
+    return Prices({name: read_price(str(path), name, table) for name, table in tables.items()})
 
 
-def _price(path: Path, name: str, table: Any) -> Price:
+def read_price(source: str, name: str, table: Any) -> Price:
+    """Read the price of a model.
+
+    Args:
+        source: the file, for errors.
+        name: the table, likewise.
+        table: what it holds.
+
+    Raises:
+        BadInput: it is no price.
+    """
     if not isinstance(table, dict) or not {"input", "output"} <= table.keys() <= _KEYS or not all(
-        isinstance(value, int | float) and value >= 0 for value in table.values()
+        isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 for value in table.values()
     ):  # fmt: skip
         raise BadInput(
-            f"Expected [{name}] in {path} to give input and output, and at most cache_write and cache_read, as dollars"
-            f" for a million tokens; got {table!r}."
+            f"Expected [{name}] in {source} to give input and output, and at most cache_write and cache_read, as "
+            f"dollars for a million tokens; got {table!r}."
         )
     prices = {"cache_write": table["input"], "cache_read": table["input"], **table}
     try:
         return Price(**{kind: _micro(dollars) for kind, dollars in prices.items()})
     except ArithmeticError as error:
-        raise BadInput(f"Expected the prices of [{name}] in {path} to be dollars; got {table!r}.") from error
+        raise BadInput(f"Expected the prices of [{name}] in {source} to be dollars; got {table!r}.") from error
 
 
 def _micro(dollars: float) -> int:

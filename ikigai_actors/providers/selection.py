@@ -9,6 +9,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.configuration import Configuration
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider
 
@@ -30,7 +31,11 @@ class Providers:
     """The registered providers by name, and the models for agents whose settings name none."""
 
     def __init__(
-        self, registered: Mapping[str, Provider], default: str, settings: Mapping[str, Any] | None = None
+        self,
+        registered: Mapping[str, Provider],
+        default: str,
+        settings: Mapping[str, Any] | None = None,
+        configured: Configuration | None = None,
     ) -> None:
         """Keep providers.
 
@@ -38,7 +43,10 @@ class Providers:
             registered: The providers by name.
             default: What counts for agents without a ``model`` setting, in the form of one.
             settings: Settings for the models of agents that have not set them.
+            configured: What a file says of models.
         """
+        self.configured = configured or Configuration()
+        """What a file says of models."""
         self.settings = dict(settings or {})
         """The settings for the models of agents that have not set them."""
         self._registered = dict(registered)
@@ -48,6 +56,13 @@ class Providers:
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
         """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
         return tuple(self._find(one) for one in models_in(setting) or models_in(self.default))
+
+    def window(self, setting: str | None) -> int:
+        """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""
+        try:
+            return self.configured.windows.get(str(self.choose(setting)[0]), 0)
+        except ProviderUnknown:
+            return 0
 
     def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")
@@ -77,7 +92,10 @@ def usual_provider() -> str:
 
 
 def choose_providers(
-    provider: Provider | str | None, others: Mapping[str, Provider], settings: Mapping[str, Any] | None = None
+    provider: Provider | str | None,
+    others: Mapping[str, Provider],
+    settings: Mapping[str, Any] | None = None,
+    configured: Configuration | None = None,
 ) -> Providers:
     """Choose the providers, the default one among them, and the default settings of models.
 
@@ -86,6 +104,7 @@ def choose_providers(
             is a key.
         others: further providers by name.
         settings: settings for the models of agents that have not set them, checked before.
+        configured: what a file says; arguments count before it.
 
     Raises:
         BadInput: a name is unknown, or an argument is of a wrong type.
@@ -96,12 +115,13 @@ def choose_providers(
         _check_provider_name(name)
         _check_provider(one, f"providers[{name!r}]")
     built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider(), OpenAIProvider())
-    registered = {**{one.name: one for one in built_in}, **others}
+    configured = configured or Configuration()
+    registered = {**{one.name: one for one in built_in}, **configured.providers, **others}
     if provider is None:
-        provider = usual_provider()
+        provider = configured.model or usual_provider()
     if not isinstance(provider, str):
         _check_provider(provider, "provider")
-        return Providers({**registered, provider.name: provider}, provider.name, settings)
+        return Providers({**registered, provider.name: provider}, provider.name, settings, configured)
     if not models_in(provider):
         raise BadInput(f"Expected provider to name one, as 'anthropic' or 'anthropic:model'; got {shown(provider)}.")
     for model in models_in(provider):
@@ -109,7 +129,7 @@ def choose_providers(
         if name not in registered:
             meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
             raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
-    return Providers(registered, provider, settings)
+    return Providers(registered, provider, settings, configured)
 
 
 def _check_provider_name(name: object) -> None:

@@ -49,6 +49,7 @@ class AttachedSystem(System):
     """Looks at the agents of one database, that another process runs. Open it with `open`."""
 
     default_settings: Mapping[str, Any] = {}  # only the host knows
+    default_model = ""  # likewise
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
@@ -123,6 +124,11 @@ class AttachedSystem(System):
         """What an agent is doing, as far as rows tell."""
         self.check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
+
+    def window_of(self, model: str | None = None) -> int:
+        self.check_open()
+        check_optional(model, str, "model", "a model setting")
+        return 0  # only the host knows
 
     def statistics(self) -> TurnStatistics:
         """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""

@@ -137,6 +137,19 @@ class Directory(OfOneProcess, ABC):
     def default_settings(self) -> Mapping[str, Any]:
         """The settings of agents that have not set them; empty when only another process knows."""
 
+    @property
+    @abstractmethod
+    def default_model(self) -> str:
+        """What counts for agents without a ``model`` setting; empty when only another process knows."""
+
+    @abstractmethod
+    def window_of(self, model: str | None = None) -> int:
+        """How many tokens a model takes, as ``ikigai.toml`` says; 0 when it does not, or only another process knows.
+
+        Args:
+            model: as a ``model`` setting; None for an agent that has none.
+        """
+
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""

@@ -31,6 +31,7 @@ from ikigai_actors.records.settings import check_defaults
 from ikigai_actors.store.hosts.host import unshareable
 from ikigai_actors.store.location import home, locate
 from ikigai_actors.system.agents_tool import ListAgents
+from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.lifecycle import check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.tools.base import Toolset
@@ -129,6 +130,7 @@ def check_options(
     on_orphan: str | None,
     resume: bool | None,
     settings: Mapping[str, Any] | None,
+    config: str | os.PathLike[str] | None,
     join: bool,
     name: str | None,
     on_wait: Callable[[str], object] | None,
@@ -145,7 +147,9 @@ def check_options(
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
-    chosen = choose_providers(provider, {} if providers is None else providers, defaults)
+    configured = configuration(config)
+    chosen = choose_providers(provider, {} if providers is None else providers, defaults, configured)
+    priced = Prices(configured.prices)
     given = [*check_tools(tools), ListAgents()]
     asked, approver = choose_approver(approvals)
     check_count(workers, "workers", least=1, most=MOST_WORKERS)
@@ -167,7 +171,7 @@ def check_options(
         check_callable(on_renewal, "on_renewal", "a function without arguments")
     return HostOptions(
         providers=chosen,
-        prices=usual_prices() if prices is None else prices_in(prices),
+        prices=priced.over(usual_prices()) if prices is None else prices_in(prices).over(priced),
         budget=as_budget(budget),
         toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
         toolsets=[one for one in given if isinstance(one, Toolset)],

@@ -82,6 +82,8 @@ class Context:
     """Where the history is stored."""
     usage: Mapping[str, int]
     """Tokens as last reported by a provider; empty when none has."""
+    window: int = 0
+    """How many tokens its model takes, where ``ikigai.toml`` says so; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1015,6 +1017,7 @@ class AgentRef:
             marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
             ranges=self.ranges(),
             usage=dict(used) if isinstance(used, Mapping) else {},
+            window=self.system.window_of(view.settings.get("model")),
         )
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":

@@ -188,6 +188,7 @@ class ActorSystem(System):
         settings: Mapping[str, Any] | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         prices: str | os.PathLike[str] | None = None,
+        config: str | os.PathLike[str] | None = None,
         join: bool = False,
         name: str | None = None,
         on_wait: Callable[[str], object] | None = None,
@@ -219,8 +220,11 @@ class ActorSystem(System):
                 ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
             budget: what all agents together may spend: a `Budget`, or a dict of its arguments. It is stored, and set
                 once: when agent 0 is limited already, that stays.
-            prices: a file with the prices of models, see the page on budgets; None takes ``prices.toml`` in
-                ``$IKIGAI_HOME``, or else in the user's data directory.
+            prices: a file with the prices of models, which count before those of ``config``; None takes ``prices.toml``
+                in ``$IKIGAI_HOME``, or else in the user's data directory.
+            config: a file ``ikigai.toml``, with providers, the default model, prices and windows; arguments count
+                before it. None reads the one that ``$IKIGAI_CONFIG`` names, else that of the current directory, else
+                the user's, if there is one; ``""`` reads none.
             join: share the agents of a PostgreSQL database with other hosts that join. Each runs a part of them. When
                 one ends, the others take its agents: 2 s after its process was killed, or when its lease is over. A
                 host that was opened without this is waited for.
@@ -246,7 +250,7 @@ class ActorSystem(System):
             BadInput: an argument cannot be used; nothing was opened.
         """
         options = check_options(
-            database, provider, providers, tools, approvals, on_orphan, resume, settings, join, name, on_wait,
+            database, provider, providers, tools, approvals, on_orphan, resume, settings, config, join, name, on_wait,
             on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
         )  # fmt: skip
         with ExitStack() as undone:
@@ -483,6 +487,15 @@ class ActorSystem(System):
     def default_settings(self) -> Mapping[str, Any]:
         """The settings for the models of agents that have not set them."""
         return self._runtime.providers.settings
+
+    @property
+    def default_model(self) -> str:
+        return self._runtime.providers.default
+
+    def window_of(self, model: str | None = None) -> int:
+        self.check_open()
+        check_optional(model, str, "model", "a model setting")
+        return self._runtime.providers.window(model)
 
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said

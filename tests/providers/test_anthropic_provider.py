@@ -345,16 +345,20 @@ def test_no_server_behind_a_proxy_is_an_error_that_names_the_proxy_and_the_addre
         ask(server, base_url=f"{gone.url}/v1", max_retries=0)
 
 
-def test_no_key_is_an_error_that_says_what_to_do(
+def test_no_key_is_an_error_that_says_what_to_do_but_where_an_address_is_given(
     server: MessagesServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     for variable in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("HOME", str(tmp_path))  # the client also looks for a login there
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     for key in (None, ""):
         with pytest.raises(ProviderError, match=r"set ANTHROPIC_API_KEY, or use the model 'offline'"):
-            ask(server, api_key=key)
+            ask(server, api_key=key, base_url=None)
     assert server.requests == []
+    for key in (None, ""):
+        ask(server, api_key=key)
+    assert server.keys == ["none", "none"]
 
 
 def test_a_login_that_is_not_there_is_an_error_that_names_the_key(

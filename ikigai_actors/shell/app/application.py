@@ -32,8 +32,8 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.errors import IkigaiError
-from ikigai_actors.providers.prices import known_prices
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.providers.prices import Prices, known_prices
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.input_history import Recall
@@ -49,6 +49,7 @@ from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal
 
@@ -77,6 +78,7 @@ class Application(App[int]):
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
         notices: Iterable[str] = (), model: str = "", interrupts: Interrupts | None = None,
+        config: str | None = None,
     ) -> None:  # fmt: skip
         """Prepare.
 
@@ -89,6 +91,7 @@ class Application(App[int]):
             notices: what the person should know at first.
             model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
             interrupts: has the signals that came before the application takes them.
+            config: the ``ikigai.toml`` that has prices, too; None for the usual one.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.theme = self._first_theme()  # before anything is drawn
@@ -105,7 +108,7 @@ class Application(App[int]):
         self._serial = SerialExecutor(self._fail)
         first = last_active(system)
         self._destination = first.uuid  # what is in sight as soon as all that was pressed is done
-        prices, trouble = known_prices(history)
+        prices, trouble = _prices(history, config)
         spent = Expenses()
         self.events = PageEvents(system, lambda: None, spent.hear)
         """What the system tells."""
@@ -374,3 +377,12 @@ class Application(App[int]):
 
     def _repaint(self, theme: Theme) -> None:
         self.main.paint(theme.dark)
+
+
+def _prices(history: Path | None, config: str | None) -> tuple[Prices, list[str]]:
+    """The prices of ``ikigai.toml`` and those beside a history, and what is wrong with these files."""
+    try:
+        return known_prices(history, configuration(config).prices)
+    except BadInput as error:
+        prices, trouble = known_prices(history)
+        return prices, [*trouble, str(error)]

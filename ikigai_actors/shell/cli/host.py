@@ -139,6 +139,8 @@ def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:
 def _of_options(options: Options) -> dict[str, Any]:
     return {
         "provider": options.default_provider(),
+        "providers": options.providers(),
+        "config": options.config,
         "tools": options.tools(),
         "approvals": "allow" if options.yes else "ask",
         "settings": options.default_settings(),
@@ -148,9 +150,11 @@ def _of_options(options: Options) -> dict[str, Any]:
 
 def _of_app(app: str, options: Options) -> dict[str, Any]:
     """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
-    for name in ("provider", "model", "settings", "workspace", "mcp", "yes"):
+    for name in ("provider", "provider_url", "config", "model", "settings", "workspace", "mcp", "yes"):
         if getattr(options, name):
-            raise BadInput(f"Leave out --{'set' if name == 'settings' else name}: with --app the app decides.")
+            raise BadInput(
+                f"Leave out --{'set' if name == 'settings' else name.replace('_', '-')}: with --app the app decides."
+            )
     module, colon, function = app.partition(":")
     if not (module and colon and function):
         raise BadInput(f"Expected --app MODULE:FUNCTION, got {harmless(app)!r}. For one: --app shop.agents:app")

@@ -117,6 +117,8 @@ def _quoting() -> Iterator[None]:
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, …")
+@click.option("--provider-url", metavar="NAME=URL", multiple=True, help="A server of models.  Repeatable.")
+@click.option("--config", metavar="FILE", help="Providers, models, prices.  [$IKIGAI_CONFIG, else ikigai.toml]")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="For agents that have not set it; /set lists."
@@ -237,7 +239,6 @@ def _write_nowhere(*descriptors: int) -> None:
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
     from ikigai_actors.providers.offline import OfflineProvider
-    from ikigai_actors.providers.selection import usual_provider
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.system import ActorSystem
 
@@ -254,7 +255,7 @@ def _shell(options: Options) -> int:
         notices = []
         if not isinstance(system, ActorSystem):
             notices = attached_notices(system.owners, options)
-        elif default is None and usual_provider() == OfflineProvider.name:
+        elif default is None and system.default_model == OfflineProvider.name:
             notices = [NO_KEY]
         if full_screen:
             return _application(system, options, notices, interrupts)
@@ -271,6 +272,8 @@ def _serve(options: Options, port: int) -> int:
 
     if options.database is not None:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
+    if options.config is not None:
+        os.environ["IKIGAI_CONFIG"] = options.config
     with _opened(options, options.default_provider(), interactive=True) as system:  # pages ask the person
         click.echo(_greeting(system), err=True)
         return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
@@ -286,10 +289,12 @@ def _opened(options: Options, default: str | None, interactive: bool) -> "ActorS
             return ActorSystem.open(
                 options.database,
                 default,
+                options.providers(),
                 tools=options.tools(),
                 approvals=options.approvals(interactive),
                 settings=options.default_settings(),
                 budget=options.limits(),
+                config=options.config,
             )
     except StoreInUse:
         from ikigai_actors.system.attached import AttachedSystem
@@ -313,11 +318,14 @@ def _application(system: "System", options: Options, notices: list[str], interru
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.shell.line.repl import leaving
 
-    provider = options.default_provider() or usual_provider()
-    model = "" if system.attached else options.default_provider() or ""
+    default = system.default_model
+    provider = default or options.default_provider() or usual_provider()
+    model = "" if system.attached else options.default_provider() or (default if ":" in default else "")
     told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
-    application = Application(system, _home() / "history", options.follow, provider, told, model, interrupts)
+    application = Application(
+        system, _home() / "history", options.follow, provider, told, model, interrupts, options.config
+    )
     start.take_typed()
     with logged_to(_home() / "ikigai.log", application.events.notice):
         status = application.run_it()

@@ -8,6 +8,7 @@ from ikigai_actors.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ikigai_actors.providers.base import Provider
     from ikigai_actors.records.budgets.budget import Budget
     from ikigai_actors.store.hosts.rows import HostRecord
     from ikigai_actors.tools.base import Toolset
@@ -31,6 +32,8 @@ class Options:
     follow: bool = True
     settings: tuple[str, ...] = ()
     budget: str | None = None
+    provider_url: tuple[str, ...] = ()
+    config: str | None = None
 
     def limits(self) -> "Budget | None":
         """What all agents together may spend. Raises `BadInput`."""
@@ -45,6 +48,22 @@ class Options:
 
         workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
         return [*workspaces, *mcp_servers(self.mcp)]
+
+    def providers(self) -> "dict[str, Provider]":
+        """The providers that are named with their addresses. Raises `BadInput`."""
+        from ikigai_actors.providers.address import is_address
+        from ikigai_actors.providers.configuration import endpoint
+
+        made: dict[str, Provider] = {}
+        for each in self.provider_url:
+            name, _, url = each.partition("=")
+            if not name or not is_address(url):
+                raise BadInput(
+                    f"Expected --provider-url NAME=URL, got {each!r}. For one: "
+                    "--provider-url local=http://127.0.0.1:11434/v1 --model local:MODEL"
+                )
+            made[name] = endpoint(name, url)
+        return made
 
     def approvals(self, interactive: bool) -> str:
         """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
@@ -79,6 +98,8 @@ def attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[st
     given = {
         "--model": options.model,
         "--provider": options.provider,
+        "--provider-url": options.provider_url,
+        "--config": options.config,
         "--workspace": options.workspace,
         "--set": options.settings,
         "--budget": options.budget,

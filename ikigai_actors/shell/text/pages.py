@@ -162,6 +162,7 @@ def context_page(record: AgentRecord, state: str, context: "Context") -> list[st
         "settings": ", ".join(f"{key} = {value!r}" for key, value in others.items()) or None,
         "messages": f"{context.inherited} inherited + {context.own} own in its context",
         "tokens": _tokens(context.usage),
+        "window": f"{context.window:,} tokens" if context.window else None,
         "marks": ", ".join(f"{label or '(no label)'} at {place}" for label, place in context.marks) or "none",
         "ranges": ", ".join(
             f"{stored.agent_uuid[:6]} {stored.start_id + 1} to {stored.end_id or 'the end'}"

@@ -15,6 +15,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.commands import commands
+from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import PATIENCE, Program, environment, run, unmeasured
 
 HEAVY = {
@@ -269,3 +270,28 @@ def test_a_line_without_end_does_not_fill_the_memory(file: Path) -> None:
     done = run("--database", str(file), lines=long)
     assert done.stdout.splitlines()[0].startswith("error: Line 1 is longer than")
     assert done.stdout.splitlines()[-1] == "2 running, 0 dead"
+
+
+def test_a_server_that_is_named_by_its_address_answers(tmp_path: Path) -> None:
+    with MessagesServer() as server:
+        place = ("--database", str(tmp_path / "new.db"), "--provider-url", f"local={server.url}")
+        assert run(*place, "--model", "local:m", lines="Hi\n/context\n").stdout.startswith("ok\n")
+        assert server.requests[0]["model"] == "m"
+    done = run("--database", str(tmp_path / "new.db"), "--provider-url", "local", lines="Hi\n")
+    assert "Expected --provider-url NAME=URL, got 'local'." in done.stderr
+
+
+def test_the_shell_reads_a_file_of_providers_and_tells_what_is_wrong_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "ikigai.toml"
+    with MessagesServer() as server:
+        file.write_text(f'model = "local:m"\n[providers.local]\nbase_url = "{server.url}"\n[windows]\n"local:m" = 4096')
+        place = ("--database", str(tmp_path / "new.db"), "--config", str(file))
+        done = run(*place, lines="Hi\n/context\n")
+        assert done.stdout.startswith("ok\n")
+        assert "window    4,096 tokens" in done.stdout
+        assert "offline" not in done.stderr
+    file.write_text("[prices.llama3.2:3b]")
+    done = run(*place, lines="Hi\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"ikigai: Expected {file} to be TOML: ")
+    assert done.stderr.count("\n") == 1
