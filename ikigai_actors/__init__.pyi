@@ -82,6 +82,7 @@ from ikigai_actors.providers.blocks import ServiceBlock as ServiceBlock
 from ikigai_actors.providers.blocks import TextBlock as TextBlock
 from ikigai_actors.providers.blocks import ThinkingBlock as ThinkingBlock
 from ikigai_actors.providers.function import FunctionProvider as FunctionProvider
+from ikigai_actors.providers.limits import Limits as Limits
 from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider as OpenAIProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider

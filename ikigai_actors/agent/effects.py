@@ -362,6 +362,7 @@ class Effects:
             on_delta,
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
+            self._runtime.gates.before(chosen.name),
         )
 
     def _run_tool(self, request: int, call: Call) -> None:

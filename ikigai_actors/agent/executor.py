@@ -24,6 +24,7 @@ from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, curr
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
 from ikigai_actors.agent.jobs import ModelRequest, OnReply, OnResult, ToolRun
+from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.providers.function import FunctionProvider
@@ -108,6 +109,7 @@ class Executor:
         on_delta: OnDelta,
         on_reply: OnReply,
         prepare: Callable[[], object] | None = None,
+        gate: ServiceGate | None = None,
     ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
 
@@ -118,6 +120,7 @@ class Executor:
             on_delta: takes the pieces of the reply.
             on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
             prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
+            gate: the queue before the provider; None when it has no limits.
         """
 
         def begin(answer: Coroutine[Any, Any, Reply]) -> None:
@@ -130,12 +133,12 @@ class Executor:
         with self._closing:
             if self._closed:
                 pass
-            elif isinstance(provider, FunctionProvider) and provider.is_plain:
+            elif isinstance(provider, FunctionProvider) and provider.is_plain and prepare is None and gate is None:
                 self._jobs[call] = None
                 self._call_function(provider, request, agent, call, begin)
             else:
                 self._jobs[call] = None
-                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call.delta)))
+                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call.delta, prepare, gate)))
         return call
 
     def _call_function(
@@ -377,15 +380,20 @@ class Executor:
 
 
 async def _answer(
-    provider: Provider, request: Request, on_delta: OnDelta, prepare: Callable[[], object] | None = None
+    provider: Provider,
+    request: Request,
+    on_delta: OnDelta,
+    prepare: Callable[[], object] | None,
+    gate: ServiceGate | None,
 ) -> Reply:
     """The reply of a provider. Raises what the provider raises, and `TypeError` for what is no reply."""
-    if prepare is not None:
-        await in_thread(prepare, "ikigai-attachments")
-    answer: object = provider.respond(request, on_delta)
-    if not inspect.isawaitable(answer):
-        raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
-    return await _checked(answer)
+    async with gate or contextlib.nullcontext():
+        if prepare is not None:
+            await in_thread(prepare, "ikigai-attachments")
+        answer: object = provider.respond(request, on_delta)
+        if not inspect.isawaitable(answer):
+            raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
+        return await _checked(answer)
 
 
 async def _checked(answer: Awaitable[object]) -> Reply:

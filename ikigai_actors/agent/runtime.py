@@ -13,6 +13,7 @@ from ikigai_actors.agent.instruments import Instruments
 from ikigai_actors.agent.log_eviction import LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.messages import Handover, Restarted
+from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.subscriptions import Publisher
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
@@ -131,6 +132,7 @@ class Runtime:
     dispatcher: Dispatcher
     providers: Providers
     prices: Prices
+    gates: ServiceGates
     toolbox: Toolbox
     waits: Waits
     approver: Approver | None

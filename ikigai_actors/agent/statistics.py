@@ -194,5 +194,7 @@ class SystemStatistics(TurnStatistics):
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
     process. Prompts to stopped agents are kept in the database, and not counted.
     """
+    queued: int = 0
+    """Requests to models that wait for the limits of their provider."""
     abandoned: int = 0
     """Threads of plain tools that have gone on past the time-out or the end of their calls, and run still."""

@@ -2,14 +2,15 @@
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import shown
+from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.configuration import Configuration
+from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider
 
@@ -36,6 +37,7 @@ class Providers:
         default: str,
         settings: Mapping[str, Any] | None = None,
         configured: Configuration | None = None,
+        limits: Mapping[str, Limits] | None = None,
     ) -> None:
         """Keep providers.
 
@@ -44,9 +46,12 @@ class Providers:
             default: What counts for agents without a ``model`` setting, in the form of one.
             settings: Settings for the models of agents that have not set them.
             configured: What a file says of models.
+            limits: Limits by provider; those of the file count for others.
         """
         self.configured = configured or Configuration()
         """What a file says of models."""
+        self.limits = {**self.configured.limits, **(limits or {})}
+        """The limits by provider."""
         self.settings = dict(settings or {})
         """The settings for the models of agents that have not set them."""
         self._registered = dict(registered)
@@ -96,6 +101,7 @@ def choose_providers(
     others: Mapping[str, Provider],
     settings: Mapping[str, Any] | None = None,
     configured: Configuration | None = None,
+    limits: Mapping[str, Limits] | None = None,
 ) -> Providers:
     """Choose the providers, the default one among them, and the default settings of models.
 
@@ -105,6 +111,7 @@ def choose_providers(
         others: further providers by name.
         settings: settings for the models of agents that have not set them, checked before.
         configured: what a file says; arguments count before it.
+        limits: limits by provider.
 
     Raises:
         BadInput: a name is unknown, or an argument is of a wrong type.
@@ -121,7 +128,9 @@ def choose_providers(
         provider = configured.model or usual_provider()
     if not isinstance(provider, str):
         _check_provider(provider, "provider")
-        return Providers({**registered, provider.name: provider}, provider.name, settings, configured)
+        _check_limits(limits, {*registered, provider.name})
+        return Providers({**registered, provider.name: provider}, provider.name, settings, configured, limits)
+    _check_limits(limits, registered)
     if not models_in(provider):
         raise BadInput(f"Expected provider to name one, as 'anthropic' or 'anthropic:model'; got {shown(provider)}.")
     for model in models_in(provider):
@@ -129,7 +138,18 @@ def choose_providers(
         if name not in registered:
             meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
             raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
-    return Providers(registered, provider, settings, configured)
+    return Providers(registered, provider, settings, configured, limits)
+
+
+def _check_limits(limits: object, registered: Collection[str]) -> None:
+    if limits is None:
+        return
+    if not isinstance(limits, Mapping):
+        raise BadInput(f"Expected limits to be a dict from providers to Limits(...); got {shown(limits)}.")
+    for name, each in limits.items():
+        if name not in registered:
+            raise BadInput(f"limits: there is no provider {name!r}; expected one of {', '.join(sorted(registered))}.")
+        check_type(each, Limits, f"limits[{name!r}]", "Limits(...)")
 
 
 def _check_provider_name(name: object) -> None:

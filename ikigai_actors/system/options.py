@@ -23,6 +23,7 @@ from ikigai_actors.arguments import (
 )
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import PRICES_FILE, Prices, known_prices, read_prices
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records.budgets.budget import Budget, as_budget
@@ -131,6 +132,7 @@ def check_options(
     resume: bool | None,
     settings: Mapping[str, Any] | None,
     config: str | os.PathLike[str] | None,
+    limits: Mapping[str, Limits] | None,
     join: bool,
     name: str | None,
     on_wait: Callable[[str], object] | None,
@@ -148,7 +150,7 @@ def check_options(
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
     configured = configuration(config)
-    chosen = choose_providers(provider, {} if providers is None else providers, defaults, configured)
+    chosen = choose_providers(provider, {} if providers is None else providers, defaults, configured, limits)
     priced = Prices(configured.prices)
     given = [*check_tools(tools), ListAgents()]
     asked, approver = choose_approver(approvals)

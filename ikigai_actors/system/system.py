@@ -29,6 +29,7 @@ from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.requests import RequestCaller
 from ikigai_actors.agent.runtime import Runtime
+from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
 from ikigai_actors.agent.subscriptions import Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox
@@ -37,6 +38,7 @@ from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.limits import Limits
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -125,6 +127,7 @@ class ActorSystem(System):
                 registry=wait_registry,
             )
             undone.pop_all()
+        count_hosts = None if host.name is None else lambda: len(store.read(open_hosts))
         self._runtime = Runtime(
             clock=clock,
             host=host,
@@ -139,6 +142,7 @@ class ActorSystem(System):
             dispatcher=dispatcher,
             providers=options.providers,
             prices=options.prices,
+            gates=ServiceGates(options.providers.limits, count_hosts),
             toolbox=options.toolbox,
             waits=self.waits,
             approver=options.approver,
@@ -189,6 +193,7 @@ class ActorSystem(System):
         budget: Budget | Mapping[str, Any] | None = None,
         prices: str | os.PathLike[str] | None = None,
         config: str | os.PathLike[str] | None = None,
+        limits: Mapping[str, Limits] | None = None,
         join: bool = False,
         name: str | None = None,
         on_wait: Callable[[str], object] | None = None,
@@ -225,6 +230,8 @@ class ActorSystem(System):
             config: a file ``ikigai.toml``, with providers, the default model, prices and windows; arguments count
                 before it. None reads the one that ``$IKIGAI_CONFIG`` names, else that of the current directory, else
                 the user's, if there is one; ``""`` reads none.
+            limits: by provider, how many requests are under way at once, and begin within a minute, for all agents
+                together.
             join: share the agents of a PostgreSQL database with other hosts that join. Each runs a part of them. When
                 one ends, the others take its agents: 2 s after its process was killed, or when its lease is over. A
                 host that was opened without this is waited for.
@@ -250,8 +257,8 @@ class ActorSystem(System):
             BadInput: an argument cannot be used; nothing was opened.
         """
         options = check_options(
-            database, provider, providers, tools, approvals, on_orphan, resume, settings, config, join, name, on_wait,
-            on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
+            database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
+            on_wait, on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
         )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)

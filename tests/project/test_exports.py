@@ -70,6 +70,7 @@ PUBLIC = [
     "Instrument",
     "JournalStatistics",
     "Kind",
+    "Limits",
     "Mail",
     "MailNotFound",
     "Mailbox",

@@ -10,6 +10,7 @@ from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.configuration import Configuration, endpoint, parse_configuration, read_configuration
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import Prices
+from ikigai_actors.providers.selection import choose_providers
 from ikigai_actors.system.configuration import configuration
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.messages_server.server import MessagesServer, Says
@@ -145,6 +146,12 @@ def test_a_program_uses_what_the_file_says_and_its_arguments_count_before_it(tmp
         with ActorSystem.open(":memory:", providers={"local": OfflineProvider()}, config=file) as system:
             assert system.root.prompt("Who?").get(timeout=DEADLINE).text.startswith("You said")
     assert server.keys == ["none", "none"]
+
+
+def test_the_limits_of_the_file_hold_but_where_the_program_has_others() -> None:
+    made = parsed(WHOLE, LOCAL_KEY="key")
+    chosen = choose_providers(None, {}, None, made, {"anthropic": Limits(2)})
+    assert chosen.limits == {"local": Limits(4, 60), "anthropic": Limits(2)}
 
 
 def test_a_provider_whose_key_is_missing_is_an_error_of_those_who_ask_it_alone(tmp_path: Path) -> None:
