@@ -85,6 +85,7 @@ from ikigai_actors.providers.function import FunctionProvider as FunctionProvide
 from ikigai_actors.providers.limits import Limits as Limits
 from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider as OpenAIProvider
+from ikigai_actors.providers.pydantic_ai import PydanticAIProvider as PydanticAIProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider
 from ikigai_actors.providers.scripted import Stream as Stream
 from ikigai_actors.records.budgets.budget import Budget as Budget

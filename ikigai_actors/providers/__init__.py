@@ -4,6 +4,7 @@
 - `blocks`: what a conversation consists of, in nobody's protocol; `messages_form`: the same for the Messages API.
 - `anthropic`: Anthropic's models, and servers that speak as theirs do.
 - `openai`: OpenAI's models, and servers that speak chat completions or Responses.
+- `pydantic_ai`: whatever Pydantic AI knows.
 - `function`: plain Python.
 - `scripted`: replies written beforehand, for tests.
 - `offline`: no model at all; it says what it remembers, so that everything can be tried without a key.

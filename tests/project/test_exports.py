@@ -101,6 +101,7 @@ PUBLIC = [
     "Provider",
     "ProviderError",
     "ProviderUnknown",
+    "PydanticAIProvider",
     "Renamed",
     "ReplayRange",
     "Reply",

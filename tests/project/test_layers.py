@@ -28,7 +28,7 @@ LIBRARIES = {
     "pykka": {"actors"},
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
-    "openai": {"providers"},
+    "openai pydantic_ai": {"providers"},
     "aiohttp httpx2": {"providers", "shell"},
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
@@ -39,7 +39,7 @@ LIBRARIES = {
 }
 """Which rooms may import a library."""
 
-LATE = {"openai", "ray"}
+LATE = {"openai", "pydantic_ai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn",)
