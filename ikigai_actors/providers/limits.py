@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ikigai_actors.arguments import check_count
 
-MOST = 100_000
+_MOST = 100_000
 """No limit is higher."""
 
 
@@ -23,7 +23,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("in_flight", "requests_per_minute"):
             if (value := getattr(self, name)) is not None:
-                check_count(value, name, least=1, most=MOST)
+                check_count(value, name, least=1, most=_MOST)
 
     def __bool__(self) -> bool:
         return self.in_flight is not None or self.requests_per_minute is not None

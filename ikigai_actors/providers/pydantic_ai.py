@@ -17,7 +17,8 @@ import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers import blocks
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.malformed import MalformedStreamError
@@ -37,12 +38,19 @@ class PydanticAIProvider:
     Args:
         model: The model of agents whose settings name none: its name, as ``"google:gemini-3-pro"``, or the model
             itself.
+
+    Raises:
+        BadInput: The model is neither.
     """
 
     name = "pydantic"
 
     def __init__(self, model: "Model | str" = "") -> None:
-        self.model: str = model if isinstance(model, str) else model.model_name
+        name: object = model if isinstance(model, str) else getattr(model, "model_name", None)
+        if not isinstance(name, str):
+            raise BadInput(f"Expected model to be a name, as 'google:gemini-3-pro', or a model; got {shown(model)}.")
+        self.model = name
+        """The model of agents whose settings name none."""
         self._models: dict[str, Model | str] = {self.model: model}
         self._entered: dict[str, Model] = {}
         self._clients = AsyncExitStack()
