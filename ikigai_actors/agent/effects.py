@@ -362,7 +362,7 @@ class Effects:
             on_delta,
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
-            self._runtime.gates.before(chosen.name),
+            self._runtime.gates.before(chosen.name.partition(":")[0]),
         )
 
     def _run_tool(self, request: int, call: Call) -> None:

@@ -45,13 +45,13 @@ class PydanticAIProvider:
 
     name = "pydantic"
 
-    def __init__(self, model: "Model | str" = "") -> None:
+    def __init__(self, model: Any = "") -> None:
         name: object = model if isinstance(model, str) else getattr(model, "model_name", None)
         if not isinstance(name, str):
             raise BadInput(f"Expected model to be a name, as 'google:gemini-3-pro', or a model; got {shown(model)}.")
         self.model = name
         """The model of agents whose settings name none."""
-        self._models: dict[str, Model | str] = {self.model: model}
+        self._models: dict[str, Any] = {self.model: model}
         self._entered: dict[str, Model] = {}
         self._clients = AsyncExitStack()
 

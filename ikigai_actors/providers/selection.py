@@ -147,9 +147,9 @@ def _check_limits(limits: object, registered: Collection[str]) -> None:
     if not isinstance(limits, Mapping):
         raise BadInput(f"Expected limits to be a dict from providers to Limits(...); got {shown(limits)}.")
     for name, each in limits.items():
-        if name not in registered:
-            raise BadInput(f"limits: there is no provider {name!r}; expected one of {', '.join(sorted(registered))}.")
         check_type(each, Limits, f"limits[{name!r}]", "Limits(...)")
+        if name not in registered:
+            raise BadInput(f"Expected limits of one of {', '.join(sorted(registered))}; got limits of {shown(name)}.")
 
 
 def _check_provider_name(name: object) -> None:

@@ -160,7 +160,7 @@ def test_a_part_of_the_limits_is_one_at_least() -> None:
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ({"nobody": Limits(1)}, "limits: there is no provider 'nobody'; expected one of anthropic, offline, openai"),
+        ({"nobody": Limits(1)}, "Expected limits of one of anthropic, offline, openai; got limits of 'nobody'"),
         ({"offline": 5}, r"Expected limits\['offline'\] to be Limits\(...\); got 5"),
         (5, "Expected limits to be a dict"),
     ],
