@@ -56,6 +56,8 @@ def conversation_of(
     for message in further:
         sent.position = message.id
         turns.add(message)
+        if turns.last is not None:
+            sent.beside.update(call_id for _, call_id, _ in turns.last.calls)
     return turns.finish()
 
 
@@ -106,9 +108,13 @@ class _Sent:
 
     def __init__(self, log: Log, head: int, key: Hashable) -> None:
         self.position = 0
+        self.beside: set[str] = set()
+        """Those of calls that are in no log."""
         self._log, self._head, self._key = log, head, key
 
     def __contains__(self, call_id: object) -> bool:
+        if call_id in self.beside:
+            return True
         log: Log | None = self._log
         end = self.position - 1
         while log is not None:

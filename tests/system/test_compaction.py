@@ -256,6 +256,17 @@ def test_calls_of_the_summariser_are_denied_and_leave_no_trace() -> None:
         assert {one.kind for one in system.root.history(all=True)} == {"user", "assistant", "summary"}
 
 
+def test_calls_of_the_summariser_with_one_id_have_two_ids_in_its_next_request() -> None:
+    calls = Reply("", (ToolCall("agents", {}, "c"),))
+    model = Model(calls, calls, "the notes")
+    with ActorSystem.open(":memory:", model.provider) as system:
+        talk(system.root, *FACTS)
+        system.root.compact()
+        used, result, again, last = [message["content"][-1] for message in model.requests[-1].messages[-4:]]
+        assert used["id"] == result["tool_use_id"] == "c"
+        assert again["id"] == last["tool_use_id"] != "c"
+
+
 def test_where_little_was_said_there_is_nothing_to_compact() -> None:
     with ActorSystem.open(":memory:", Model().provider) as system:
         talk(system.root, "one")
