@@ -27,7 +27,7 @@ from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.event_stream import EventStream
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
-from ikigai_actors.providers.openai_errors import NoStreamError, broke_off, explanation, is_unavailable
+from ikigai_actors.providers.openai_errors import NoStreamError, broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.openai_parts import BrokenArgumentsError, HalfACallError, ServiceFailure
 from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
 from ikigai_actors.providers.remedies import Settings
@@ -134,6 +134,7 @@ class OpenAIProvider:
                 arriving.text,
                 broke_off=broke_off(error),
                 unavailable=is_unavailable(error),
+                free=is_free(error),
             ) from as_cause(error, [key])
 
     async def close(self) -> None:
@@ -211,6 +212,7 @@ class OpenAIProvider:
                     "There is no key for OpenAI: set OPENAI_API_KEY, or give OpenAIProvider(api_key=...). A server "
                     "that needs none is named by OpenAIProvider(base_url=...).",
                     unavailable=True,
+                    free=True,
                 )
         key = (key or _KEYLESS).strip()
         if not (key.isascii() and key.isprintable()):

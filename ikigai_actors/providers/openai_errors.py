@@ -68,6 +68,13 @@ def is_unavailable(error: Exception) -> bool:
     return isinstance(error, openai.APIConnectionError | NoStreamError)
 
 
+def is_free(error: Exception) -> bool:
+    """Whether the service refused the request before a reply began, and bills nothing."""
+    import openai
+
+    return isinstance(error, openai.APIStatusError)
+
+
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
     """What went wrong and what to do about it, for a person.
 

@@ -378,7 +378,7 @@ def test_a_refusal_says_what_to_do_and_what_the_api_said(
     error = failure(server)
     assert told in str(error)
     assert f"The API said: {message} ({status}" in str(error)
-    assert (error.unavailable, error.broke_off) == (unavailable, False)
+    assert (error.unavailable, error.broke_off, error.free) == (unavailable, False, True)
 
 
 def test_a_page_with_an_error_status_is_told_by_its_beginning(server: OpenAIServer) -> None:
