@@ -245,14 +245,11 @@ class Effects:
         if state.squeezed == 0 and is_near_window(log, state.head, chosen.name, chosen.settings, chosen.provider):
             self._inbox.put_urgent(on.WindowFull(request))
             return
-        settings = chosen.settings
-        if isinstance(state.hold, Held) and state.hold.max_tokens is not None:
-            settings = {**settings, "max_tokens": state.hold.max_tokens}
         conversation = conversation_of(log, state.head, chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
-            settings,
+            chosen.settings,
             agent=self._uuid,
             name=self._name,
             model=chosen.name,
