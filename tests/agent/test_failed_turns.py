@@ -45,7 +45,7 @@ def failure(agent: AgentRef, text: str) -> str:
 def test_a_refused_prompt_is_taken_back_by_a_child_that_inherits_it(database: str) -> None:
     def picky(request: Request) -> ScriptedReply:
         if any("much too long" in text for text in texts(request)):
-            return ProviderError("prompt is too long")
+            return ProviderError("this prompt is refused")
         return echo(request)
 
     with ActorSystem.open(database, provider=ScriptedProvider(picky)) as system:

@@ -19,7 +19,7 @@ that a person or a program asks for then is counted, and no budget keeps it from
 from dataclasses import replace
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, SummaryPlan
+from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, SummaryPlan
 from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
@@ -39,8 +39,6 @@ ANSWER_TOKENS = 4_096
 
 MOST_SQUEEZED = 8
 """How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
-LEAST_FREED = 0.2
-"""A summary that is not asked for replaces this part of the conversation at least."""
 AUTO, REFUSAL = "auto", "refusal"
 """By whom a summary is asked for, beside a person: a request came near the window, or was refused."""
 

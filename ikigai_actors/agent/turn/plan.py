@@ -15,6 +15,8 @@ KEPT_TOKENS = 20_000
 """The most tokens that stay verbatim, unless the latest step of a turn has more."""
 KEPT_PART = 4
 """One in so many tokens may stay verbatim: who asks for a summary of little wants most of that summarised, too."""
+LEAST_FREED = 0.2
+"""A summary that is not asked for replaces this part of the conversation at least."""
 FEWEST_STEPS = 2
 """A summary stands for so many replies at least."""
 _DIGESTED = 300
@@ -87,6 +89,8 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         keep_from, kept = message.id, size
     upto = head
     if part < 1:
+        if kept > (1 - LEAST_FREED) * total:
+            return None  # what was asked last is too long by itself
         keep_from = upto = _readable(log, shown, sizes, part * total, keep_from)
         upto -= 1
         kept = sum(sizes[one.id] for one in shown if one.id >= keep_from)
