@@ -14,12 +14,12 @@ on a thread.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ikigai_actors.arguments import check_choice, check_count, check_optional, check_seconds
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_optional, check_seconds
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import check_address, suspects
@@ -42,6 +42,10 @@ _KEYLESS = "none"
 """The key for servers that need none: the client insists on one."""
 _CONNECTIONS = 8
 """How many requests are begun in one turn of the event loop."""
+_FORMS = {"response_format", "text"}
+"""The arguments by which the service writes a value itself."""
+_REFUSED_FORM = ("response_format", "text.format", "schema")
+"""One of these stands in a refusal of that."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."
 
 
@@ -59,6 +63,9 @@ class OpenAIProvider:
         max_tokens: The most tokens of a reply, for agents whose settings do not say; None for the service's own limit.
         max_retries: How often the client tries again; None for its own default.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
+        json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
+            is: every property required, and no defaults, dicts or tuples. None does so at OpenAI's own address. Else,
+            and for a model that refuses that, the model gives the value by a tool.
     """
 
     name = "openai"
@@ -73,12 +80,14 @@ class OpenAIProvider:
         max_tokens: int | None = None,
         max_retries: int | None = None,
         timeout: float | None = None,
+        json_output: bool | None = None,
     ) -> None:
         self.model = check_optional(model, str, "model", "text") or ""
         self._base_url = check_optional(base_url, str, "base_url", "text")
         self._api = None if api is None else check_choice(api, "api", (CHAT, RESPONSES))
         self._api_key = check_optional(api_key, str, "api_key", "text")
         self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
+        self._json_output = None if json_output is None else check_flag(json_output, "json_output")
         if max_retries is not None:
             check_count(max_retries, "max_retries")
         if timeout is not None:
@@ -90,6 +99,8 @@ class OpenAIProvider:
         self._door = asyncio.Semaphore(_CONNECTIONS)
         self._plain: set[str] = set()
         """Models that have no reasoning to give back."""
+        self._wordy: set[str] = set()
+        """Models that have refused to write a value by its schema; they get the tool."""
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Ask the model and stream its reply.
@@ -114,11 +125,7 @@ class OpenAIProvider:
             client = self._ready_client(address, key)
             if self._speaks_responses(address):
                 arriving = ResponsesReply(request.tools)
-                arguments = responses_arguments(request, model, max_tokens, model not in self._plain)
-                async with self._answered(client, arguments) as response:
-                    return await _received(response, arriving, on_delta)
-            arguments = chat_arguments(request, model, max_tokens, _is_official(address))
-            async with client.chat.completions.with_streaming_response.create(**arguments) as response:
+            async with self._answered(client, request, model, max_tokens, address) as response:
                 return await _received(response, arriving, on_delta)
         except HalfACallError as error:
             told = remedies.half_a_call(error.name, "max_tokens", max_tokens or "the service's own")
@@ -145,25 +152,43 @@ class OpenAIProvider:
 
     @asynccontextmanager
     async def _answered(
-        self, client: "AsyncOpenAI", arguments: dict[str, Any]
+        self, client: "AsyncOpenAI", request: Request, model: str, max_tokens: int | None, address: str
     ) -> "AsyncIterator[AsyncAPIResponse[Any]]":
-        """The answer of Responses. A model that has no reasoning to give is asked once more, without that."""
+        """The answer. A model that refuses what only some models have is asked again, without that."""
         import openai
 
-        create = client.responses.with_streaming_response.create
-        opening = create(**arguments)
-        try:
-            response = await opening.__aenter__()
-        except openai.BadRequestError as error:
-            if ENCRYPTED not in arguments.get("include", ()) or "ncrypted" not in str(error):
-                raise
-            self._plain.add(arguments["model"])
-            opening = create(**{name: value for name, value in arguments.items() if name != "include"})
-            response = await opening.__aenter__()
+        api = client.responses if self._speaks_responses(address) else client.chat.completions
+        create = api.with_streaming_response.create
+        while True:
+            arguments = self._arguments(request, model, max_tokens, address)
+            opening = create(**arguments)
+            try:
+                response = await opening.__aenter__()
+                break
+            except openai.BadRequestError as error:
+                if not self._learns(model, arguments, str(error)):
+                    raise
         try:
             yield response
         finally:
             await opening.__aexit__(None, None, None)
+
+    def _arguments(self, request: Request, model: str, max_tokens: int | None, address: str) -> dict[str, Any]:
+        official = _is_official(address)
+        json_output = (official if self._json_output is None else self._json_output) and model not in self._wordy
+        if self._speaks_responses(address):
+            return responses_arguments(request, model, max_tokens, model not in self._plain, json_output)
+        return chat_arguments(request, model, max_tokens, official, json_output)
+
+    def _learns(self, model: str, arguments: Mapping[str, Any], told: str) -> bool:
+        """Note what a model refuses, in the service's words; whether it was asked for that."""
+        if ENCRYPTED in arguments.get("include", ()) and "ncrypted" in told:
+            self._plain.add(model)
+            return True
+        if arguments.keys() & _FORMS and any(word in told for word in _REFUSED_FORM):
+            self._wordy.add(model)
+            return True
+        return False
 
     async def _enter(self) -> None:
         """Let a few requests in at a time, so that the event loop serves other connections in between."""

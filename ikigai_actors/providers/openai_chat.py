@@ -37,6 +37,7 @@ from ikigai_actors.providers.openai_parts import (
     read_arguments,
     sent_name,
 )
+from ikigai_actors.providers.openai_schema import offered
 
 _REASONING = ("reasoning_content", "reasoning")
 """How services call what a model thinks."""
@@ -54,7 +55,9 @@ _STOP_REASONS = {
 """The usual words for why a model stopped; any other one stays as it is."""
 
 
-def chat_arguments(request: Request, model: str, max_tokens: int | None, official: bool) -> dict[str, Any]:
+def chat_arguments(
+    request: Request, model: str, max_tokens: int | None, official: bool, json_output: bool = False
+) -> dict[str, Any]:
     """The request as arguments of chat completions; settings without a value are left out.
 
     Args:
@@ -62,6 +65,7 @@ def chat_arguments(request: Request, model: str, max_tokens: int | None, officia
         model: the model.
         max_tokens: the most tokens of a reply, None for the service's own limit.
         official: whether it goes to OpenAI itself, whose newer models refuse ``max_tokens``; others know no other name.
+        json_output: whether the service writes the value of a typed turn, if it takes the schema.
     """
     settings = request.settings
     messages: list[dict[str, Any]] = []
@@ -86,7 +90,10 @@ def chat_arguments(request: Request, model: str, max_tokens: int | None, officia
         arguments["stop"] = list(stop)
     if effort := (settings.get("thinking") or {}).get("effort"):
         arguments["reasoning_effort"] = effort
-    if request.tools:
+    tools, form = offered(request, json_output)
+    if form is not None:
+        arguments["response_format"] = {"type": "json_schema", "json_schema": form}
+    if tools:
         arguments["tools"] = [
             {
                 "type": "function",
@@ -96,7 +103,7 @@ def chat_arguments(request: Request, model: str, max_tokens: int | None, officia
                     "parameters": tool["input_schema"],
                 },
             }
-            for tool in request.tools
+            for tool in tools
         ]
     return arguments
 

@@ -35,6 +35,7 @@ from ikigai_actors.providers.openai_parts import (
     read_arguments,
     sent_name,
 )
+from ikigai_actors.providers.openai_schema import offered
 
 ENCRYPTED = "reasoning.encrypted_content"
 """What is asked for so that reasoning can be sent back. Models that do not reason refuse it."""
@@ -44,7 +45,9 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 
 
-def responses_arguments(request: Request, model: str, max_tokens: int | None, encrypted: bool = True) -> dict[str, Any]:
+def responses_arguments(
+    request: Request, model: str, max_tokens: int | None, encrypted: bool = True, json_output: bool = False
+) -> dict[str, Any]:
     """The request as arguments of Responses; settings without a value are left out.
 
     Args:
@@ -52,6 +55,7 @@ def responses_arguments(request: Request, model: str, max_tokens: int | None, en
         model: the model.
         max_tokens: the most tokens of a reply, None for the service's own limit.
         encrypted: whether to ask for the reasoning.
+        json_output: whether the service writes the value of a typed turn, if it takes the schema.
     """
     settings = request.settings
     items = [item for message in request.conversation for item in _items(message, request.blobs)]
@@ -66,7 +70,10 @@ def responses_arguments(request: Request, model: str, max_tokens: int | None, en
     if thinking := settings.get("thinking"):
         effort = "none" if thinking.get("type") == "disabled" else thinking.get("effort")
         arguments["reasoning"] = {"summary": "auto", **({"effort": effort} if effort else {})}
-    if request.tools:
+    tools, form = offered(request, json_output)
+    if form is not None:
+        arguments["text"] = {"format": {"type": "json_schema", **form}}
+    if tools:
         arguments["tools"] = [
             {
                 "type": "function",
@@ -75,7 +82,7 @@ def responses_arguments(request: Request, model: str, max_tokens: int | None, en
                 "parameters": tool["input_schema"],
                 "strict": False,
             }
-            for tool in request.tools
+            for tool in tools
         ]
     return arguments
 

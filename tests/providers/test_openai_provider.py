@@ -4,10 +4,12 @@ import asyncio
 import json
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ikigai_actors import ActorSystem
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.openai import OpenAIProvider
@@ -603,3 +605,85 @@ def test_items_that_only_the_last_event_has_are_read_and_unknown_ones_kept(serve
         {"type": "item", "item": search},
         {"type": "text", "text": "so", "item": message_item("so")},
     )
+
+
+# Values that the service writes itself
+
+NUMBER = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"],
+          "additionalProperties": False}  # fmt: skip
+TUPLE = {**NUMBER, "properties": {"result": {"type": "array", "prefixItems": [{"type": "integer"}]}}}
+
+
+def typed(schema: Mapping[str, Any]) -> Request:
+    tool = {"name": "give_result", "description": "Give it.", "input_schema": schema}
+    return replace(request(tools=(READ, tool)), output=tool)
+
+
+def names_in(body: Mapping[str, Any]) -> list[str]:
+    return [tool.get("function", tool)["name"] for tool in body.get("tools", ())]
+
+
+def format_in(body: Mapping[str, Any]) -> Any:
+    """The schema by which a request has the service write a value, in either protocol."""
+    form = body["text"]["format"] if "text" in body else body.get("response_format", {}).get("json_schema", {})
+    return form.get("schema")
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize(
+    ("schema", "given", "by_service"),
+    [(NUMBER, True, True), (NUMBER, None, False), (NUMBER, False, False), (TUPLE, True, False)],
+)
+def test_a_service_writes_the_value_itself_where_it_takes_the_schema_as_it_is(
+    server: OpenAIServer, api: str, schema: Mapping[str, Any], given: bool | None, by_service: bool
+) -> None:
+    ask(server, typed(schema), api=api, json_output=given)
+    [body] = server.requests
+    assert names_in(body) == (["read"] if by_service else ["read", "give_result"])
+    assert format_in(body) == (schema if by_service else None)
+
+
+@pytest.mark.parametrize("api", [None, "chat"])
+def test_at_its_own_address_openai_writes_values_itself(api: str | None) -> None:
+    provider = OpenAIProvider("m", api=api, api_key=KEY)
+    own, other = "https://api.openai.com/v1", "https://models.example.com/v1"
+    assert format_in(provider._arguments(typed(NUMBER), "m", None, own)) == NUMBER
+    assert format_in(provider._arguments(typed(NUMBER), "m", None, other)) is None
+    assert format_in(provider._arguments(request(), "m", None, own)) is None
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_a_model_that_refuses_to_write_a_value_is_given_the_tool_from_then_on(server: OpenAIServer, api: str) -> None:
+    told = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+    server.answers.append(Refuses(400, "", told))
+
+    async def run() -> list[str]:
+        provider = OpenAIProvider("m", base_url=server.url, api=api, max_retries=0, json_output=True)
+        try:
+            return [(await provider.respond(typed(NUMBER), lambda _: None)).text for _ in range(2)]
+        finally:
+            await provider.close()
+
+    assert asyncio.run(run()) == ["ok", "ok"]
+    assert [format_in(body) for body in server.requests] == [NUMBER, None, None]
+    assert names_in(server.requests[-1]) == ["read", "give_result"]
+
+
+def test_another_refusal_of_a_typed_turn_is_told(server: OpenAIServer) -> None:
+    server.answers.append(Refuses(400, "", "No."))
+    assert "does not suit the model" in str(failure(server, typed(NUMBER), json_output=True))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, api: str) -> None:
+    for text in ('{"result": "7"}', '{"result": 7}'):
+        server.answers.append(Streams(chat_text(text) if api == "chat" else response_events(message_item(text))))
+    provider = OpenAIProvider("m", base_url=server.url, api=api, max_retries=0, json_output=True)
+    with ActorSystem.open(provider=provider) as system:
+        assert system.root.prompt("How many?", output=int).get(timeout=60).output == 7
+    first, second = server.requests
+    assert "give_result" not in names_in(first)
+    assert "'7' is not of type 'integer'" in json.dumps(second)
+    assert format_in(first) == format_in(second)
+    assert format_in(first)["properties"]["result"] == {"type": "integer"}

@@ -9,11 +9,11 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/]+=*")
 _CHAT = {
     "model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-    "stop", "tools", "reasoning_effort",
+    "stop", "tools", "reasoning_effort", "response_format",
 }  # fmt: skip
 _RESPONSES = {
     "model", "input", "stream", "store", "include", "instructions", "max_output_tokens", "temperature", "top_p",
-    "tools", "reasoning",
+    "tools", "reasoning", "text",
 }  # fmt: skip
 
 
@@ -33,6 +33,8 @@ def _of_chat(body: Mapping[str, Any], official: bool) -> Iterator[str]:
         yield "model: required"
     if ("max_tokens" if official else "max_completion_tokens") in body:
         yield "max_tokens, max_completion_tokens: the other one is meant"
+    if (wanted := body.get("response_format")) is not None:
+        yield from _of_format(wanted.get("json_schema"), wanted.get("type"))
     tools = body.get("tools")
     if tools is not None:
         yield from _of_tools([tool.get("function", {}) for tool in tools])
@@ -109,6 +111,13 @@ def _of_tools(tools: list[Mapping[str, Any]]) -> Iterator[str]:
     )
 
 
+def _of_format(form: Any, kind: Any) -> Iterator[str]:
+    if kind != "json_schema" or form.keys() != {"name", "strict", "schema"} or form["strict"] is not True:
+        yield "format: a strict json_schema is meant"
+    elif not _NAME.fullmatch(form["name"]) or form["schema"].get("additionalProperties") is not False:
+        yield "format: a name and a closed object"
+
+
 def _of_content(content: Any, where: str) -> Iterator[str]:
     if isinstance(content, str):
         yield from () if content.strip() else (f"{where}: blank",)
@@ -134,6 +143,9 @@ def _of_responses(body: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: unknown argument" for name in body.keys() - _RESPONSES)
     if body.get("store") is not False or not body.get("model"):
         yield "store must be false here, and a model is required"
+    if (text := body.get("text")) is not None:
+        form = dict(text["format"])
+        yield from _of_format(form, form.pop("type"))
     if (tools := body.get("tools")) is not None:
         yield from _of_tools(tools)
     waiting: list[str] = []
