@@ -2,7 +2,8 @@
 
 Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
 Then a log that descendants hold falls behind, and the cache reads on at its end when one of them needs more. So a log
-may lack the latest messages for a while, and never has a hole.
+may lack the latest messages for a while, and never has a hole. A commit is in the store before its owner hears of it,
+and other processes see it there: who reads from outside (`LogCache.load`) gets what is committed.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
 from ikigai_actors.records.fork_point import settings_at
+from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY
 from ikigai_actors.records.log import Log
@@ -109,16 +111,25 @@ class LogCache:
         return self._store.read(lambda tx: settings_at(tx, uuid, position))
 
     def load(self, uuid: str) -> Log:
-        """Return an agent's latest log with the ancestors that its history needs, read in a bounded number of queries.
+        """Return an agent's log as it is committed, with the ancestors that its history needs, in a few queries.
 
         Raises:
             AgentNotFound: there is no such agent.
             HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
         """
-        [found] = self.load_many([uuid])
-        if isinstance(found, IkigaiError):
-            raise found
-        return found
+        held = self.at_hand(uuid)
+        if held is None or self._is_complete(held):
+            [read] = self.load_many([uuid])
+        else:
+            with self._reading:
+                read = self._store.read(lambda tx: self._read(tx, [uuid]))[uuid]
+        if isinstance(read, IkigaiError):
+            raise read
+        return read
+
+    def _is_complete(self, log: Log) -> bool:
+        """Whether the store has no more of an agent's latest log: what is committed, its owner may not know yet."""
+        return all(head.position == log.head for head in self._store.read(lambda tx: heads_of(tx, [log.agent_uuid])))
 
     def load_many(self, uuids: Sequence[str]) -> list[Log | IkigaiError]:
         """Return the logs of many agents; those that are not in use are read in a few queries.
@@ -134,7 +145,9 @@ class LogCache:
                 read = self._store.read(lambda tx: self._read(tx, missing))
                 with self._lock:
                     if self._forgotten == before:  # else one of them may have grown meanwhile
-                        self._latest.update((uuid, log) for uuid, log in read.items() if isinstance(log, Log))
+                        for uuid, new in read.items():
+                            if isinstance(new, Log):
+                                self._latest.setdefault(uuid, new)  # its owner may have cleared meanwhile
             found |= read
         return [found[uuid] for uuid in uuids]
 

@@ -158,6 +158,22 @@ def test_a_log_that_fell_behind_is_read_on_for_who_needs_more_and_never_has_a_ho
     assert [m.id for m in first.visible()] == [1, 2]
 
 
+def test_who_reads_from_outside_gets_what_is_committed_before_its_owner_hears_of_it(store: Store) -> None:
+    plant(store, ("root", None, 0, ["user"]), ("child", "root", 0, ["user"]))
+    log_cache = LogCache(store)
+    root, child = load_many(log_cache, "root", "child")
+    reply = Message("child", 2, "assistant", "", {}, 1)
+    clear = [Message("root", 2, "clear", "", {}, 1), Message("root", 3, "user", "", {}, 1)]
+    store.write(lambda tx: tx.append([message.row() for message in (reply, *clear)]))
+    assert [m.id for m in log_cache.load("child").visible()] == [1, 2]
+    after = log_cache.load("root")
+    assert [m.id for m in after.visible()] == [3]
+    child = log_cache.grow(child, [reply])
+    assert [m.id for m in child.visible()] == [1, 2]
+    assert log_cache.grow(root, clear) is after
+    assert log_cache.load("root") is after
+
+
 def test_a_whole_history_goes_back_beyond_the_clear(store: Store) -> None:
     plant(store, ("root", None, 0, ["user"]), ("a", "root", 1, ["clear", "user"]))
     log_cache = LogCache(store)
