@@ -1,18 +1,22 @@
 """Agents and the real program with the tools of an MCP server."""
 
+import json
 import queue
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider
+from ikigai_actors import ActorSystem, BadInput, McpServer, OfflineProvider, ScriptedProvider, attachment
 from ikigai_actors.agent.subscriptions import Event, ToolTrouble
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.mcp.server import mcp_servers
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import COMMAND, SERVER, Meeting
+from tests.kit.pictures import PDF, PNG
 from tests.kit.program import Program
 from tests.kit.tool_scripts import calling, requests_of, results
 
@@ -44,6 +48,25 @@ def test_two_servers_of_one_name_are_refused_in_a_system_and_numbered_on_the_com
         "other",
         "mcp_server-2",
     ]
+
+
+def test_pictures_and_documents_of_a_server_are_attached_to_the_result_for_the_model_to_see() -> None:
+    picture = {"type": "image", "data": b64encode(PNG).decode(), "mimeType": "image/jpeg"}  # the bytes decide
+    plan = {"uri": "file:///home/plan.pdf", "blob": b64encode(PDF).decode()}
+    content = [{"type": "text", "text": "Two:"}, picture, {"type": "resource", "resource": plan}]
+    answered = json.dumps({"jsonrpc": "2.0", "id": "$ID", "result": {"content": content}}) + "\n"
+    script = ScriptedProvider([calling(("t__say", {"lines": b64encode(answered.encode()).decode()})), "nice"])
+    with ActorSystem.open(":memory:", script, tools=[McpServer(SERVER, name="t", policy="allow")]) as system:
+        assert system.root.prompt("Show me.").get(timeout=DEADLINE).text == "nice"
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        stored = [attachment(PNG), attachment(PDF, "plan.pdf")]
+        assert result.data["attached"] == [one.stored() for one in stored]
+        assert not result.data.get("is_error")
+        [block] = requests_of(script, None)[1].messages[-1]["content"]
+        assert [part["type"] for part in block["content"]] == ["image", "document", "text"]
+        assert b64encode(PNG).decode() in str(block["content"][0])
+        assert str(block["content"][2]["text"]).startswith(f"Two:\n[image/png, {len(PNG)} bytes]\n[plan.pdf, ")
+        assert check(system.store) == []
 
 
 def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
