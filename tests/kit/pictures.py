@@ -1,4 +1,8 @@
-"""The smallest pictures, documents and sounds of each type; none of them is more than its head."""
+"""The smallest pictures, documents and sounds of each type, none more than its head; and whole pictures, painted."""
+
+import struct
+import zlib
+from collections.abc import Sequence
 
 PNG = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -34,3 +38,13 @@ BY_TYPE = {
     "application/pdf": [PDF], "audio/wav": [WAV], "audio/mpeg": [MP3, MP3_PLAIN], "audio/ogg": [OGG],
     "audio/flac": [FLAC], "audio/mp4": [M4A],
 }  # fmt: skip
+
+
+def painted(rows: Sequence[Sequence[tuple[int, int, int, int]]]) -> bytes:
+    """A whole PNG picture of these pixels: red, green, blue and opacity."""
+    size = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 6, 0, 0, 0)
+    lines = b"".join(b"\0" + bytes(part for pixel in row for part in pixel) for row in rows)
+    parts = [(b"IHDR", size), (b"IDAT", zlib.compress(lines)), (b"IEND", b"")]
+    return PNG[:8] + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+    )

@@ -31,7 +31,7 @@ LIBRARIES = {
     "openai pydantic_ai": {"providers"},
     "aiohttp httpx2": {"providers", "shell"},
     "mcp anyio": {"tools"},
-    "click rich textual textual_serve aiohttp_jinja2 jinja2": {"shell"},
+    "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
     "jsonschema referencing": {"records"},
     "ray": {"cluster"},
@@ -39,7 +39,7 @@ LIBRARIES = {
 }
 """Which rooms may import a library."""
 
-LATE = {"openai", "pydantic_ai", "ray"}
+LATE = {"PIL", "openai", "pydantic_ai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
 PURE = ("agent.turn",)

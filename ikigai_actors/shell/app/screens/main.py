@@ -14,11 +14,13 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
+from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import status_bars
@@ -87,7 +89,7 @@ class MainScreen(Screen[None]):
             first: the agent to begin with.
             page_events: the events of the system, kept until a page shows them.
             recall: the entries that were submitted before.
-            workers: the threads that lay out long markdown.
+            workers: the threads that lay out long markdown and pictures.
             later: runs work on another thread.
             do: runs a line that was submitted.
             press: runs the line that a key stands for.
@@ -104,6 +106,8 @@ class MainScreen(Screen[None]):
         self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
         self._model = model
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
+        store = first.system.store
+        self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
         self._pages: dict[str, Page] = {}  # the page that was visited last stands at the end
         self._current = first.uuid
         self._lived: set[str] = set()
@@ -326,7 +330,8 @@ class MainScreen(Screen[None]):
     # Parts
 
     def _open(self, uuid: str) -> Page:
-        transcript, prompt = Transcript(self._threads), PromptBox(self._recall)
+        picture = None if self.app.no_color else self._picture
+        transcript, prompt = Transcript(self._threads, picture=picture), PromptBox(self._recall)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
         self._transcripts.mount(transcript)

@@ -16,7 +16,7 @@ class ShownBlock:
         self.toggled = False
         """Whether it is folded although the frame unfolds its kind, or the reverse."""
         self.plain = is_heavy(piece)
-        """Whether its lines are plain text, until another thread has laid out the markdown."""
+        """Whether its lines are plain text, until another thread has laid out the markdown or the picture."""
         self.asked: Frame | None = None
         """The frame for which another thread was asked to lay it out."""
         self._lines: list[Strip] = []

@@ -5,7 +5,7 @@ of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
@@ -16,6 +16,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
+from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 
 HEAVY = 1_500
@@ -54,18 +55,21 @@ def foldable(piece: Piece) -> bool:
 
 
 def is_heavy(piece: Piece) -> bool:
-    """Whether a piece is laid out as plain text first, and by Rich on another thread."""
-    return piece.look is Look.MARKDOWN and HEAVY < len(piece.text) <= HUGE
+    """Whether a piece is laid out as plain text first, and completely on another thread."""
+    return piece.look is Look.PICTURE or (piece.look is Look.MARKDOWN and HEAVY < len(piece.text) <= HUGE)
 
 
-def lay_out(piece: Piece, frame: Frame, toggled: bool = False, plain: bool = False) -> list[Strip]:
+def lay_out(
+    piece: Piece, frame: Frame, toggled: bool = False, plain: bool = False, picture: PictureRows | None = None
+) -> list[Strip]:
     """The lines of a piece, not padded to the width.
 
     Args:
         piece: the piece to lay out.
         frame: the width, the theme, and the kinds of pieces that are unfolded.
         toggled: whether this piece is folded although the frame unfolds its kind, or the reverse.
-        plain: whether markdown stays plain text.
+        plain: whether markdown stays plain text, and a picture a line.
+        picture: gives the rows of a picture; None leaves it at its line.
     """
     width = max(frame.width, 10)
     match piece.look:
@@ -85,6 +89,11 @@ def lay_out(piece: Piece, frame: Frame, toggled: bool = False, plain: bool = Fal
             return [_EMPTY, *_marked("✗ ", piece.text, width, _BAD, _LONGEST)]
         case Look.RULE:
             return [_EMPTY, _rule(piece.text, width)]
+        case Look.PICTURE:
+            shown: Sequence[Strip] = ()
+            if picture is not None and not plain:
+                shown = picture(piece.blob, min(width, MOST_COLUMNS))  # most widths want the same rows
+            return [*_wrapped(piece.text, width, _DIM), *shown]
         case Look.NOTE | Look.TOLD | Look.STRONG:
             style = {Look.NOTE: _DIM, Look.STRONG: _BOLD}.get(piece.look)
             return list(_wrapped(piece.text, width, style, _LONGEST))

@@ -1,15 +1,16 @@
 """Pieces: the contents of a transcript, before they are laid out. Pure: messages in, pieces out.
 
 A reply becomes several pieces: one for each block of thinking, each chunk of its text and each call. A result joins the
-piece of its call; of the other messages, most become one piece each. Long pieces are folded: thinking to its beginning,
-a call to the beginning of its result.
+piece of its call, and what is attached follows; of the other messages, most become one piece each. Long pieces are
+folded: thinking to its beginning, a call to the beginning of its result.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from ikigai_actors.records.attached import ATTACHMENTS_KEY
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
@@ -33,6 +34,8 @@ class Look(StrEnum):
     CALL = "call"
     ERROR = "error"
     NOTE = "note"
+    PICTURE = "picture"
+    """A note of a picture that is attached, and where it can be shown the picture."""
     RULE = "rule"
     TOLD = "told"
     """The output of a command."""
@@ -52,6 +55,8 @@ class Piece(NamedTuple):
     """The id of the call."""
     failed: bool = False
     """Whether the result of the call is an error."""
+    blob: str = ""
+    """The hash of the picture."""
 
 
 def tidy(text: str) -> str:
@@ -64,28 +69,32 @@ def pieces_of(messages: Iterable[Message]) -> list[Piece]:
     pieces: list[Piece] = []
     for message in messages:
         if message.kind == Kind.TOOL_RESULT:
-            add_result(pieces, message)
+            index, shown = with_result(pieces, message)
+            pieces[index : index + 1] = shown
         else:
             pieces += _pieces(message)
     return pieces
 
 
-def add_result(pieces: list[Piece], message: Message) -> int:
-    """Add a result to its call, or at the end if the call is not there; return the index of the piece.
+def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Piece]]:
+    """The index of the call that a result belongs to, and what stands in its place from now on.
 
     Args:
-        pieces: the pieces to change.
+        pieces: the pieces before; when the call is not among them, the index is their number.
         message: the message with the result.
+
+    Returns:
+        The index, and the call with its result, followed by what is attached to it.
     """
     call, failed = str(message.data.get("tool_use_id", "")), bool(message.data.get("is_error"))
     for index in range(len(pieces) - 1, -1, -1):
         piece = pieces[index]
         if piece.look is Look.CALL and piece.call == call and piece.result is None:
-            pieces[index] = piece._replace(result=tidy(message.content), failed=failed)
-            return index
+            answered = piece._replace(result=tidy(message.content), failed=failed)
+            return index, [answered, *_attached(message, piece.position)]
     name = one_line(str(message.data.get("name", "tool")))
-    pieces.append(Piece(Look.CALL, name, message.id, tidy(message.content), call, failed))
-    return len(pieces) - 1
+    alone = Piece(Look.CALL, name, message.id, tidy(message.content), call, failed)
+    return len(pieces), [alone, *_attached(message, message.id)]
 
 
 def answer_pieces(text: str, position: int = 0) -> list[Piece]:
@@ -96,14 +105,23 @@ def answer_pieces(text: str, position: int = 0) -> list[Piece]:
 def _pieces(message: Message) -> list[Piece]:
     match message.kind:
         case Kind.USER:
-            notes = [Piece(Look.NOTE, line, message.id) for line in attached_lines(message)]
-            return [Piece(Look.PROMPT, tidy(message.content), message.id), *notes]
+            return [Piece(Look.PROMPT, tidy(message.content), message.id), *_attached(message, message.id)]
         case Kind.ASSISTANT:
             return _reply(message)
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), message.id)]
     words = words_of(message)
     return [] if words.line is None else [Piece(Look.RULE if words.rule else Look.NOTE, words.line, message.id)]
+
+
+def _attached(message: Message, position: int) -> list[Piece]:
+    """What is attached to a message, each as a note, shown at the position of a message."""
+    pieces = []
+    for line, one in zip(attached_lines(message), message.data.get(ATTACHMENTS_KEY) or (), strict=True):
+        is_picture = str(one.get("media")).startswith("image/")
+        look, blob = (Look.PICTURE, str(one.get("sha256", ""))) if is_picture else (Look.NOTE, "")
+        pieces.append(Piece(look, line, position, blob=blob))
+    return pieces
 
 
 def _reply(message: Message) -> list[Piece]:

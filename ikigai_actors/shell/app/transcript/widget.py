@@ -6,8 +6,8 @@
 
 At first only the end of a history is there; `Wanted` asks for earlier messages when a person scrolls up. Lines are laid
 out within a budget of time for each tick, so that no burst of messages and no resize blocks the keyboard. Long markdown
-is laid out on another thread, and shown as plain text until then. Of the lines in sight only the changed ones are
-drawn: while an answer arrives, that is the last one of twenty or sixty.
+is laid out on another thread, and shown as plain text until then; so are pictures, below the line that names them. Of
+the lines in sight only the changed ones are drawn: while an answer arrives, that is the last one of twenty or sixty.
 """
 
 import asyncio
@@ -28,7 +28,8 @@ from ikigai_actors.records.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
-from ikigai_actors.shell.app.transcript.pieces import Look, Piece, add_result, pieces_of, tidy
+from ikigai_actors.shell.app.transcript.pictures import PictureRows
+from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
 
 BUDGET = 0.008
 """Seconds of one tick that the layout may take; one block is laid out in any case."""
@@ -57,9 +58,16 @@ class Transcript(ScrollView, can_focus=True):
         transcript: "Transcript"
         position: int
 
-    def __init__(self, workers: Executor, budget: float = BUDGET) -> None:
+    def __init__(self, workers: Executor, budget: float = BUDGET, picture: PictureRows | None = None) -> None:
+        """Make an empty one.
+
+        Args:
+            workers: the threads that lay out long markdown and pictures.
+            budget: the seconds of one tick that the layout may take.
+            picture: gives the rows of a picture, on such a thread; None leaves pictures at their lines.
+        """
         super().__init__()
-        self._threads, self._budget = workers, budget
+        self._threads, self._budget, self._picture = workers, budget, picture
         self._blocks: list[ShownBlock] = []
         self._starts = [0]  # first line of each block that is laid out; at the end the number of lines
         self._drawn: list[Strip] = []  # the lines in sight, or soon to be drawn by Textual
@@ -232,11 +240,14 @@ class Transcript(ScrollView, can_focus=True):
     def _add_result(self, message: Message) -> None:
         near = max(0, self._body - 200)
         pieces = [block.piece for block in self._blocks[near : self._body]]
-        index = near + add_result(pieces, message)
+        at, shown = with_result(pieces, message)
+        index, blocks = near + at, [ShownBlock(piece) for piece in shown]
         if index == self._body:
-            self._insert([ShownBlock(pieces[-1])])
+            self._insert(blocks)
         else:
-            self._blocks[index].show(pieces[index - near])
+            self._blocks[index].show(shown[0])
+            self._blocks[index + 1 : index + 1] = blocks[1:]
+            self._body += len(blocks) - 1
             self._lay_out_from(index)
 
     def _end_answer(self, message: Message) -> None:
@@ -346,7 +357,7 @@ class Transcript(ScrollView, can_focus=True):
                 with contextlib.suppress(RuntimeError):  # the application has ended
                     loop.call_soon_threadsafe(self._settle, block, future.result(), frame)
 
-        self._threads.submit(lay_out, block.piece, frame).add_done_callback(done)
+        self._threads.submit(lay_out, block.piece, frame, picture=self._picture).add_done_callback(done)
 
     def _settle(self, block: ShownBlock, lines: list[Strip], frame: Frame) -> None:
         """Take the lines that another thread has laid out; the text in sight stays in sight."""
