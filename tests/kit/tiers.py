@@ -101,7 +101,7 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         fixture = next((name for name in NEAREST if name in parameters), None)
         kind = str(parameters[fixture]) if fixture else None
-        if kind is None and "postgres_url" in getattr(item, "fixturenames", ()):
+        if kind is None and ("postgres_url" in getattr(item, "fixturenames", ()) or "postgres" in parameters.values()):
             kind = "postgres"
         file, name = item.location[0], getattr(item, "originalname", item.name)
         yield Case(

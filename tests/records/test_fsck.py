@@ -293,6 +293,7 @@ def test_agents_without_an_agent_0_are_a_violation(store: Store) -> None:
     assert (Invariant.AGENT_0, None) in [(violation.invariant, violation.agent) for violation in check(store)]
 
 
+@pytest.mark.slow("takes a second")
 def test_a_chain_of_a_hundred_thousand_and_a_circle_at_its_end_are_followed() -> None:
     chain: dict[str, str | None] = {str(number): str(number + 1) for number in range(100_000)}
     assert climb({**chain, "100000": None}) == ([], {str(number) for number in range(100_001)})

@@ -261,6 +261,7 @@ def test_a_prompt_that_waits_for_cont_keeps_its_type() -> None:
 WRONG = gives({"sound": "yes"}, "w")
 
 
+@pytest.mark.slow("takes three seconds")
 @pytest.mark.parametrize("script", [[WRONG, WRONG, gives(GOOD)], ["words", "words", gives(GOOD)], [WRONG, exits(GOOD)]])
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_count(

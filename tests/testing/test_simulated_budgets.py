@@ -75,6 +75,7 @@ def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
     return after
 
 
+@pytest.mark.slow("takes four seconds")
 @pytest.mark.parametrize(
     ("faults", "hosts"),
     [

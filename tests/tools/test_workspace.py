@@ -197,6 +197,7 @@ print("anthropic" in sys.modules)
 """
 
 
+@pytest.mark.slow("starts a program")
 def test_tools_load_no_client_of_a_model_service(directory: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", NO_CLIENT],
