@@ -443,8 +443,9 @@ class AgentActor(PooledActor):
             self._decide(self._continue(one_by_one=True))
         elif step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
-        elif self.state.phase is Phase.COMPACTING:  # who asked for it has withdrawn that meanwhile
-            self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error))))
+        elif self.state.phase is Phase.COMPACTING:  # withdrawn by who asked for it, or too dear
+            charge = step.unit.charge if isinstance(step.unit, LogUnit) else None
+            self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error)), charge=charge))
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 

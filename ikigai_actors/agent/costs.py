@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.providers.prices import Price, Prices
@@ -82,7 +83,8 @@ class Costs:
         if not isinstance(unit, LogUnit):
             return step
         if isinstance(before.hold, Held) and step.state.hold is None:
-            unit = replace(unit, charge=self._charge(before, event, asked))
+            refused = event.charge if isinstance(event, on.SummaryFailed) else None
+            unit = replace(unit, charge=refused or self._charge(before, event, asked))
         if unit.asks:
             unit = replace(unit, need=self._need(step.state, unit))
         return step if unit is step.unit else replace(step, unit=unit)
@@ -94,9 +96,12 @@ class Costs:
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn = unit.turn or state.turn
         model = self._model(state)
+        if state.compaction is not None and model is not None and model.own_code:
+            model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
-        known, added, blocks = self._input(state, unit.messages, model)
+        further = side_talk(state) if state.compaction is not None else ()
+        known, added, blocks = self._input(state, unit.messages, further, model)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else _all_tokens(known)
         if known is None:
@@ -127,7 +132,10 @@ class Costs:
         runtime = self._runtime
         settings = {**runtime.providers.settings, **state.view.settings}
         try:
-            models = runtime.providers.choose(settings.get("model"))
+            named = settings.get("model")
+            if state.compaction is not None:
+                named = settings.get("compact_model") or named
+            models = runtime.providers.choose(named)
             chosen = models[min(state.passed, len(models) - 1)]
             provider = chosen.provider
             counts, own_code = getattr(provider, "counts", None), bool(getattr(provider, "own_code", False))
@@ -136,7 +144,7 @@ class Costs:
             overhead = 0 if counts is False else _size(runtime.toolbox.describe(settings))
         except BaseException:  # other people's code; the request tells of it
             return None
-        most = settings.get("max_tokens", usual)
+        most = settings.get("max_tokens", usual) if state.compaction is None else answer_tokens(state)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(
@@ -149,12 +157,15 @@ class Costs:
             overhead + len(str(settings.get("system", "")).encode(errors="replace")),
         )
 
-    def _input(self, state: State, new: tuple[Message, ...], model: Model) -> tuple[Usage | None, int, int]:
+    def _input(
+        self, state: State, new: tuple[Message, ...], further: tuple[Message, ...], model: Model
+    ) -> tuple[Usage | None, int, int]:
         """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
 
-        Of a model that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
+        ``new`` are the messages of the unit, ``further`` what is sent behind the history and is in no log. Of a model
+        that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
         """
-        size, blocks = sum(map(_bytes, new)), len(new)
+        size, blocks = sum(map(_bytes, (*new, *further))), len(new) + len(further)
         log = self._log.current
         head = state.head - len(new)
         for spoken in log.conversation(head) if log is not None and head else ():

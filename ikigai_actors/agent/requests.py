@@ -170,11 +170,15 @@ class RequestCaller(Future[Any]):
 
 
 def request_of(step: Step) -> tuple[RequestCaller, Any] | None:
-    """The request that the unit of a step carries out, and its answer; None for every other step."""
+    """The request that the unit of a step carries out, and its answer.
+
+    None for every other step, also for one whose answer comes later.
+    """
     caller = step.caller
     if not isinstance(caller, RequestCaller):
         return None
-    return caller, next(one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+    answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+    return next(((caller, value) for value in answers), None)
 
 
 def mails_before(command: Any) -> int | None:

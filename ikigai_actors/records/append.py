@@ -91,7 +91,8 @@ class Append(Unit):
     """A `LogUnit` with its fence: what the journal commits.
 
     Answered with what is held for the request that follows (`Held`), or why that waits (`Paused`); with `Settled` when
-    somebody else's request may go on now; mostly with None.
+    somebody else's request may go on now; mostly with None. Refused with `BudgetExceeded` where a request would have to
+    wait that may not (`LogUnit.may_wait`).
     """
 
     __slots__ = ("_fence", "_purse", "_rows", "_unit", "touches", "tree")
@@ -187,7 +188,7 @@ class AppendAlone(Append, Addressed):
             freed = ledger.freed
         answer: Held | Paused | Settled | None = None
         if (need := self._unit.need) is not None:
-            answer = ledger.place(row, need, self._fence.host)
+            answer = ledger.place(row, need, self._fence.host, may_wait=self._unit.may_wait)
         ledger.write()
         notified = tuple(ledger.notified)
         if answer is None:

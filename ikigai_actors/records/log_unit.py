@@ -51,6 +51,8 @@ class LogUnit:
     """What the messages refer to, as far as it may not be stored yet."""
     asks: bool = False
     """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
+    may_wait: bool = True
+    """Whether that request may wait for a budget; else the unit is refused with `BudgetExceeded`."""
     need: Need | None = None
     """What that request needs."""
     charge: Charge | None = None

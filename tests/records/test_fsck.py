@@ -180,7 +180,7 @@ CASES: list[Case] = [
     (Invariant.BUDGET, "g", agent("g", "budget = 'nobody'")),
     (Invariant.HOLD, "root", "UPDATE portions SET held = 6 WHERE budget = 'root'"),
     (Invariant.HOLD, "root", agent("c", "held_tokens = 4")),
-    (Invariant.HOLD, "c", agent("c", "turn = 0")),
+    (Invariant.HOLD, "c", [agent("c", "held_tokens = 0, held_host = NULL"), "UPDATE portions SET held = 0"]),
     (Invariant.SPENDING, "root", "UPDATE limits SET used = 1 WHERE budget = 'root' AND unit = 'tokens'"),
     (Invariant.SPENDING, "root", agent("c", "spent_tokens = 5")),
     (Invariant.SPENDING, "root", "UPDATE limits SET used = 2 WHERE unit = 'agents'"),

@@ -20,14 +20,15 @@ from ikigai_actors import (
     Spent,
     Stream,
     ToolCall,
+    TurnInterrupted,
     Usage,
     current_agent,
     tool,
 )
-from ikigai_actors.providers.base import OnDelta, Request
+from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.mail import NOTICE
-from tests.kit.blocking_provider import DEADLINE
+from tests.kit.blocking_provider import DEADLINE, Hanging
 
 WAITING = "waiting for budget"
 
@@ -402,4 +403,74 @@ def test_a_strict_budget_refuses_what_a_tool_costs_where_too_little_is_left(data
         for wrong in (-1, float("nan"), True, "1"):
             with pytest.raises(BadInput):
                 system.root.charge(usd=wrong)  # type: ignore[arg-type]
+        assert check(system.store) == []
+
+
+def notes_or_words(request: Request) -> Reply:
+    """Many words; notes for who asks for a summary. Each costs 110 tokens."""
+    asked = request.messages[-1]["content"][-1]["text"]
+    return Reply("notes" if asked.startswith(SUMMARISE) else "so many words " * 50, usage=Usage(100, 10))
+
+
+def test_a_summary_between_turns_is_charged_and_refused_where_it_does_not_fit(database: str) -> None:
+    provider = ScriptedProvider(notes_or_words)
+    with ActorSystem.open(database, provider, budget={"tokens": 1_000, "strict": True}) as system:
+        buyer = system.root.fork(name="buyer")
+        assert all(answered(buyer) for _ in range(6))
+        buyer.charge(tokens=200)
+        with pytest.raises(BudgetExceeded, match=r"1,000 tokens of \w+ .*860.* spent.*/budget"):
+            buyer.compact()
+        assert (len(provider.requests), buyer.state) == (6, "idle")
+        buyer.grant(tokens=110)
+        assert buyer.compact().usage == Usage(100, 10)
+        assert provider.requests[-1].settings["max_tokens"] == 150
+        assert buyer.budget is not None
+        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 970}, {"tokens": 0})
+        assert check(system.store) == []
+
+
+def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(database: str) -> None:
+    words = [Reply("so many words " * 50, usage=Usage(100, 10))] * 6
+    cut = Reply("and so on", usage=Usage(100, 150), stop_reason="max_tokens")
+    for granted, error, spent in ((1_000, "1,000 tokens of .* are used up", 910), (10_000, None, 1_020)):
+        provider = ScriptedProvider([*words, cut, Reply("notes", usage=Usage(100, 10))])
+        with ActorSystem.open(":memory:", provider, budget={"tokens": granted, "strict": True}) as system:
+            buyer = system.root.fork(name="buyer")
+            assert all(answered(buyer) for _ in range(6))
+            if error is not None:
+                with pytest.raises(ProviderError, match=error):
+                    buyer.compact()
+            else:
+                assert buyer.compact().position
+            assert buyer.budget is not None
+            assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": spent}, {"tokens": 0})
+            assert check(system.store) == []
+
+
+def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(durable: str) -> None:
+    one, two = Hanging("notes"), Hanging("notes")
+    with ActorSystem.open(
+        durable, ScriptedProvider(notes_or_words), providers={"one": one, "two": two}, budget={"tokens": 100_000}
+    ) as system:
+        buyer = system.root.fork(name="buyer")
+        assert all(answered(buyer) for _ in range(6))
+        buyer.configure(compact_model="one:m")
+        asked = buyer.ask.compact()
+        one.wait_until_asked()
+        assert buyer.budget is not None
+        first = buyer.budget.held["tokens"]
+        assert check(system.store) == []
+        assert buyer.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            asked.get(timeout=DEADLINE)
+        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 660 + first}, {"tokens": 0})
+        buyer.configure(compact_model="two:m")
+        buyer.ask.compact()
+        two.wait_until_asked()
+        second = buyer.budget.held["tokens"]
+        assert first > 0 < second
+    with ActorSystem.open(durable, ScriptedProvider(notes_or_words)) as system:
+        buyer = system.agent("buyer")
+        assert buyer.budget is not None
+        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 660 + first + second}, {"tokens": 0})
         assert check(system.store) == []

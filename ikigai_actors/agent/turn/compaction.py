@@ -8,12 +8,13 @@
       │ calls, or an answer that was cut: asked once more; they are denied, and leave no trace
       └ no text, an error, INT: as before, and who asked for it hears why
 
-What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing, and the tokens are lost as
-those of any reply; after it the summary stands. The plan stays true whatever is appended meanwhile, since that comes
+What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary
+stands. The plan stays true whatever is appended meanwhile, since that comes
 behind it; forks are made at once, and have the long view.
 
-In a turn, what budgets hold for its next request pays for this one. Between turns nothing is held: what a summary costs
-that a person or a program asks for then is counted, and no budget keeps it from being asked for.
+Where something is held for the turn's next request, that pays for this one; else a unit without messages holds what
+this one may cost, before it leaves, and so before it is asked once more. Where that does not fit the budgets it does
+not wait, but is refused. A crash in between counts what was held as spent.
 """
 
 from dataclasses import replace
@@ -63,7 +64,9 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     request = state.request + 1
     compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
     after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction)
-    return Step(after, effects=(Summarise(request),))
+    if isinstance(state.hold, Held):
+        return Step(after, effects=(Summarise(request),))
+    return Step(after, _holding(state), (Summarise(request),), event.caller)
 
 
 def begin_automatic(state: State, plan: SummaryPlan, by: str) -> Step:
@@ -210,7 +213,12 @@ def _ask_again(state: State, event: on.SummaryReplied, told: str, now: int) -> S
     talk = (*compaction.talk, *answered, *(() if calls else ((Kind.USER, told, NO_DATA),)))
     request = state.request + 1
     going = replace(compaction, talk=talk, attempts=compaction.attempts + 1)
-    return Step(replace(state, request=request, compaction=going), effects=(Summarise(request),))
+    return Step(replace(state, request=request, compaction=going, hold=None), _holding(state), (Summarise(request),))
+
+
+def _holding(state: State) -> LogUnit:
+    """The unit that settles the request before, and holds what the next one for a summary may cost."""
+    return LogUnit(state.uuid, (), asks=True, may_wait=False)
 
 
 def _write(state: State, text: str, data: dict[str, object], now: int) -> Step:

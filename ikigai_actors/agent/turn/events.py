@@ -15,7 +15,7 @@ from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
-from ikigai_actors.records.budgets.amounts import Held
+from ikigai_actors.records.budgets.amounts import Charge, Held
 from ikigai_actors.records.history import View
 from supervisors.signals import Status
 
@@ -343,6 +343,8 @@ class SummaryFailed:
     error: ProviderError
     spent: Spent | None = None
     """The tokens that the model's service counted of the answer that did not come."""
+    charge: Charge | None = None
+    """What the answer has cost, where one came, and the unit was refused that says so."""
 
 
 @dataclass(frozen=True, slots=True)

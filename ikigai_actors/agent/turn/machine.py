@@ -98,7 +98,7 @@ from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.too_long import too_long
-from ikigai_actors.records.budgets.amounts import Paused
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.replies import reply_message_data, spent_data, spent_of
@@ -351,6 +351,8 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
         )
         told = (*compaction.answers_of_compaction(state, cut_off), *told)
         state, event = compaction.state_behind(state), replace(event, partial="")  # what was received is no reply
+    if not state.turn and isinstance(state.hold, Held):
+        return Step(replace(state, hold=None), LogUnit(state.uuid, ()), told, event.caller)
     if not state.turn:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)

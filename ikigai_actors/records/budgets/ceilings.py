@@ -231,13 +231,15 @@ def nearly_notice(level: Level, unit: str, name: str) -> str:
     return f"{LINE} % of the budget of {name} is used{spent}."
 
 
-def pause_notice(level: Level, unit: str, need: Need, name: str) -> str:
-    """Why a request waits, and what to do."""
+def pause_notice(level: Level, unit: str, need: Need, name: str, waits: bool = True) -> str:
+    """Why a request waits, or is refused, and what to do."""
+    then = "lets it go on" if waits else "lets it leave when it is asked for again"
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
-        return f"The {granted} of {name} are over. /budget {name} +1h, or grant(seconds=...), lets it go on."
+        return f"The {granted} of {name} are over. /budget {name} +1h, or grant(seconds=...), {then}."
     if unit == "requests":
-        return f"The {granted} of {name} are made; it goes on by itself."
+        again = "it goes on by itself" if waits else "ask again in a minute"
+        return f"The {granted} of {name} are made; {again}."
     more = "+5usd" if unit == "usd" else "+100000tokens"
     if unit == "usd" and not need.priced:
         return (
@@ -250,5 +252,5 @@ def pause_notice(level: Level, unit: str, need: Need, name: str) -> str:
     spent = amount_text(unit, level.spent(unit))
     return (
         f"The {granted} of {name} are used up ({spent} spent, {amount_text(unit, held)} held; "
-        f"this request needs about {amount_text(unit, about)}). /budget {name} {more}, or grant(), lets it go on."
+        f"this request needs about {amount_text(unit, about)}). /budget {name} {more}, or grant(), {then}."
     )

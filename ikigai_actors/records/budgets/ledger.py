@@ -100,7 +100,9 @@ class BudgetLedger:
                 else:
                     portion.book(-row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd)
 
-    def place(self, row: Locked, need: Need, host: str, served: str | None = None) -> Held | Paused:
+    def place(
+        self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True
+    ) -> Held | Paused:
         """Hold what a request of an agent needs in the portions of a host; or have it wait, and tell that.
 
         Args:
@@ -108,11 +110,15 @@ class BudgetLedger:
             need: what its request needs.
             host: the host that runs it.
             served: the budget for which it waits already, by its owner; None when it waits for none.
+            may_wait: whether it may wait. Else this raises `BudgetExceeded`, and nothing is written.
         """
         chain = self.chain(row.budget)
         slots = {level.owner: self._slot(level) for level in chain if "requests" in level.limits}
         decided = decide_hold(chain, need, self.now)
         if not isinstance(decided, Held):
+            if not may_wait:
+                level, unit = decided
+                raise BudgetExceeded(pause_notice(level, unit, need, self._name(level), waits=False))
             return self._pause(row, need, *decided, served)
         for level in chain:
             if (slot := slots.get(level.owner)) is not None:
@@ -138,8 +144,7 @@ class BudgetLedger:
         return free
 
     def _pause(self, row: Locked, need: Need, level: Level, unit: str, served: str | None) -> Paused:
-        name = self._hearers[level.owner].name if level.owner in self._hearers else level.owner
-        text = pause_notice(level, unit, need, name)
+        text = pause_notice(level, unit, need, self._name(level))
         due = level.slot_due if unit == "requests" and level.limits[unit].granted else None
         if served == level.owner:
             self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due)
@@ -170,12 +175,16 @@ class BudgetLedger:
             limit = level.limits[unit]
             if not limit.notified and 0 < limit.granted * LINE <= level.spent(unit) * 100:
                 limit.notified, limit.changed = NOTIFIED_NEARLY, True
-                hearer = self._hearers.get(level.owner)
-                self._notify(level, level.owner, nearly_notice(level, unit, hearer.name if hearer else level.owner))
+                self._notify(level, level.owner, nearly_notice(level, unit, self._name(level)))
         level.want(
             bool(self._tx.run("waiting_for", budgets=[level.owner]))
             or any(level.nearly_used(unit) for unit in level.money)
         )
+
+    def _name(self, level: Level) -> str:
+        """What people call the owner of a budget."""
+        hearer = self._hearers.get(level.owner)
+        return level.owner if hearer is None else hearer.name
 
     def _notify(self, level: Level, sender: str, text: str) -> None:
         hearer = self._hearers.get(level.owner)

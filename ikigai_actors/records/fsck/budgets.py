@@ -97,8 +97,8 @@ def _held(
     wanted: Counter[tuple[str, str, str]] = Counter()
     for hold in holds:
         record = records[hold.agent]
-        if not record.living or not record.turn or hold.host is None:
-            text = "expected only a living agent, in a turn, to hold what a request may cost, at a host"
+        if not record.living or hold.host is None:
+            text = "expected only a living agent to hold what a request may cost, at a host"
             yield Violation(Invariant.HOLD, hold.agent, text)
         for budget in chains[hold.agent]:
             wanted[budget, "tokens", hold.host or ""] += hold.tokens

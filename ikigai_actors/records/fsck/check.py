@@ -37,7 +37,7 @@
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
     budget             agent 0 has a budget, and all others stand below it, without circles; an agent's is there
-    hold               what portions hold is what agents of this budget hold there; only the living, in a turn, hold any
+    hold               what portions hold is what agents of this budget hold there; only the living hold any
     spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
     strict             a strict budget has spent and holds at most what it grants, and allots no more
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
