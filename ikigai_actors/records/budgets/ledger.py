@@ -163,6 +163,7 @@ class BudgetLedger:
                 due=due,
             )
         level.want(True)
+        self._note_nearly_used(level)  # before the pause, which would be the last thing that is told
         limit = level.limits[unit]
         if limit.notified < NOTIFIED_PAUSE and due is None:
             limit.notified, limit.changed = NOTIFIED_PAUSE, True
@@ -171,15 +172,18 @@ class BudgetLedger:
 
     def look_at(self, level: Level) -> None:
         """Tell that a budget is nearly used, and say whether it is to be looked at again."""
+        self._note_nearly_used(level)
+        level.want(
+            bool(self._tx.run("waiting_for", budgets=[level.owner]))
+            or any(level.nearly_used(unit) for unit in level.money)
+        )
+
+    def _note_nearly_used(self, level: Level) -> None:
         for unit in level.money:
             limit = level.limits[unit]
             if not limit.notified and 0 < limit.granted * LINE <= level.spent(unit) * 100:
                 limit.notified, limit.changed = NOTIFIED_NEARLY, True
                 self._notify(level, level.owner, nearly_notice(level, unit, self._name(level)))
-        level.want(
-            bool(self._tx.run("waiting_for", budgets=[level.owner]))
-            or any(level.nearly_used(unit) for unit in level.money)
-        )
 
     def _name(self, level: Level) -> str:
         """What people call the owner of a budget."""
