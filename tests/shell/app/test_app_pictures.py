@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from ikigai_actors import Attachment, attachment, tool
 from ikigai_actors.shell.app.transcript.pictures import MOST_ROWS, cells_of, picture_rows
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.pictures import BY_TYPE, PDF, PNG, painted
+
+pytest.importorskip("PIL", reason="pictures need the extra pictures")
 
 RED, BLUE, CLEAR = (255, 0, 0), (0, 0, 255), (0, 0, 0, 0)
 PAINTED = painted([[(*RED, 255), CLEAR], [(*BLUE, 255), (*BLUE, 255)], [(*RED, 255), CLEAR]])
@@ -33,6 +34,8 @@ def test_a_large_picture_is_made_smaller_in_its_proportions() -> None:
 
 
 def test_a_picture_of_a_camera_that_lay_on_its_side_stands_upright() -> None:
+    from PIL import Image
+
     turned, file = Image.Exif(), io.BytesIO()
     turned[0x0112] = 6  # to be turned by 90 degrees
     Image.new("RGB", (40, 20)).save(file, "JPEG", exif=turned)
