@@ -208,7 +208,7 @@ def _provider(file: _File, name: str, table: Mapping[str, Any], environ: Mapping
             file.refuse(f"{place}.protocol", "left out where there is no base_url", protocol)
         make = AnthropicProvider if speaks == MESSAGES else OpenAIProvider
         options |= {"api_key": environ[variable]} if variable else {}
-        options |= {"api": speaks} if speaks != MESSAGES else {}
+        options |= {"api": protocol} if protocol and speaks != MESSAGES else {}
     else:
         options |= {"name": name, "protocol": protocol, "api_key": environ[variable] if variable else ""}
     try:

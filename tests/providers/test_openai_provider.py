@@ -12,6 +12,7 @@ import pytest
 from ikigai_actors import ActorSystem
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.providers.configuration import parse_configuration
 from ikigai_actors.providers.openai import OpenAIProvider
 from tests.kit.messages_server.server import Refuses, Sends, Waits
 from tests.kit.openai_server.server import (
@@ -427,6 +428,24 @@ def test_a_key_is_wanted_by_openai_alone_and_given_to_no_other(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     ask(server, api_key=None, base_url=None)
     assert server.keys == ["none", KEY]
+
+
+@pytest.mark.parametrize(("line", "has"), [("in_flight = 8", "messages"), ("protocol = 'responses'", "input")])
+def test_the_address_of_the_environment_is_asked_for_chat_unless_the_file_says_otherwise(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, line: str, has: str
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    provider = parse_configuration(f"[providers.openai]\nmodel = 'm'\n{line}", "ikigai.toml", {}).providers["openai"]
+
+    async def run() -> str:
+        try:
+            return (await provider.respond(request(), lambda _: None)).text
+        finally:
+            await provider.close()
+
+    assert asyncio.run(run()) == "ok"
+    assert has in server.requests[0]
 
 
 @pytest.mark.parametrize("key", ["sk-proj-ab\nc0123456789", "sk-projéabcdefghij"])
