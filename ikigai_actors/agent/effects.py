@@ -257,6 +257,7 @@ class Effects:
             blobs=blobs,
             shared=shared_blocks(log, state.head, chosen.name),
             output=chosen.tools[-1] if chosen.is_typed else None,
+            once=held_output(state) is not None,
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 
@@ -303,6 +304,7 @@ class Effects:
             model=chosen.name,
             tools=chosen.tools,
             blobs=blobs,
+            once=held_output(state) is not None,
         )
 
         def on_reply(answer: ModelAnswer) -> None:

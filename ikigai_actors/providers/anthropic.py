@@ -62,7 +62,7 @@ class AnthropicProvider:
         api_key: The key; None takes it from the environment, as the client does.
         base_url: The address of the API; None takes it from the environment.
         max_tokens: The most tokens of a reply, for agents whose settings do not say.
-        max_retries: How often the client tries again; None for its own default.
+        max_retries: How often the client tries again; None for its own default. Under a strict budget it never does.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
         prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
             share their parent's history, so it pays.
@@ -124,7 +124,10 @@ class AnthropicProvider:
 
         try:
             arguments = self._arguments(request)
-            async with self._ready_client().messages.stream(**arguments) as stream:
+            client = self._ready_client()
+            if request.once:
+                client = client.with_options(max_retries=0)
+            async with client.messages.stream(**arguments) as stream:
                 if not await _drain(stream, pass_on):
                     raise ProviderError(CUT, "".join(text), broke_off=True)
                 return read_reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])

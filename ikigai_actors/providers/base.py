@@ -106,6 +106,10 @@ class Request:
     """
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the pictures and the like in the conversation, by their hash."""
+    once: bool = False
+    """Whether it may be sent only once: a strict budget holds what that may cost. A client that tries again by itself
+    is told not to.
+    """
 
     @property
     def conversation(self) -> Sequence[ModelMessage]:

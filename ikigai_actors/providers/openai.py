@@ -61,7 +61,7 @@ class OpenAIProvider:
         api_key: The key. None takes ``OPENAI_API_KEY`` from the environment, but not for an address that is given here:
             it would get a key that is none of its business. Such a server then gets a placeholder.
         max_tokens: The most tokens of a reply, for agents whose settings do not say; None for the service's own limit.
-        max_retries: How often the client tries again; None for its own default.
+        max_retries: How often the client tries again; None for its own default. Under a strict budget it never does.
         timeout: Seconds of silence after which a request is given up; None for the client's own default.
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: every property required, and no defaults, dicts or tuples. None does so at OpenAI's own address. Else,
@@ -123,6 +123,8 @@ class OpenAIProvider:
         arriving: ChatReply | ResponsesReply = ChatReply(request.tools)
         try:
             client = self._ready_client(address, key)
+            if request.once:
+                client = client.with_options(max_retries=0)
             if self._speaks_responses(address):
                 arriving = ResponsesReply(request.tools)
             async with self._answered(client, request, model, max_tokens, address) as response:

@@ -25,6 +25,7 @@ from ikigai_actors.records.replies import reply_message_data
 from ikigai_actors.records.settings import SETTINGS
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign
 from tests.kit.assembly import assemble
+from tests.kit.blocking_provider import DEADLINE
 from tests.kit.messages_server.cache import tokens
 from tests.kit.messages_server.server import OUTPUT_TOKENS, Ending, MessagesServer, Refuses, Says, Sends, Waits
 from tests.kit.pictures import PNG
@@ -188,6 +189,19 @@ def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
     reply, _ = ask(server, max_retries=2)
     assert reply.text == "third time"
     assert len(server.requests) == 3
+
+
+def test_under_a_strict_budget_a_request_is_sent_once_and_what_is_refused_costs_nothing(server: MessagesServer) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=1, max_tokens=100)
+    for strict, requests in ((True, 1), (False, 2)):
+        del server.requests[:]
+        server.script[:] = [Refuses(529, "overloaded_error")] * 2
+        with ActorSystem.open(":memory:", provider, budget={"tokens": 20_000, "strict": strict}) as system:
+            with pytest.raises(ProviderError, match="overloaded"):
+                system.root.prompt("go").get(timeout=DEADLINE)
+            assert len(server.requests) == requests
+            assert system.root.budget is not None
+            assert (system.root.budget.spent, system.root.budget.held) == ({"tokens": 0}, {"tokens": 0})
 
 
 @pytest.mark.parametrize(

@@ -394,6 +394,13 @@ def test_a_busy_service_is_asked_again_before_the_turn_fails(server: OpenAIServe
     assert ask(server, max_retries=2)[0].text == "ok"
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_what_may_be_sent_once_only_is_not_asked_for_again(server: OpenAIServer, api: str) -> None:
+    server.answers += [Refuses(529, "overloaded"), Refuses(429, "rate_limit_exceeded")]
+    assert failure(server, replace(request(), once=True), api=api, max_retries=2).free
+    assert len(server.requests) == 1
+
+
 def test_silence_is_given_up(server: OpenAIServer) -> None:
     server.answers += [Waits(), Streams(chat_text("so far"), pause=2)]
     assert "did not answer in time: check the network and base_url" in str(failure(server, timeout=0.05))

@@ -67,6 +67,7 @@ def assemble(
     shared: int = 0,
     output: Mapping[str, Any] | None = None,
     blobs: Mapping[str, bytes] = NO_BLOBS,
+    once: bool = False,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -81,6 +82,7 @@ def assemble(
         shared: `Request.shared`.
         output: `Request.output`.
         blobs: `Request.blobs`.
+        once: `Request.once`.
 
     Returns:
         A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
@@ -96,6 +98,7 @@ def assemble(
         shared=shared,
         output=output,
         blobs=blobs,
+        once=once,
     )
 
 
