@@ -10,6 +10,7 @@ from ikigai_actors import Reply, Request, Signal
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.providers.base import OnDelta, Provider
+from ikigai_actors.records.log import Log
 from ikigai_actors.records.mail import KeepPrompt, Mail
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
@@ -83,7 +84,9 @@ def test_who_has_not_heard_of_its_commit_yet_need_not_remember_it() -> None:
             machine.prompt(who=1, text="go", answers=[])
             machine.world.settle()
             uuid = machine.agent(1).uuid
-            behind += machine.system.log_cache.load(uuid).head < machine.ledger.oracle.histories[uuid].head
+            [held] = machine.system.log_cache.load_many([uuid])
+            assert isinstance(held, Log)
+            behind += held.head < machine.ledger.oracle.histories[uuid].head
             machine.history_is_what_copying_gives()
             machine.comes_to_rest()
             machine.history_is_what_copying_gives()

@@ -7,7 +7,7 @@ from typing import Any
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import WORKING, Phase, State
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.errors import AgentDead
+from ikigai_actors.errors import AgentDead, IkigaiError
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.lineage import read_ranges
 from ikigai_actors.records.log_cache import LogCache
@@ -85,7 +85,9 @@ class Ledger:
         """Check ``history``, in memory and in the database."""
         for uuid in self.known:
             copy = self.oracle.histories.get(uuid) or Copy()
-            log = world.system.log_cache.load(uuid)
+            [log] = world.system.log_cache.load_many([uuid])
+            if isinstance(log, IkigaiError):
+                raise log
             if log.head >= copy.head or (world.agenda.quiet and _has_heard(world.system, uuid)):
                 _compare(uuid, "in memory", copy.shown, log.visible())
         self.check_stored(world.system.store, world.process)
