@@ -139,19 +139,18 @@ class Costs:
             chosen = models[min(state.passed, len(models) - 1)]
             provider = chosen.provider
             counts, own_code = getattr(provider, "counts", None), bool(getattr(provider, "own_code", False))
-            usual = getattr(provider, "max_tokens", None)
             name = str(chosen)
             overhead = 0 if counts is False else _size(runtime.toolbox.describe(settings))
         except BaseException:  # other people's code; the request tells of it
             return None
-        most = settings.get("max_tokens", usual) if state.compaction is None else answer_tokens(state)
+        most = usual_output(settings, provider) if state.compaction is None else answer_tokens(state)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(
             name,
             counts if isinstance(counts, bool) else None,
             own_code,
-            most if isinstance(most, int) and most > 0 else USUAL_MAX_TOKENS,
+            most,
             price_of_model(runtime.prices, chosen.model, name),
             reserved if isinstance(reserved, int) else 0,
             overhead + len(str(settings.get("system", "")).encode(errors="replace")),
@@ -229,6 +228,15 @@ class Costs:
         """The charge of tokens that a service has counted."""
         price = price_of_model(self._runtime.prices, made_by, model)
         return Charge(_all_tokens(usage), 0 if price is None else price.of(usage))
+
+
+def usual_output(settings: Mapping[str, Any], provider: object) -> int:
+    """The most tokens that a reply may have, by these settings and the provider's own; `USUAL_MAX_TOKENS` if none says.
+
+    The attribute of a provider is other people's code, and may raise anything.
+    """
+    most = settings.get("max_tokens", getattr(provider, "max_tokens", None))
+    return most if isinstance(most, int) and most > 0 else USUAL_MAX_TOKENS
 
 
 def price_of_model(prices: Prices, made_by: str, model: str) -> Price | None:

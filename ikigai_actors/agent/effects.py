@@ -7,6 +7,7 @@ another host, which begins what is postponed here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
@@ -15,6 +16,7 @@ from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
+from ikigai_actors.agent.costs import usual_output
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
@@ -39,7 +41,7 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
-from ikigai_actors.providers.base import Delta, Exit, Provider, Reply, Request, Spent
+from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
@@ -65,6 +67,8 @@ class _Chosen(NamedTuple):
     tools: Sequence[Mapping[str, Any]]
     is_typed: bool
     """Whether the turn must give a value, by the last of the tools."""
+    cut_by_budget: bool
+    """`Request.cut_by_budget`."""
 
 
 class Effects:
@@ -258,13 +262,14 @@ class Effects:
             shared=shared_blocks(log, state.head, chosen.name),
             output=chosen.tools[-1] if chosen.is_typed else None,
             once=held_output(state) is not None,
+            cut_by_budget=chosen.cut_by_budget,
         )
         inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
 
         def on_reply(answer: ModelAnswer) -> None:
             match answer:
                 case Reply():
-                    inbox.put_urgent(on.ReplyReceived(request, answer, chosen.name))
+                    inbox.put_urgent(on.ReplyReceived(request, _with_limit(answer, chosen.cut_by_budget), chosen.name))
                 case ProviderError():
                     inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, chosen.following))
                 case Exit():
@@ -294,23 +299,27 @@ class Effects:
         except ProviderError as error:
             inbox.put_urgent(on.SummaryFailed(request, error))
             return
+        wanted, held = answer_tokens(state), held_output(state)
+        most = wanted if held is None else min(wanted, held)
+        cut = most < wanted
         conversation = conversation_of(log, state.head, chosen.name, side_talk(state), end)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
-            {**chosen.settings, "max_tokens": min(answer_tokens(state), held_output(state) or answer_tokens(state))},
+            {**chosen.settings, "max_tokens": most},
             agent=self._uuid,
             name=name,
             model=chosen.name,
             tools=chosen.tools,
             blobs=blobs,
             once=held_output(state) is not None,
+            cut_by_budget=cut,
         )
 
         def on_reply(answer: ModelAnswer) -> None:
             match answer:
                 case Reply():
-                    inbox.put_urgent(on.SummaryReplied(request, answer, chosen.name, saw, name))
+                    inbox.put_urgent(on.SummaryReplied(request, _with_limit(answer, cut), chosen.name, saw, name))
                 case ProviderError():
                     inbox.put_urgent(on.SummaryFailed(request, answer, self._spent))
                 case Exit() | Crash():
@@ -322,8 +331,7 @@ class Effects:
     def _choose(self, state: State, named: Any) -> "_Chosen":
         """The model that is to answer, and what it is sent beside the history. Raises `ProviderError`."""
         settings = {**self._runtime.providers.settings, **state.view.settings}
-        if (most := held_output(state)) is not None:
-            settings["max_tokens"] = most
+        most = held_output(state)
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)
@@ -332,7 +340,9 @@ class Effects:
             wanted = None if state.output is None else expected_in({"output": state.output})
             tools = self._runtime.toolbox.describe(settings, wanted)
             following = str(others[0]) if others else ""
-            return _Chosen(chosen.provider, str(chosen), following, settings, tools, wanted is not None)
+            cut = most is not None and most < usual_output(settings, chosen.provider)
+            sent = settings if most is None else {**settings, "max_tokens": most}
+            return _Chosen(chosen.provider, str(chosen), following, sent, tools, wanted is not None, cut)
         except ProviderError:
             raise
         except BaseException as error:  # other people's code: a provider's name, a tool's description
@@ -443,6 +453,11 @@ class Effects:
 def held_output(state: State) -> int | None:
     """The most tokens that a strict budget has held for the reply; None where no budget is strict."""
     return state.hold.max_tokens if isinstance(state.hold, Held) else None
+
+
+def _with_limit(reply: Reply, cut_by_budget: bool) -> Reply:
+    """The reply; where it was cut to what a strict budget had left, it says so."""
+    return replace(reply, stop_reason=CUT_BY_BUDGET) if cut_by_budget and reply.stop_reason == "max_tokens" else reply
 
 
 def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | BeginWait, state: State) -> bool:

@@ -130,7 +130,8 @@ class AnthropicProvider:
             async with client.messages.stream(**arguments) as stream:
                 if not await _drain(stream, pass_on):
                     raise ProviderError(CUT, "".join(text), broke_off=True)
-                return read_reply(stream.current_message_snapshot, "".join(text), arguments["max_tokens"])
+                message = stream.current_message_snapshot
+                return read_reply(message, "".join(text), arguments["max_tokens"], request.cut_by_budget)
         except failures as error:
             told = explanation(error, request, self._settings(), suspects(address, os.environ))
             raise ProviderError(

@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 """The fields that blocks of known types must have."""
 
 
-def read_reply(message: "Message", partial: str, max_tokens: int) -> Reply:
+def read_reply(message: "Message", partial: str, max_tokens: int, cut_by_budget: bool) -> Reply:
     """The reply of a finished message; raises `ProviderError` when it is not whole."""
     if message.stop_reason is None:
         raise ProviderError(CUT, partial, broke_off=True)
@@ -33,7 +33,7 @@ def read_reply(message: "Message", partial: str, max_tokens: int) -> Reply:
     uses = [block for block in blocks if block["type"] == "tool_use"]
     if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
         # The client completes half an input: "rm -rf /tmp/x" may have become "rm -rf /". Such a call must not run.
-        told = half_a_call(uses[-1]["name"], message.stop_reason, max_tokens)
+        told = half_a_call(uses[-1]["name"], message.stop_reason, max_tokens, cut_by_budget)
         raise ProviderError(told, partial)
     return Reply(
         text="".join(str(block.get("text", "")) for block in blocks if block["type"] == "text"),

@@ -51,6 +51,10 @@ class Usage:
 NO_TOKENS = Usage()
 
 
+CUT_BY_BUDGET = "budget"
+"""Why a reply stopped that was cut to what a strict budget had left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A finished reply of a model."""
@@ -61,7 +65,8 @@ class Reply:
     """The calls it asks for, in order."""
     stop_reason: str = "end_turn"
     """Why the model stopped, in the provider's word: mostly ``end_turn`` or ``tool_use``; ``max_tokens`` for a reply
-    that was cut. It is stored and shown; whether the turn goes on depends on ``tool_calls`` alone.
+    that was cut, and `CUT_BY_BUDGET` where a strict budget had no more left for it. It is stored and shown; whether the
+    turn goes on depends on ``tool_calls`` alone.
     """
     usage: Usage | None = None
     """Tokens, when the provider tells them."""
@@ -110,6 +115,8 @@ class Request:
     """Whether it may be sent only once: a strict budget holds what that may cost. A client that tries again by itself
     is told not to.
     """
+    cut_by_budget: bool = False
+    """Whether ``settings["max_tokens"]`` is what a strict budget has left, and less than the reply might have else."""
 
     @property
     def conversation(self) -> Sequence[ModelMessage]:

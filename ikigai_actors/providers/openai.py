@@ -130,7 +130,8 @@ class OpenAIProvider:
             async with self._answered(client, request, model, max_tokens, address) as response:
                 return await _received(response, arriving, on_delta)
         except HalfACallError as error:
-            told = remedies.half_a_call(error.name, "max_tokens", max_tokens or "the service's own")
+            limit = max_tokens or "the service's own"
+            told = remedies.half_a_call(error.name, "max_tokens", limit, request.cut_by_budget)
             raise ProviderError(told, arriving.text) from error
         except MalformedStreamError as error:
             told = without_keys(remedies.garbled(error), [key])

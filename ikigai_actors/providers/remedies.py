@@ -83,12 +83,15 @@ def garbled(what: object) -> str:
     return f"The reply cannot be understood: {what}. /resume, or resume(), asks again."
 
 
-def half_a_call(name: str, why: str, max_tokens: object) -> str:
+def half_a_call(name: str, why: str, max_tokens: object, cut_by_budget: bool) -> str:
     """Tell of a reply that ended within the arguments of a call."""
-    return (
-        f"The reply ended ({why}) in the middle of a call of {name!r}: "
-        f"raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps."
-    )
+    ended = f"The reply ended ({why}) in the middle of a call of {name!r}"
+    if cut_by_budget:
+        return (
+            f"{ended}: a strict budget had {max_tokens} tokens left for it. /budget shows it, and +AMOUNT or grant() "
+            "gives more; then /resume, or resume(), asks again."
+        )
+    return f"{ended}: raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps."
 
 
 def _too_long(request: Request) -> str:

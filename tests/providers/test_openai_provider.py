@@ -221,6 +221,10 @@ def test_a_call_that_the_limit_cut_says_which_limit(server: OpenAIServer) -> Non
     error = failure(server, request(max_tokens=20))
     assert "in the middle of a call of 'read': raise the setting max_tokens (now 20)" in str(error)
     assert (error.partial, error.broke_off) == ("So.", False)
+    server.answers.append(Streams(cut))
+    error = failure(server, replace(request(max_tokens=20), cut_by_budget=True))
+    assert "call of 'read': a strict budget had 20 tokens left for it. /budget" in str(error)
+    assert "raise" not in str(error)
 
 
 @pytest.mark.parametrize(

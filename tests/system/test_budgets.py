@@ -28,6 +28,7 @@ from ikigai_actors import (
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.mail import NOTICE
+from ikigai_actors.shell.text.pages import stop_note
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 WAITING = "waiting for budget"
@@ -115,6 +116,19 @@ def test_a_strict_budget_is_never_exceeded_since_replies_are_cut_to_what_is_left
         assert asked == [30, 30, 30, 10]
         assert buyer.budget is not None
         assert buyer.budget.spent == {"tokens": 100}
+
+
+def test_a_reply_that_a_strict_budget_has_cut_names_the_budget_and_not_the_setting(database: str) -> None:
+    def cut(request: Request) -> Reply:
+        most = request.settings["max_tokens"]
+        return Reply("and", usage=Usage(0, most), stop_reason="max_tokens")
+
+    with ActorSystem.open(database, ScriptedProvider(cut), budget={"tokens": 100, "strict": True}) as system:
+        buyer = system.root.fork(name="buyer")
+        buyer.configure(max_tokens=70)
+        stops = [buyer.prompt("go on").get(timeout=DEADLINE).stop_reason for _ in range(2)]
+        assert stops == ["max_tokens", "budget"]
+        assert "a strict budget has no more tokens" in str(stop_note(stops[1], empty=False))
 
 
 def test_a_grant_lets_those_go_on_who_wait_in_order_each_once(database: str) -> None:

@@ -9,12 +9,12 @@
       └ no text, an error, INT: as before, and who asked for it hears why
 
 What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary
-stands. The plan stays true whatever is appended meanwhile, since that comes
-behind it; forks are made at once, and have the long view.
+stands. The plan stays true whatever is appended meanwhile, since that comes behind it; forks are made at once, and have
+the long view.
 
-Where something is held for the turn's next request, that pays for this one; else a unit without messages holds what
-this one may cost, before it leaves, and so before it is asked once more. Where that does not fit the budgets it does
-not wait, but is refused. A crash in between counts what was held as spent.
+A unit without messages holds what the request may cost, before it leaves, and so before it is asked once more; what was
+held for a request of the turn is free again. Where that does not fit the budgets it does not wait, but is refused.
+Where nobody has asked for the summary, what is held for the turn pays for it. A crash counts what was held as spent.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, SummaryP
 from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
-from ikigai_actors.providers.base import SUMMARISE, Spent
+from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Spent
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
@@ -63,9 +63,7 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
     request = state.request + 1
     compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
-    after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction)
-    if isinstance(state.hold, Held):
-        return Step(after, effects=(Summarise(request),))
+    after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, hold=None)
     return Step(after, _holding(state), (Summarise(request),), event.caller)
 
 
@@ -105,10 +103,12 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
     assert compaction is not None  # in this phase
     plan = compaction.plan
-    cut = reply.stop_reason == "max_tokens"
+    cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
     if (reply.tool_calls or cut) and compaction.attempts < MOST_ATTEMPTS:
         return _ask_again(state, event, _DENIED if reply.tool_calls else _CUT, now)
     wrong = "with calls of tools" if reply.tool_calls else "cut" if cut else "blank" if not text else ""
+    if wrong == "cut" and reply.stop_reason == CUT_BY_BUDGET:
+        wrong = "cut, as a strict budget has no more tokens left for it (/budget shows it, and grants more)"
     if reply.stop_reason == _REFUSAL:
         wrong = "a refusal"
     if wrong:

@@ -68,6 +68,7 @@ def assemble(
     output: Mapping[str, Any] | None = None,
     blobs: Mapping[str, bytes] = NO_BLOBS,
     once: bool = False,
+    cut_by_budget: bool = False,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -83,6 +84,7 @@ def assemble(
         output: `Request.output`.
         blobs: `Request.blobs`.
         once: `Request.once`.
+        cut_by_budget: `Request.cut_by_budget`.
 
     Returns:
         A request that the Messages API accepts. What is within its blocks is shared with the log: do not change that.
@@ -99,6 +101,7 @@ def assemble(
         output=output,
         blobs=blobs,
         once=once,
+        cut_by_budget=cut_by_budget,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
+from ikigai_actors.providers.base import CUT_BY_BUDGET
 from ikigai_actors.records.attached import ATTACHMENTS_KEY
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
@@ -140,6 +141,8 @@ def stop_note(stop_reason: str, empty: bool) -> str | None:
     """What stands behind a reply that stopped for an unusual reason, or is empty; None behind all others."""
     if stop_reason == "interrupted":
         return _INTERRUPTED
+    if stop_reason == CUT_BY_BUDGET:
+        return "[the answer ends here: a strict budget has no more tokens for it (/budget)]"
     if stop_reason not in _SILENT_STOPS:
         return f"[the answer ends here: {stop_reason}]"
     return "[an empty answer]" if empty else None
