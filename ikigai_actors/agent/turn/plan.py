@@ -21,6 +21,10 @@ FEWEST_STEPS = 2
 """A summary stands for so many replies at least."""
 _DIGESTED = 300
 """How many characters of a prompt stand in a digest."""
+_DIGEST_PART = 5
+"""One in so many tokens may be a digest, or those of many summaries that failed would fill the window."""
+_DIGEST = "(Nobody could summarise what was said; this is what was asked.)"
+"""How a digest begins."""
 BYTES_PER_TOKEN = 3
 """How many bytes a token has, where nobody has counted."""
 
@@ -101,15 +105,18 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         return None
     prompt = log.latest_prompt(turn) if turn else None
     first = next((one for one in reversed(shown) if one.id >= keep_from), None)
+    past = [one for one in reversed(shown) if one.id < keep_from]
     return SummaryPlan(
         keep_from,
         prompt.id if prompt is not None and prompt.id < keep_from else 0,
-        sum(one.id < keep_from for one in shown),
+        len(past),
         total - kept,
         kept,
         " ".join(first.content.split())[:80] if first is not None else "",
         upto,
-        _digest(opening, [one for one in reversed(shown) if one.id < keep_from]),
+        _digest(
+            opening, [one for one in reversed(shown) if one.id < keep_from], total // _DIGEST_PART * BYTES_PER_TOKEN
+        ),
     )
 
 
@@ -127,13 +134,19 @@ def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: f
     return cut or keep_from
 
 
-def _digest(opening: list[Message], past: list[Message]) -> str:
-    lines = [one.content for one in opening if one.kind == Kind.SUMMARY]
-    lines += [f"Prompt at {one.id}: {one.content[:_DIGESTED]}" for one in past if one.kind == Kind.USER]
+def _digest(opening: list[Message], past: list[Message], most: int) -> str:
+    """What was asked, in about so many characters at most: how it began, and what was asked last."""
+    earlier = "\n".join(one.content for one in opening if one.kind == Kind.SUMMARY).removeprefix(f"{_DIGEST}\n")
     latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
-    if latest is not None:
-        lines.append(f"The latest answer then, at {latest.id}: {latest.content[:_DIGESTED]}")
-    return "\n".join(["(Nobody could summarise what was said; this is what was asked.)", *lines])
+    lines = [f"The latest answer then, at {latest.id}: {latest.content[:_DIGESTED]}"] if latest is not None else []
+    room = most - min(len(earlier), most // 2)
+    for one in reversed(past):
+        if one.kind == Kind.USER and room > 0:
+            lines.append(f"Prompt at {one.id}: {one.content[:_DIGESTED]}")
+            room -= len(lines[-1])
+    if len(earlier) > most // 2:
+        earlier = f"{earlier[: most // 2]} …"
+    return "\n".join([_DIGEST, *([earlier] if earlier else []), *reversed(lines)])
 
 
 def tokens_of(message: Message) -> int:
