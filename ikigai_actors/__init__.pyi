@@ -16,6 +16,7 @@ from ikigai_actors.agent.subscriptions import StoreTrouble as StoreTrouble
 from ikigai_actors.agent.subscriptions import Streamed as Streamed
 from ikigai_actors.agent.subscriptions import Subscription as Subscription
 from ikigai_actors.agent.subscriptions import ToolTrouble as ToolTrouble
+from ikigai_actors.agent.subscriptions import WindowNearlyFull as WindowNearlyFull
 from ikigai_actors.agent.turn.calls import PendingCall as PendingCall
 from ikigai_actors.agent.waits import WaitResult as WaitResult
 from ikigai_actors.attachments import Attachment as Attachment

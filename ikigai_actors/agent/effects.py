@@ -20,9 +20,9 @@ from ikigai_actors.agent.costs import usual_output
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
-from ikigai_actors.agent.sizes import is_near_window
+from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, request_tokens
 from ikigai_actors.agent.statistics import Tally
-from ikigai_actors.agent.subscriptions import Streamed
+from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
@@ -41,8 +41,11 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError
+from ikigai_actors.providers import too_long
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
+from ikigai_actors.providers.windows import learned_window
 from ikigai_actors.records.budgets.amounts import Held
+from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import Kind
@@ -69,6 +72,8 @@ class _Chosen(NamedTuple):
     """Whether the turn must give a value, by the last of the tools."""
     cut_by_budget: bool
     """`Request.cut_by_budget`."""
+    window: int
+    """How many tokens the model takes; 0 when it is not known."""
 
 
 class Effects:
@@ -87,6 +92,7 @@ class Effects:
         "_tally",
         "_uuid",
         "_waiting",
+        "_warned",
     )
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str, name: str | None, tally: Tally) -> None:
@@ -105,6 +111,7 @@ class Effects:
         self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
+        self._warned = 0  # the turn in which who watches was told of a window that is nearly full
         self._runs: dict[str, ToolRun | Waiter] | None = None
         self._finished: list[Callable[[], object]] | None = None  # once it begins nothing more: who waits for the end
 
@@ -246,8 +253,8 @@ class Effects:
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
-        if state.squeezed == 0 and is_near_window(log, state.head, chosen.name, chosen.settings, chosen.provider):
-            self._inbox.put_urgent(on.WindowFull(request))
+        if chosen.window and (full := self._window_full(chosen, state, log)) is not None:
+            self._inbox.put_urgent(full)
             return
         conversation = conversation_of(log, state.head, chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
@@ -264,13 +271,18 @@ class Effects:
             once=held_output(state) is not None,
             cut_by_budget=chosen.cut_by_budget,
         )
-        inbox, publisher, uuid = self._inbox, self._runtime.publisher, self._uuid
+        inbox, publisher, uuid, head = self._inbox, self._runtime.publisher, self._uuid, state.head
 
         def on_reply(answer: ModelAnswer) -> None:
             match answer:
+                case Reply(stop_reason=too_long.WINDOW_EXCEEDED):
+                    told = f"The reply was cut, since the model's window is full ({too_long.WINDOW_EXCEEDED})."
+                    spent = self._spent if answer.usage is None else Spent(answer.usage, answer.model)
+                    inbox.put_urgent(on.ReplyFailed(request, ProviderError(told, answer.text), spent))
                 case Reply():
                     inbox.put_urgent(on.ReplyReceived(request, _with_limit(answer, chosen.cut_by_budget), chosen.name))
                 case ProviderError():
+                    self._learn_window(chosen, answer, log, head)
                     inbox.put_urgent(on.ReplyFailed(request, answer, self._spent, chosen.following))
                 case Exit():
                     inbox.put_urgent(on.Exited(request, storable(answer.result)))
@@ -282,6 +294,28 @@ class Effects:
             publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
         self._send(chosen, question, blobs, heard, on_reply)
+
+    def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
+        """What is to be told of a request that should not leave as it is; None where it leaves.
+
+        Who watches is warned of one that leaves and nearly fills the window, once in a turn.
+        """
+        fixed = fixed_tokens(chosen.settings, chosen.tools)
+        fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
+        own_code = getattr(chosen.provider, "own_code", False) and not chosen.settings.get("compact_model")
+        if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed):
+            return on.WindowFull(state.request, fit.is_full, fit.readable)
+        if fit.is_to_be_told and self._warned != state.turn:
+            self._warned = state.turn
+            name = self._name or self._uuid[:SHORT_LENGTH]
+            self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window))
+        return None
+
+    def _learn_window(self, chosen: "_Chosen", error: ProviderError, log: Log, head: int) -> None:
+        """Note the window that a refusal tells of. On any thread."""
+        if (refused := too_long.too_long(str(error))) is not None:
+            size = 0 if refused.window or refused.tokens else request_tokens(log, head, chosen.name)
+            self._runtime.providers.learn_window(chosen.name, learned_window(refused, size))
 
     def _summarise(self, state: State, log: Log) -> None:
         """Send the history and the instruction for a summary to the model. Nobody hears the text on its way."""
@@ -342,7 +376,8 @@ class Effects:
             following = str(others[0]) if others else ""
             cut = most is not None and most < usual_output(settings, chosen.provider)
             sent = settings if most is None else {**settings, "max_tokens": most}
-            return _Chosen(chosen.provider, str(chosen), following, sent, tools, wanted is not None, cut)
+            window = settings.get("context_window") or self._runtime.providers.window_of(chosen)
+            return _Chosen(chosen.provider, str(chosen), following, sent, tools, wanted is not None, cut, window)
         except ProviderError:
             raise
         except BaseException as error:  # other people's code: a provider's name, a tool's description

@@ -1,47 +1,97 @@
-"""Sizes: how many tokens a request has, and whether that comes near the model's window.
+"""Sizes: how many tokens a request has, and how that lies in its model's window.
 
 What the latest reply tells of its own request counts, and what came since is estimated; where no reply has told
 anything under the summary in force, all of it is.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
-from ikigai_actors.agent.turn.plan import tokens_of
-from ikigai_actors.providers.base import Provider
+from ikigai_actors.agent.turn.compaction import ANSWER_TOKENS, MOST_PUT_OFF
+from ikigai_actors.agent.turn.machine import READABLE
+from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, tokens_of
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.replies import spent_of
 
 COMPACT_AT = 0.8
 """The part of the window at which a conversation is summarised, where no setting says."""
+TOLD_AT = 0.8
+"""The part of the window at which who watches is told."""
+LEAST_NEW = 0.1
+"""So much of the window has come since the summary in force before there is another one that nobody asked for."""
 _MARGIN = 1.1
 """What is estimated may be so much more."""
+_SPARE = 1_000
+"""Tokens that stay free beside the reply; of small windows a twentieth."""
 
 
-def is_near_window(log: Log, head: int, model: str, settings: Mapping[str, Any], provider: Provider) -> bool:
-    """Whether a request should not leave before what was said is summarised.
+class Fit(NamedTuple):
+    """How a request lies in its model's window."""
+
+    tokens: int
+    """How many tokens it has, about."""
+    window: int
+    """How many the model takes."""
+    is_near: bool
+    """Whether it comes near the window, as the settings say, and a summary may be made for that."""
+    is_full: bool
+    """Whether it leaves no place for a reply."""
+    readable: float
+    """The part of the conversation that the model can read when it is asked for a summary."""
+
+    @property
+    def is_to_be_told(self) -> bool:
+        """Whether a person should know of it."""
+        return self.tokens >= TOLD_AT * self.window
+
+
+def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: int, window: int) -> Fit:
+    """How the request that is due lies in its model's window.
 
     Args:
         log: the agent's log.
         head: the position of its latest message.
         model: the model that will be asked, ``provider:model``.
         settings: the settings in force.
-        provider: that model's provider. Code that answers for an agent writes no summary.
+        fixed: how many tokens are sent beside the conversation (`fixed_tokens`).
+        window: how many tokens the model takes.
     """
-    window = settings.get("context_window")
-    if window is None or settings.get("compact") == "off" or log.was_uncompacted(head):
-        return False
-    if getattr(provider, "own_code", False) and not settings.get("compact_model"):
-        return False
+    tokens = request_tokens(log, head, model, fixed)
     at = settings.get("compact_at", COMPACT_AT)
-    most: float = at * window if at <= 1 else at
-    return request_tokens(log, head, model) > most
+    near: float = at * window if at <= 1 else at
+    reply = min(settings.get("max_tokens", ANSWER_TOKENS), window // 4)
+    is_full = tokens > window - reply - min(_SPARE, window // 20)
+    may = not log.was_uncompacted(head) and _new_tokens(log, head) >= LEAST_NEW * window
+    asked = tokens + min(ANSWER_TOKENS, window // 4) + min(_SPARE, window // 20)
+    readable = 1.0 if asked <= window else min(READABLE * window / tokens, READABLE)
+    return Fit(tokens, window, tokens > near and may, is_full, readable)
 
 
-def request_tokens(log: Log, head: int, model: str) -> int:
-    """How many tokens the conversation up to a position has, about."""
+def puts_off(fit: Fit, squeezed: int) -> bool:
+    """Whether a request waits for a summary.
+
+    Args:
+        fit: how it lies in the window.
+        squeezed: how often it was put off already.
+    """
+    return (fit.is_near and squeezed == 0) or (fit.is_full and squeezed < MOST_PUT_OFF)
+
+
+def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> int:
+    """How many tokens the system prompt and the descriptions of tools have, about."""
+    system = str(settings.get("system") or "")
+    size = len(system.encode("utf-8", "replace")) + (len(json.dumps(list(tools), default=str)) if tools else 0)
+    return size // BYTES_PER_TOKEN
+
+
+def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
+    """How many tokens a request with the conversation up to a position has, about.
+
+    ``fixed``: those beside the conversation. What a reply tells of its request has them.
+    """
     lens = log.view(head).lens
     measured = lens.id if lens is not None else 0
     since = 0
@@ -53,4 +103,17 @@ def request_tokens(log: Log, head: int, model: str) -> int:
             return read + usage.output_tokens + ceil(since * _MARGIN)
         since += tokens_of(message)
     opening = sum(tokens_of(one) for one in log.opening(head) if one is not None)
-    return ceil((since + opening) * _MARGIN)
+    return ceil((since + opening + fixed) * _MARGIN)
+
+
+def _new_tokens(log: Log, head: int) -> float:
+    """How many tokens have come since the summary in force, about; without one, more than any window has."""
+    lens = log.view(head).lens
+    if lens is None:
+        return float("inf")
+    size = 0
+    for message in log.spoken(head):
+        if message.id <= lens.id:
+            break
+        size += tokens_of(message)
+    return size

@@ -73,6 +73,19 @@ class ToolTrouble:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowNearlyFull:
+    """A request has left that nearly fills its model's window, and nothing was summarised before it."""
+
+    agent_uuid: str
+    agent: str
+    """The agent, as a person knows it."""
+    tokens: int
+    """How many tokens the request has, about."""
+    window: int
+    """How many its model takes."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostChanged:
     """Another process runs the agents from now on, or none does. Only attached systems publish it."""
 
@@ -94,7 +107,7 @@ class HostEnded:
     """The names of the hosts that live."""
 
 
-SystemTrouble = StoreTrouble | ToolTrouble | HostChanged | HostEnded
+SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded
 """Events that a person should know of, beside those of agents: every front end shows these."""
 
 Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | SystemTrouble

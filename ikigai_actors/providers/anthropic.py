@@ -29,6 +29,7 @@ from ikigai_actors.providers.message_json import encoded, to_json
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
 from ikigai_actors.providers.remedies import CUT, Settings, garbled
 from ikigai_actors.providers.secrets import as_cause, without_keys
+from ikigai_actors.providers.windows import anthropic_window
 
 if TYPE_CHECKING:
     from anthropic import APIRequest, AsyncAnthropic, AsyncAPIResponse, AsyncCallNext
@@ -144,6 +145,10 @@ class AnthropicProvider:
         except MalformedStreamError as error:
             said = without_keys(garbled(error), self._keys())
             raise ProviderError(said, "".join(text)) from as_cause(error, self._keys())
+
+    def window(self, model: str) -> int:
+        """How many tokens a model takes; 0 when it is not known."""
+        return anthropic_window(model or self.model)
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""

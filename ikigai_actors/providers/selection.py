@@ -13,6 +13,7 @@ from ikigai_actors.providers.configuration import Configuration
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider
+from ikigai_actors.providers.windows import known_window
 
 
 class Choice(NamedTuple):
@@ -55,6 +56,7 @@ class Providers:
         self.settings = dict(settings or {})
         """The settings for the models of agents that have not set them."""
         self._registered = dict(registered)
+        self._learned: dict[str, int] = {}  # windows, by ``provider:model``
         self.default = default
         """What counts for agents without a ``model`` setting."""
 
@@ -65,9 +67,21 @@ class Providers:
     def window(self, setting: str | None) -> int:
         """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""
         try:
-            return self.configured.windows.get(str(self.choose(setting)[0]), 0)
+            return self.window_of(self.choose(setting)[0])
         except ProviderUnknown:
             return 0
+
+    def window_of(self, choice: Choice) -> int:
+        """How many tokens a model takes; 0 when nobody has said."""
+        name, ask = str(choice), getattr(choice.provider, "window", None)
+        usual: object = ask(choice.model) if callable(ask) else 0
+        known = usual if isinstance(usual, int) and usual > 0 else 0
+        return known_window(self.configured.windows.get(name, 0), self._learned.get(name, 0), known)
+
+    def learn_window(self, model: str, tokens: int) -> None:
+        """Note that a model, ``provider:model``, takes so many tokens, as long as this process runs. Thread-safe."""
+        if tokens > 0:
+            self._learned[model] = tokens
 
     def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")

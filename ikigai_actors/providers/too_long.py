@@ -23,9 +23,12 @@ _WITH_BOTH = (
         r"input token count \((?P<tokens>\d+)\) exceeds the maximum number of tokens allowed \((?P<window>\d+)\)"
     ),
 )
+WINDOW_EXCEEDED = "model_context_window_exceeded"
+"""The stop reason of a reply that was cut because the window was full."""
+
 _WITHOUT = re.compile(
     r"context_length_exceeded|exceeds the available context size|input is too long for requested model"
-    r"|model_context_window_exceeded|prompt is too long",
+    r"|model_context_window_exceeded|prompt is too long|request_too_large|\(413[,)]",
     re.IGNORECASE,
 )
 

@@ -83,7 +83,9 @@ class Context:
     usage: Mapping[str, int]
     """Tokens as last reported by a provider; empty when none has."""
     window: int = 0
-    """How many tokens its model takes, where ``ikigai.toml`` says so; else 0."""
+    """How many tokens its model takes, as far as it is known; else 0. The setting ``context_window`` says so,
+    ``ikigai.toml``, a refusal that this process has met, or the provider.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -1017,7 +1019,7 @@ class AgentRef:
             marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
             ranges=self.ranges(),
             usage=dict(used) if isinstance(used, Mapping) else {},
-            window=self.system.window_of(view.settings.get("model")),
+            window=view.settings.get("context_window") or self.system.window_of(view.settings.get("model")),
         )
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":

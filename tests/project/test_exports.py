@@ -139,6 +139,7 @@ PUBLIC = [
     "TurnStatistics",
     "Usage",
     "WaitResult",
+    "WindowNearlyFull",
     "Workspace",
     "WouldDeadlock",
     "WouldWaitForItself",

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ikigai_actors import (
     AgentDead,
     AgentRef,
     FunctionProvider,
+    Message,
     NothingToCompact,
     NothingToUncompact,
     ProviderError,
@@ -23,11 +25,14 @@ from ikigai_actors import (
     ToolCall,
     TurnInterrupted,
     Usage,
+    WindowNearlyFull,
     tool,
 )
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Hanging
@@ -405,16 +410,23 @@ def test_with_compact_off_a_request_that_is_too_long_ends_its_turn_with_the_erro
         assert [one.kind for one in system.root.history(all=True)][-1] == "error"
 
 
-def test_near_its_window_a_model_summarises_before_the_next_request(database: str) -> None:
-    class Counting(Model):
-        def _answer(self, request: Request) -> Reply:
-            reply = super()._answer(request)
-            size = len(json.dumps(list(request.messages))) // 3
-            return Reply(reply.text, usage=Usage(size, 100))
+class Counting(Model):
+    """Tells the size of each request."""
 
+    def _answer(self, request: Request) -> Reply:
+        reply = super()._answer(request)
+        return replace(reply, usage=Usage(size_of(request), 100))
+
+
+def size_of(request: Request) -> int:
+    """The tokens of a request."""
+    return len(json.dumps(list(request.messages))) // 3
+
+
+def test_near_its_window_a_model_summarises_before_the_next_request(database: str) -> None:
     model = Counting()
     with ActorSystem.open(database, model.provider) as system:
-        system.root.configure(context_window=2_000, compact_at=0.8)
+        system.root.configure(context_window=3_000, compact_at=0.5)
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(20)))
         assert all(f"FACT-{number:02}" in model.sent for number in range(20))
         summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
@@ -424,3 +436,98 @@ def test_near_its_window_a_model_summarises_before_the_next_request(database: st
         system.root.uncompact()
         talk(system.root, "one more")
         assert [one.kind for one in system.root.history(all=True)][-3:] == ["uncompact", "user", "assistant"]
+        system.root.configure(context_window=1_500)
+        talk(system.root, "and one more")
+        assert [one.kind for one in system.root.history(all=True)][-2:] == ["summary", "assistant"]
+        assert size_of(model.requests[-1]) < 1_500
+        sound(system)
+
+
+def summaries_of(agent: AgentRef) -> list[Message]:
+    """All that it ever had."""
+    return [one for one in agent.history(all=True) if one.kind == "summary"]
+
+
+def test_what_would_fill_its_window_does_not_leave_even_if_no_model_summarises_it() -> None:
+    model = Counting(*[ProviderError("no summary today")] * 20)
+    with ActorSystem.open(":memory:", model.provider) as system:
+        system.root.configure(context_window=2_000, compact_at=1.0)
+        talk(system.root, *(f"remember FACT-{number:02}" for number in range(30)))
+        answered = [one for one in model.requests if SUMMARISE not in str(one.messages[-1])]
+        assert len(answered) == 30
+        assert max(map(size_of, answered)) <= 2_000
+        assert {(one.data["how"], one.data["by"]) for one in summaries_of(system.root)} == {("digest", "auto")}
+        assert "Prompt at 2: remember FACT-00" in summaries_of(system.root)[0].content
+        sound(system)
+
+
+def test_a_request_of_which_nothing_can_be_summarised_leaves_in_spite_of_its_size() -> None:
+    model = Counting()
+    with ActorSystem.open(":memory:", model.provider) as system:
+        system.root.configure(context_window=200)
+        talk(system.root, LONG * 3)
+        assert len(model.requests) == 1
+
+
+def test_a_second_summary_that_nobody_asked_for_waits_for_a_tenth_of_the_window() -> None:
+    model = Counting()
+    with ActorSystem.open(":memory:", model.provider) as system:
+        system.root.configure(context_window=20_000, compact_at=300)
+        talk(system.root, *FACTS, *FACTS)
+        [summary] = summaries_of(system.root)
+        system.root.configure(context_window=5_000)
+        talk(system.root, "more", "and more")
+        assert summary != summaries_of(system.root)[-1]
+
+
+def test_a_reply_that_fills_the_window_is_asked_for_again_behind_a_summary_and_its_tokens_count() -> None:
+    model = Model()
+    cut = Reply("half of", stop_reason="model_context_window_exceeded", usage=Usage(7_000, 70))
+
+    def answer(request: Request) -> Reply:
+        size = len(request.messages)
+        return cut if size > 9 and SUMMARISE not in str(request.messages[-1]) else model._answer(request)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        talk(system.root, *FACTS)
+        assert len(summaries_of(system.root)) == 1
+        assert not any("half of" in one.content for one in system.root.history(all=True))
+        assert system.statistics().tokens.output_tokens >= 70
+        system.root.configure(compact="off")
+        with pytest.raises(ProviderError, match="window is full") as failed:
+            talk(system.root, *FACTS)
+        assert failed.value.partial == "half of"
+
+
+def test_a_window_is_known_by_the_setting_or_by_a_refusal_that_this_process_has_met() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(limited(Model(), 2_000, []))) as system:
+        assert system.root.context().window == 0
+        talk(system.root, *FACTS)
+        assert system.root.context().window == 2_000
+        assert system.root.fork().context().window == 2_000
+        system.root.configure(context_window=3_000)
+        assert system.root.context().window == 3_000
+        system.root.configure(context_window=None, model="anthropic:claude-haiku-4-5-20251001")
+        assert system.root.context().window == 200_000
+
+
+def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    def answer(request: Request) -> Reply:
+        called = request.messages[-1]["content"][-1]["type"] == "tool_result"
+        return Reply("done" if called else LONG, () if called else (ToolCall("look"),), usage=Usage(850, 10))
+
+    heard: list[Event] = []
+    with ActorSystem.open(":memory:", ScriptedProvider(answer), tools=[look]) as system:
+        system.root.configure(context_window=1_000, compact="off")
+        subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
+        talk(system.root, "go", "and go")
+        subscription.close()
+        told = [one for one in heard if isinstance(one, WindowNearlyFull)]
+        assert [(one.agent_uuid, one.window) for one in told] == [(system.root.uuid, 1_000)] * 2
+        assert all(one.tokens > 850 for one in told)
+        assert "of the 1,000 tokens that its model takes; /compact" in explained(told[0])

@@ -40,6 +40,8 @@ ANSWER_TOKENS = 4_096
 
 MOST_SQUEEZED = 8
 """How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
+MOST_PUT_OFF = 3
+"""How many of these may come before a service has refused the request."""
 AUTO, REFUSAL = "auto", "refusal"
 """By whom a summary is asked for, beside a person: a request came near the window, or was refused."""
 
@@ -67,10 +69,10 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     return Step(after, _holding(state), (Summarise(request),), event.caller)
 
 
-def begin_automatic(state: State, plan: SummaryPlan, by: str) -> Step:
-    """Ask for a summary in place of the request that is due: it is too long, or would soon be."""
+def begin_automatic(state: State, plan: SummaryPlan, by: str, must: bool = True) -> Step:
+    """Ask for a summary in place of the request that is due: it is too long (``must``), or would soon be."""
     request = state.request + 1
-    compaction = Compaction(plan, "", None, Phase.RUNNING_TOOLS, by)
+    compaction = Compaction(plan, "", None, Phase.RUNNING_TOOLS, by, must)
     return Step(
         replace(
             state,
@@ -86,11 +88,16 @@ def begin_automatic(state: State, plan: SummaryPlan, by: str) -> Step:
 
 
 def window_full(state: State, event: on.WindowFull) -> Step:
-    """Summarise before a request that comes near the window, if that frees enough; else let it leave."""
+    """Summarise before a request that comes near the window, if that frees enough; else let it leave.
+
+    What is too long is summarised if that frees anything. The size is an estimate, so a request of which nothing can be
+    summarised leaves, too: the service has the last word.
+    """
     plan = event.plan
-    if plan is not None and plan.replaced >= LEAST_FREED * (plan.replaced + plan.kept):
-        return begin_automatic(state, plan, AUTO)
-    return Step(replace(state, squeezed=state.squeezed + 1), effects=(RequestModel(state.request),))
+    if plan is not None and (event.is_full or plan.replaced >= LEAST_FREED * (plan.replaced + plan.kept)):
+        return begin_automatic(state, plan, AUTO, must=event.is_full)
+    left = max(state.squeezed + 1, MOST_PUT_OFF)
+    return Step(replace(state, squeezed=left), effects=(RequestModel(state.request),))
 
 
 def may_squeeze(state: State, plan: SummaryPlan | None) -> bool:
@@ -143,13 +150,12 @@ def fail_compaction(state: State, error: IkigaiError, now: int) -> Step:
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
-    if compaction.by == REFUSAL:
+    if compaction.must:
         plan = compaction.plan
         length = len(plan.digest.encode("utf-8", "replace")) // BYTES_PER_TOKEN
-        data = {"keep_from": plan.keep_from, "prompt": plan.prompt, "how": "digest", "by": REFUSAL, "saw": plan.upto}
-        return _write(
-            state, plan.digest, {**data, "before": plan.replaced + plan.kept, "after": length + plan.kept}, now
-        )
+        cut = {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
+        sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
+        return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now)
     told = answers_of_compaction(state, error)
     if not isinstance(state.hold, Held):
         return Step(state_behind(state), effects=told)

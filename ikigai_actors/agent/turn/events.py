@@ -317,6 +317,10 @@ class WindowFull:
     """A request comes near the model's window, and has not left."""
 
     request: int
+    is_full: bool = False
+    """Whether it would be too long: it is not to leave without a summary, or what stands in its place."""
+    readable: float = 1.0
+    """The part of the conversation that the model can read when it writes the summary."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`."""
 

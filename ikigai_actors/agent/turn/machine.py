@@ -153,7 +153,7 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
             part = READABLE * refused.window / refused.tokens if refused.window and refused.tokens else READABLE
             return replace(event, plan=plan_of(log, state.head, state.turn, min(part, READABLE)))
         case on.WindowFull() if _expects(state, event.request):
-            return replace(event, plan=plan_of(log, state.head, state.turn))
+            return replace(event, plan=plan_of(log, state.head, state.turn, event.readable))
         case on.Compact():
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
         case on.Prompt() if state.failed:

@@ -100,6 +100,8 @@ class Compaction:
     """The phase before, and behind it."""
     by: str = "person"
     """Who asked for it."""
+    must: bool = False
+    """Whether the request that waits for it cannot leave without: where the model gives none, a digest stands there."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
     """What was said about it with the model, behind the instruction: kind, content, data."""
     attempts: int = 1

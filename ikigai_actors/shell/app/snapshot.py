@@ -184,6 +184,10 @@ class Snapshots(Service):
             calls = actor.state.calls if isinstance(actor, AgentActor) else ()
             names = [call.name for call in calls if call.progress is Progress.RUNNING]
             return f"runs {', '.join(names)}" if names else state
+        if state == Phase.COMPACTING:
+            actor = self._system.target(record.uuid)
+            compaction = actor.state.compaction if isinstance(actor, AgentActor) else None
+            return f"summarising {compaction.plan.messages:,} messages" if compaction is not None else state
         return state
 
     def _model(self, record: AgentRecord) -> str:

@@ -2,7 +2,7 @@
 
 import json
 
-from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble
+from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble, WindowNearlyFull
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
@@ -55,6 +55,9 @@ def explained(trouble: SystemTrouble) -> str:
     """Trouble, in words for a person."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, WindowNearlyFull):
+        size = f"{trouble.tokens:,} of the {trouble.window:,} tokens that its model takes"
+        return f"{one_line(trouble.agent)}: its conversation has about {size}; /compact summarises it"
     if isinstance(trouble, HostChanged):
         return host_changed(trouble)
     if isinstance(trouble, HostEnded):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, OfflineProvider, Signal, TurnInterrupted
 from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.messages import NO_DATA, Message
@@ -21,6 +21,7 @@ from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.system.conversation import Questions
+from tests.kit.blocking_provider import DEADLINE, Hanging
 
 MARKDOWN = st.lists(
     st.sampled_from(["text", " ", "\n", "\n\n", "```\n", "~~~\n", "- item\n", "   indented\n", "# head\n", "1. one\n"])
@@ -192,3 +193,21 @@ def test_looking_at_an_agent_reads_no_log(tmp_path: Path) -> None:
         assert (snapshot.parent, snapshot.previous, snapshot.children) == (system.agent("kid").record, None, 0)
         assert len(snapshot.everybody) == 3
         assert system.statistics().read_logs == 0
+
+
+def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() -> None:
+    hanging = Hanging("the notes so far")
+    with ActorSystem.open(":memory:", OfflineProvider(), providers={"hanging": hanging}) as system:
+        for text in ("one", "two", "three"):
+            system.root.prompt(text).get(timeout=DEADLINE)
+        system.root.configure(compact_model="hanging:model")
+        summary = system.root.ask.compact()
+        hanging.wait_until_asked()
+        snapshots = Snapshots(
+            system, Questions(system.approvals), system.root.uuid, print, print, Prices({}), Expenses()
+        )
+        assert snapshots._take(system.root.uuid, everybody=False).state == "summarising 6 messages"
+        assert system.root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            summary.get(timeout=DEADLINE)
+        assert snapshots._take(system.root.uuid, everybody=False).state == "idle"

@@ -1,0 +1,47 @@
+"""Windows: how many tokens models take, by what is known of them. Pure.
+
+What a service tells when it refuses a request counts before the table of its provider, which may be older than the
+service. A file that gives a model less than that is obeyed: somebody does not want to pay for more.
+"""
+
+from collections.abc import Mapping
+
+from ikigai_actors.providers.too_long import TooLong
+
+_MILLION = 1_000_000
+_ANTHROPIC: Mapping[str, int] = {
+    "claude-3": 200_000,
+    "claude-haiku-4-5": 200_000,
+    "claude-opus-4-": 200_000,
+    "claude-opus-4-6": _MILLION,
+    "claude-opus-4-7": _MILLION,
+    "claude-opus-4-8": _MILLION,
+    "claude-opus-5": _MILLION,
+    "claude-sonnet-4-": 200_000,
+    "claude-sonnet-4-6": _MILLION,
+    "claude-sonnet-5": _MILLION,
+}
+"""Tokens by the beginning of a model's name; the longest one that fits counts."""
+
+_SAFE = 0.9
+"""The part of a refused request that is taken for the window, where the service tells no number."""
+
+
+def anthropic_window(model: str) -> int:
+    """How many tokens a model of Anthropic's takes; 0 when it is not known."""
+    return _ANTHROPIC[max(found, key=len)] if (found := [one for one in _ANTHROPIC if model.startswith(one)]) else 0
+
+
+def learned_window(refused: TooLong, size: int) -> int:
+    """The window that a refusal tells of.
+
+    Args:
+        refused: what the service told.
+        size: how many tokens the request has, about: it counts where the service told no number.
+    """
+    return refused.window or int(_SAFE * (refused.tokens or size))
+
+
+def known_window(configured: int, learned: int, usual: int) -> int:
+    """The window of a model by what a file, a refusal and its provider tell; 0 stands for nothing."""
+    return min(configured, learned) if configured and learned else configured or learned or usual
