@@ -105,6 +105,16 @@ def may_squeeze(state: State, plan: SummaryPlan | None) -> bool:
     return plan is not None and state.view.settings.get("compact") != "off" and state.squeezed < MOST_SQUEEZED
 
 
+def squeeze_refused(state: State, event: on.ReplyFailed, plan: SummaryPlan, now: int) -> Step:
+    """Ask for a summary in place of a request that was refused. What a reply has cost that was cut is written down."""
+    step = begin_automatic(state, plan, REFUSAL)
+    if event.spent is None:
+        return step
+    retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
+    messages = messages_of(state.uuid, state.head, now, (retry,))
+    return replace(step, state=advance(step.state, messages, hold=None), unit=LogUnit(state.uuid, messages))
+
+
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     """Take the text, ask once more, or give up."""
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()

@@ -190,7 +190,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return compaction.window_full(state, event)
         case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event.plan):
             assert event.plan is not None  # as it was asked
-            return compaction.begin_automatic(state, event.plan, compaction.REFUSAL)
+            return compaction.squeeze_refused(state, event, event.plan, now)
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
         case on.Exited() if _expects(state, event.request) and state.output is not None:
