@@ -320,6 +320,16 @@ def test_figures_are_counted(abandoned: str) -> None:
             kid.uuid: used,
         }
         assert "tokens     22 in, 6 out\n" in call(abandoned, "stats", "--tokens")[0]
+        root = system.root
+        root.charge(usd=0.25)
+    cost = {"tokens": 14, "usd": 0.0}
+    assert json.loads(call(abandoned, "stats", "--json")[0])["spent"] == {
+        root.uuid: {**cost, "usd": 0.25},
+        kid.uuid: cost,
+    }
+    text = call(abandoned, "stats")[0]
+    assert "spent      28 tokens, $0.25\n" in text
+    assert f"{root.uuid} 14 tokens, $0.25\n" in text
 
 
 def test_agents_as_json_in_the_order_of_the_tree_have_depths(durable: str) -> None:

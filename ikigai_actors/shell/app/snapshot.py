@@ -70,8 +70,6 @@ class Snapshot:
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
     """By uuid, for all living agents; when asked for."""
-    costs: Mapping[str, float] = field(default_factory=dict)
-    """By uuid, for agents whose tokens have a price; when asked for."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often each agent was restarted, by uuid; when asked for."""
     hosts: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +150,6 @@ class Snapshots(Service):
         statistics = self._statistics(all_of_them)
         self._spent.read(system.store)
         sums = self._spent.sums(uuid)
-        costs = {each: self._prices.cost(of.models) for each, of in statistics.items()} if self._prices else {}
         return Snapshot(
             current=record,
             state=self._state(record),
@@ -171,7 +168,6 @@ class Snapshots(Service):
             names={call.agent: system.handle(call.agent).record.short for call in questions.values()},
             everybody=tuple(all_of_them),
             statistics=statistics,
-            costs={each: cost for each, cost in costs.items() if cost is not None},
             restarts=found.restarts,
             hosts=found.hosts,
             abandoned=self._abandoned() if everybody else 0,

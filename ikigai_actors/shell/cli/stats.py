@@ -1,16 +1,19 @@
 """What a database holds, in figures, as another process reads them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.budgets.budget import amount_text
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
-"""Agents whose tokens are shown as lines."""
+"""Agents whose costs, and whose tokens, are shown as lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Figures:
     restarts: int
     hosts: int
     """Processes that have run these agents, one after another."""
+    spent: dict[str, dict[str, float]]
+    """By agent, dead ones too: the tokens and dollars (``usd``) that its requests and tools have cost in its life."""
     tokens: dict[str, dict[str, int]] | None = None
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
@@ -55,6 +60,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         turns=sum(record.turn > 0 for record in records),
         messages=sum(own.values()),
         unread=sum(record.unread for record in records),
+        spent={one.uuid: _cost(one) for one in records if one.spent_tokens or one.spent_usd},
         tokens=used,
         **counted._asdict(),
     )
@@ -68,6 +74,7 @@ def as_lines(found: Figures) -> Iterator[str]:
         "agents": ", ".join(f"{count} {status}" for status, count in found.agents.items()),
         "turns": f"{found.turns} open",
         "messages": found.messages,
+        **({"spent": _cost_text(found.spent.values())} if found.spent else {}),
         "mail": f"{found.mails}, {found.unread} unread",
         "prompts": f"{found.prompts} not taken up",
         "documents": f"{found.documents}, {found.versions} versions",
@@ -77,8 +84,11 @@ def as_lines(found: Figures) -> Iterator[str]:
     if found.tokens is not None:
         taken, given = (sum(used[which] for used in found.tokens.values()) for which in ("input", "output"))
         rows["tokens"] = f"{taken} in, {given} out"
+    dearest = sorted(found.spent.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
     for title, text in rows.items():
         yield harmless(f"{title:<10} {text}")
+        for agent, cost in dearest if title == "spent" else ():
+            yield harmless(f"{'':10} {agent:<22} {_cost_text([cost])}")
     most = sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
     for agent, used in most:
         yield harmless(f"{'':10} {agent:<22} {used['input']} in, {used['output']} out")
@@ -87,6 +97,18 @@ def as_lines(found: Figures) -> Iterator[str]:
 def as_object(found: Figures) -> str:
     """The same as a JSON object."""
     return as_json(asdict(found), indent=2)
+
+
+def _cost(record: AgentRecord) -> dict[str, float]:
+    return {"tokens": record.spent_tokens, "usd": record.spent_usd / MICRO}
+
+
+def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:
+    """The sum of costs, as people read it; without dollars where nothing had a price."""
+    all_of_them = list(costs)
+    tokens = amount_text("tokens", round(sum(one["tokens"] for one in all_of_them)))
+    dollars = round(sum(one["usd"] for one in all_of_them) * MICRO)
+    return f"{tokens}, {amount_text('usd', dollars)}" if dollars else tokens
 
 
 def _tokens(client: Client) -> dict[str, dict[str, int]]:

@@ -1,6 +1,7 @@
 """Lists of rows, by themselves and on the screens: the cursor, the window, clicks, and rows as they look."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,7 @@ def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:
             self.push_screen(ProcessScreen())
 
     async def run(moment: Snapshot, here: str) -> None:
+        dear = replace(moment.current, spent_tokens=12_000, spent_usd=500_000)
         app = Processes()
         async with app.run_test(size=(80, 10)) as pilot:
             await pilot.pause()
@@ -138,7 +140,9 @@ def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:
             assert "HOST" in str(screen.query_one("#head", Static).content)
             assert " …ost-12 idle " in screen.query_one(Rows).render_line(0).text
             assert screen.query_one(Rows).render_line(0).text.rstrip().endswith(" s")
-            screen.update_from(replace(moment, hosts={"other": "team-host-3"}, costs={moment.current.uuid: 0.5}))
+            screen.update_from(replace(moment, hosts={"other": "team-host-3"}, everybody=(dear,)))
+            assert "COST" in str(screen.query_one("#head", Static).content)
+            assert re.search(r" 12k +\$0\.50 ", screen.query_one(Rows).render_line(0).text)
             assert " -       idle " in screen.query_one(Rows).render_line(0).text
 
     with open_memory() as system:

@@ -22,8 +22,8 @@ from tests.kit.blocking_provider import Gate
 pytestmark = pytest.mark.slow("every screen of the application")
 
 
-def crew(provider: object = None) -> ActorSystem:
-    system = ActorSystem.open("sqlite:///:memory:", provider or OfflineProvider())  # type: ignore[arg-type]
+def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
+    system = ActorSystem.open("sqlite:///:memory:", provider or OfflineProvider(), prices=prices)  # type: ignore[arg-type]
     for name in ("buyer", "seller"):
         system.root.fork(name=name)
     system.agent("seller").fork(name="clerk")
@@ -105,7 +105,7 @@ def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> N
 
     failures = ["stumbles"]
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1\noutput = 1\n")
-    with crew(FunctionProvider(work, "code")) as system:
+    with crew(FunctionProvider(work, "code"), tmp_path / "prices.toml") as system:
         for name in ("buyer", "clerk"):
             system.agent(name).prompt("go").get(timeout=20)
         on_stage(system, play, history=tmp_path / "history")

@@ -13,10 +13,11 @@ from textual.widgets import Static
 
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.app.widgets.status_bars import dollars, tokens
+from ikigai_actors.shell.app.widgets.status_bars import dollars, token_count
 from ikigai_actors.shell.text.harmless import one_line
 
 _HOST = 8
@@ -27,7 +28,6 @@ class _Process(NamedTuple):
     record: AgentRecord
     statistics: AgentStatistics
     restarts: int
-    cost: float | None
     host: str
     """The name of its host, where there are several."""
 
@@ -38,8 +38,8 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "state": ("s", lambda one: one.statistics.state),
     "inbox": ("i", lambda one: -one.statistics.inbox),
     "mail": ("m", lambda one: -one.record.unread),
-    "tokens": ("t", lambda one: -one.statistics.tokens.output_tokens),
-    "cost": ("c", lambda one: -(one.cost or 0)),
+    "tokens": ("t", lambda one: -one.record.spent_tokens),
+    "cost": ("c", lambda one: -one.record.spent_usd),
     "turns": ("u", lambda one: -one.statistics.turns),
     "restarts": ("r", lambda one: -one.restarts),
     "since": ("l", lambda one: one.statistics.since),
@@ -51,7 +51,10 @@ _SHORT = {Phase.WAITING_FOR_MODEL.value: "waits for model", Phase.WAITING_FOR_AP
 
 
 class ProcessScreen(Screen[str | None]):
-    """Gives the uuid of the chosen agent, or None."""
+    """Gives the uuid of the chosen agent, or None.
+
+    Tokens and costs are what the agent has spent in its life, on earlier hosts too; all else is since its start here.
+    """
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f4", "dismiss(None)", "Back"),
@@ -78,14 +81,14 @@ class ProcessScreen(Screen[str | None]):
         """Show the agents of a snapshot."""
         self._now, self._abandoned = int(time() * 1_000), snapshot.abandoned
         self._hidden = set() if snapshot.hosts else {"host"}
-        if snapshot.hosts and not snapshot.costs:  # a line of 80 columns has room for one of the two
+        costs = any(record.spent_usd for record in snapshot.everybody)
+        if snapshot.hosts and not costs:  # a line of 80 columns has room for one of the two
             self._hidden = {"cost"}
         self._processes = [
             _Process(
                 record,
                 snapshot.statistics[record.uuid],
                 snapshot.restarts.get(record.uuid, 0),
-                snapshot.costs.get(record.uuid),
                 snapshot.hosts.get(record.owner or "", "-"),
             )
             for record in snapshot.everybody
@@ -121,9 +124,10 @@ class ProcessScreen(Screen[str | None]):
         state = Text(_SHORT.get(told.state, one_line(told.state)) if record.status == "running" else record.status)
         state.truncate(16, pad=True, overflow="ellipsis")
         host = "" if "host" in self._hidden else f"{_end(one_line(one.host), _HOST - 1):<{_HOST}}"
-        cost = "" if "cost" in self._hidden else f"{dollars(one.cost):>8}"
+        cost = "" if "cost" in self._hidden else f"{dollars(record.spent_usd / MICRO if record.spent_usd else None):>8}"
         since = _ago(self._now - told.since) if told.since else ""
-        figures = f"{told.inbox:>7}{record.unread:>6}{tokens(told.tokens):>10}{cost}{told.turns:>6}{one.restarts:>5}"
+        spent = f"{token_count(record.spent_tokens):>10}{cost}"
+        figures = f"{told.inbox:>7}{record.unread:>6}{spent}{told.turns:>6}{one.restarts:>5}"
         return name.append(f" {host}{state.plain} {figures}{since:>7}")
 
 

@@ -106,7 +106,7 @@ def progress_text(doing: tuple[str, float] | None) -> str:
 def tokens(usage: Usage) -> str:
     """The tokens in, cached ones too, and the tokens out, such as ``12k+340``."""
     taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
-    return f"{_count(taken)}+{_count(usage.output_tokens)}"
+    return f"{token_count(taken)}+{token_count(usage.output_tokens)}"
 
 
 def dollars(cost: float | None) -> str:
@@ -122,7 +122,8 @@ def _spent(usage: Usage | None, cost: float | None) -> str:
     return f"{tokens(usage)} {dollars(cost)}".rstrip()
 
 
-def _count(number: int) -> str:
+def token_count(number: int) -> str:
+    """A number of tokens as text, such as ``12k``."""
     if number < 10_000:
         return str(number)
     return f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
