@@ -66,7 +66,8 @@ def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: 
     is_full = tokens > window - reply - min(_SPARE, window // 20)
     may = not log.was_uncompacted(head) and _new_tokens(log, head) >= LEAST_NEW * window
     asked = tokens + min(ANSWER_TOKENS, window // 4) + min(_SPARE, window // 20)
-    readable = 1.0 if asked <= window else min(READABLE * window / tokens, READABLE)
+    part = max(READABLE * window - fixed, 0) / max(tokens - fixed, 1)
+    readable = 1.0 if asked <= window else min(part, READABLE)
     return Fit(tokens, window, tokens > near and may, is_full, readable)
 
 

@@ -71,6 +71,25 @@ def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(mac
     assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
 
 
+@pytest.mark.parametrize(
+    ("window", "answer", "refusal", "made"),
+    [
+        (600, "short", None, ("model", "auto")),
+        (600, "fails", None, ("digest", "auto")),
+        (9_000, "short", "context_length_exceeded", ("model", "refusal")),
+        (9_000, "blank", "context_length_exceeded", ("digest", "refusal")),
+    ],
+)
+def test_a_small_window_makes_an_agent_summarise_whatever_its_summariser_gives(
+    machine: AgentTreeMachine, window: int, answer: str, refusal: str | None, made: tuple[str, str]
+) -> None:
+    machine.fill_window(who=0, window=window, answer=answer, refusal=refusal)
+    machine.comes_to_rest()
+    history = machine.system.root.history(all=True)
+    assert made in {(one.data["how"], one.data["by"]) for one in history if one.kind == "summary"}
+    assert "error" not in {one.kind for one in history}
+
+
 def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> None:
     """As a long run has found it."""
     machine = AgentTreeMachine()

@@ -121,16 +121,17 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
 
 
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
-    """From where on all would be kept, if a model read no more than so many tokens before that."""
-    cut, size = 0, 0
+    """From where on all would be kept, if a model read no more than so many tokens before that; one step at least."""
+    cut, size, replied, is_whole = 0, 0, False, False
     for message in reversed(shown):
         if message.id >= keep_from:
             break
-        if message.kind in (Kind.USER, Kind.ASSISTANT) and cut and size > most:
+        if message.kind in (Kind.USER, Kind.ASSISTANT) and is_whole and size > most:
             break
         size += sizes[message.id]
+        replied = replied or message.kind == Kind.ASSISTANT
         if _may_cut(log, message.id):
-            cut = message.id + 1
+            cut, is_whole = message.id + 1, replied
     return cut or keep_from
 
 

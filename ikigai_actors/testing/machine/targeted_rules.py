@@ -5,19 +5,24 @@ from contextlib import suppress
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from ikigai_actors.errors import StoreError
+from ikigai_actors.errors import ProviderError, StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, PERIOD, Stage
-from ikigai_actors.testing.machine.fixtures import SLOW, WORK
+from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, SUMMARIES, WORK
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.strategies import signals
 from supervisors.signals import Signal
 
 SIGNALS = st.none() | signals()
+WINDOWS = st.sampled_from((600, 2_500, 9_000))
+"""Tokens that a model takes."""
+WORDY = "and so on " * 60
+"""A prompt of about 200 tokens."""
+REFUSALS = st.sampled_from((None, "prompt is too long: 900 tokens > 500 maximum", "context_length_exceeded"))
 
 
 class StatementFailed(StoreError):
@@ -69,6 +74,18 @@ class AimedRules(Stage):
             if len(self.living()) < self.LIMIT:
                 self.fork_of(above)
                 above = self.agent(len(self.ledger.known) - 1)
+
+    @rule(who=AGENTS, window=WINDOWS, answer=st.sampled_from(sorted(SUMMARIES)), refusal=REFUSALS)
+    def fill_window(self, who: int, window: int, answer: str, refusal: str | None) -> None:
+        """An agent whose model has a small window hears much; perhaps the model refuses a request as too long, too."""
+        said = {"context_window": window, "compact_model": f"{NOTES}:{answer}"}
+        self.attempt(lambda: self.agent(who).configure(**said, timeout=PATIENCE))
+        for number in range(3):
+            agent = self.agent(who)
+            if refusal is not None and number == 2:
+                self.script(agent, ProviderError(refusal, free=True))
+            self.prompted(agent, f"{number} {WORDY}")
+            self.attempt(self.world.settle)
 
     @rule(who=AGENTS)
     def fail_beside(self, who: int) -> None:
