@@ -128,8 +128,9 @@ class Subject:
         self.running, self.kid = running, system.handle(kid.uuid)
         self.owners: list[object] = [system, self.kid, self.kid.ask, system.documents, system.approvals, answered]
         self.known: Mapping[str, Any] = {
-            "agent": kid, "app": "a:b", "body": "text", "call": PendingCall(kid.uuid, 1, "1", "knock", {}),
-            "callback": print, "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
+            "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
+            "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
+            "child": kid, "command": "true", "directory": ".", "fn": print, "function": plain,
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "output": int, "path": "plan.md",
             "recipient": kid,
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,

@@ -385,6 +385,28 @@ def test_a_grant_must_be_of_what_is_limited(database: str) -> None:
         assert kid.budget.granted == {"tokens": 5}
 
 
+def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_who_waits(database: str) -> None:
+    for strict in (False, True):
+        with ActorSystem.open(
+            ":memory:", ScriptedProvider(thirty), budget={"tokens": 10_000, "strict": strict}
+        ) as system:
+            buyer = system.root.fork(name="buyer")
+            assert answered(buyer)
+            assert buyer.set_budget({"tokens": 5}).granted == {"tokens": 30}
+            assert check(system.store) == []
+            assert not answered(buyer)
+            assert buyer.set_budget(Budget(tokens=60)).granted == {"tokens": 60}
+            assert buyer.reply(timeout=DEADLINE).text == "ok"
+            for wrong, told in (
+                ({"usd": 5}, "does not limit usd"),
+                ({"strict": True}, "strict is set where"),
+                ({}, "5"),
+            ):
+                with pytest.raises(BadInput, match=told):
+                    buyer.set_budget(wrong)
+            assert check(system.store) == []
+
+
 def test_tools_are_charged_to_the_same_budgets_before_they_act(database: str) -> None:
     @tool
     def look_up(word: str) -> str:

@@ -153,6 +153,16 @@ def parse_grant(text: str) -> dict[str, Any]:
     return {_WRITTEN[found[3]]: _number(found[1], found[2], _SECONDS.get(found[3], 1))}
 
 
+def new_limits(budget: Budget | None) -> dict[str, int]:
+    """The limits that are set anew for a budget that is there, by the units of table ``limits``. Raises `BadInput`."""
+    if budget is None or budget.strict or not budget.limits():
+        raise BadInput(
+            "Expected budget to be one or more limits, e.g. usd=5 (strict is set where a budget is made); got "
+            f"{shown(budget)}."
+        )
+    return budget.limits()
+
+
 def _number(digits: str, thousands: str, factor: int = 1) -> int | float:
     amount = Decimal(digits) * _THOUSANDS[thousands] * factor
     return int(amount) if amount == amount.to_integral_value() else float(amount)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentNotFound, BadInput
 from ikigai_actors.records.budgets.amounts import Held, Need
 from ikigai_actors.records.budgets.budget import MOST, UNITS, Budget
-from ikigai_actors.records.budgets.ceilings import Level
+from ikigai_actors.records.budgets.ceilings import MONEY, Level
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
 from ikigai_actors.records.budgets.limits import add_limit
@@ -102,22 +102,25 @@ class Serve(Addressed):
 
 
 class Grant(Serve):
-    """Grant more of what a budget limits; those who wait for it go on in the same transaction. Answered with `Served`.
+    """Grant more of what a budget limits, or set it; those who wait for it go on in the same transaction.
+
+    Of tokens and dollars no less can be set than what is spent and held: then that is granted. Answered with `Served`.
 
     Raises:
         AgentNotFound: there is no such agent.
         BadInput: the budget does not limit that unit, or would grant more than a budget can.
     """
 
-    def __init__(self, agent: str, more: Mapping[str, int]) -> None:
+    def __init__(self, agent: str, more: Mapping[str, int], sets: bool = False) -> None:
         """Make the unit.
 
         Args:
             agent: the agent whose nearest budget grants more, by uuid.
             more: how much more, by the units of table ``limits``.
+            sets: whether that is how much is granted in all.
         """
         super().__init__("")
-        self._agent, self._more = agent, more
+        self._agent, self._more, self._sets = agent, more, sets
 
     def look_up(self, tx: Transaction) -> None:
         self.budget = nearest_budget(tx, self._agent)
@@ -130,12 +133,17 @@ class Grant(Serve):
             if limit is None:
                 limited = ", ".join(name for name, of in UNITS.items() if of in level.limits) or "nothing"
                 raise BadInput(
-                    f"The budget of agent {level.owner} does not limit {name}, so no more can be granted; it limits "
+                    f"The budget of agent {level.owner} does not limit {name}, so that cannot be granted; it limits "
                     f"{limited}."
                 )
-            if limit.granted + more > MOST:
-                raise BadInput(f"A budget grants at most {MOST:,} of {name}; this would be {limit.granted + more:,}.")
-            limit.granted, limit.notified, limit.changed = limit.granted + more, 0, True
+            granted = more if self._sets else limit.granted + more
+            if granted > MOST:
+                raise BadInput(f"A budget grants at most {MOST:,} of {name}; this would be {granted:,}.")
+            if self._sets and unit in MONEY:
+                for portion in level.of(unit):  # what hosts do not use is taken back: it may be granted no more
+                    portion.allotted, portion.changed = portion.taken, True
+                granted = max(granted, limit.granted - level.free(unit))
+            limit.granted, limit.notified, limit.changed = granted, 0, True
 
 
 def nearest_budget(tx: Transaction, agent: str) -> str:

@@ -3,18 +3,20 @@
 from dataclasses import asdict
 
 from ikigai_actors.errors import BadInput, NoHost
-from ikigai_actors.records.budgets.budget import Budget, BudgetStatus, parse_grant
+from ikigai_actors.records.budgets.budget import Budget, BudgetStatus, new_limits, parse_budget, parse_grant
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.system.remote.client import Client
 
 
 def look_or_grant(database: str | None, agent: str, more: str | None) -> tuple[BudgetStatus | None, str]:
-    """The nearest budget of an agent, or of agent 0, after granting more if asked to; and what people call its owner.
+    """The nearest budget of an agent, or of agent 0, after a grant if one is asked for; and what people call its owner.
 
     Raises `BadInput`, and what `Client.open` and `Client.find` do.
     """
-    granted = {} if more is None else Budget(**parse_grant(more)).limits()
+    granted, sets = dict[str, int](), more is not None and "=" in more
+    if more is not None:
+        granted = new_limits(parse_budget(more)) if sets else Budget(**parse_grant(more)).limits()
     with Client.open(database) as client:
         record = client.find(agent) if agent else client.root()
         if record is None:
@@ -23,7 +25,7 @@ def look_or_grant(database: str | None, agent: str, more: str | None) -> tuple[B
         if granted:
             if found is None:
                 raise BadInput(f"No budget limits {record.short}: there is nothing to grant.")
-            client.write(Grant(found.owner, granted))
+            client.write(Grant(found.owner, granted, sets))
             found = client.budget(record.uuid)
         return found, "" if found is None else client.get(found.owner).short
 

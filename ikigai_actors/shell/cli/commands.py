@@ -265,13 +265,14 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
 
 @click.command()
 @click.argument("agent", metavar="[AGENT]", default="")
-@click.argument("more", metavar="[+AMOUNT]", required=False)
+@click.argument("more", metavar="[+AMOUNT|LIMIT]", required=False)
 @click.option("--json", "json", is_flag=True, help="As a JSON object.")
 @click.pass_obj
 def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
     """Show the nearest budget of an AGENT, or grant more of it: +5usd, +100ktokens, +2agents, +1h.
 
-    Those who wait for it go on. Without AGENT it is that of agent 0. Works beside a running shell or without one.
+    Those who wait for it go on. usd=5 sets how much is granted in all, at least what is spent and held. Without AGENT
+    it is that of agent 0. Works beside a running shell or without one.
     """
     from ikigai_actors.shell.cli import budgets
     from ikigai_actors.shell.text.budgets import budget_lines

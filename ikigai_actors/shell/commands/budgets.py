@@ -2,7 +2,7 @@
 
 import click
 
-from ikigai_actors.records.budgets.budget import parse_grant
+from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 from ikigai_actors.shell.commands.arguments import AGENT, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.budgets import budget_lines
@@ -11,20 +11,20 @@ from ikigai_actors.shell.text.naming import named
 
 @click.command("/budget")
 @click.argument("agent", metavar="[ID]", type=AGENT, required=False)
-@click.argument("more", metavar="[+AMOUNT]", type=TEXT, required=False)
+@click.argument("more", metavar="[+AMOUNT|LIMIT]", type=TEXT, required=False)
 @click.pass_obj
 def budget(shell: CommandContext, agent: str | None, more: str | None) -> None:
     """Show the nearest budget of an agent, or grant more of it; without ID of the current one.
 
     +5usd, +100ktokens, +2agents, +1h: those who wait for it go on. It may be an ancestor's: the answer says whose.
+    usd=5 sets how much is granted in all, at least what is spent and held.
     """
-    if agent is not None and more is None and agent.startswith("+"):
+    if agent is not None and more is None and (agent.startswith("+") or "=" in agent):
         agent, more = None, agent
     target = shell.current if agent is None else shell.system.agent(agent)
     found = target.budget
     if more is not None:
-        granted = parse_grant(more)
-        found = target.grant(**granted)
+        found = target.set_budget(parse_budget(more)) if "=" in more else target.grant(**parse_grant(more))
     name = "" if found is None else named(shell.system.handle(found.owner))
     for line in budget_lines(found, name):
         shell.screen.line(line)
