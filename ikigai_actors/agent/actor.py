@@ -385,6 +385,8 @@ class AgentActor(PooledActor):
                 self._committed(step, verdict.value)
             case Refused(error=Fenced() | AgentDead() as error) if error.agent == self.state.uuid:
                 dead = isinstance(error, Fenced) and error.dead
+                if dead or isinstance(error, AgentDead):
+                    self._exit_message = str(error)  # for who waits in the inbox, or asks by then
                 self._abandon(step, ActorGone(str(error), error.agent) if dead else error)
                 self._stop()
             case Refused():

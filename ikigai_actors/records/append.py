@@ -21,7 +21,7 @@ from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import check_free
+from ikigai_actors.records.registry import check_free, get
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 
@@ -79,7 +79,7 @@ class AppendCall(Around):
         row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).get(uuid)
         if row is None:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-        check_fence(row, self._fence)
+        check_fence(tx, row, self._fence)
         answer = self._act.write(tx, locked)
         message = self._to_message(answer)
         tx.append([message.row()])
@@ -112,7 +112,7 @@ class Append(Unit):
         row = locked.get(unit.agent)
         if row is None:
             raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
-        check_fence(row, self._fence)
+        check_fence(tx, row, self._fence)
         charge = self._charge(row)
         spends = charge is not None or unit.need is not None or bool(unit.births)
         if spends:
@@ -196,10 +196,11 @@ class AppendAlone(Append, Addressed):
         return answer._replace(freed=freed, notified=notified)
 
 
-def check_fence(row: Locked, fence: Fence) -> None:
+def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:
     """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
     if row.status == "dead":
-        raise Fenced(f"Agent {row.uuid} is dead; what it still did is dropped.", row.uuid, dead=True)
+        why = get(tx, row.uuid).exit_reason or "no reason is known"
+        raise Fenced(f"Agent {row.uuid} is dead: {why}; what it still did is dropped.", row.uuid, dead=True)
     if row.owner != fence.host or row.epoch != fence.epoch:
         raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 

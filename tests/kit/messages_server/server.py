@@ -139,7 +139,7 @@ class MessagesServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -155,6 +155,10 @@ class MessagesServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=BACKLOG).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
+        await asyncio.sleep(0)  # a connection that is closed gives its socket back in the next turn of the loop
 
     def _route(self, app: web.Application) -> None:
         app.router.add_post("/v1/messages", self._answer)
