@@ -8,6 +8,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ikigai_actors.actors.threads import Queue, Threads
@@ -41,13 +42,12 @@ class SpareThreads:
         try:
             waiting = self._spare.pop()  # the last one: the others may end
         except IndexError:
-            self._threads.thread(lambda: self._serve((call, name)), name).start()
-        else:
-            waiting.put((call, name))
+            waiting = self._threads.queue()
+            self._threads.thread(partial(self._serve, waiting), name).start()
+        waiting.put((call, name))  # by the queue, the first one too: what starts a thread is held as long as it lives
 
-    def _serve(self, first: _Call) -> None:
-        calls: Queue[_Call] = self._threads.queue()
-        (call, name), thread = first, threading.current_thread()
+    def _serve(self, calls: Queue[_Call]) -> None:
+        (call, name), thread = calls.get(), threading.current_thread()
         while True:
             thread.name = name
             call()

@@ -1,6 +1,7 @@
 """Threads that wait for the next call: none waits for another one, and none is made without need."""
 
 import threading
+import weakref
 from collections.abc import Callable
 
 from ikigai_actors.actors.spare_threads import SpareThreads
@@ -54,3 +55,16 @@ def test_a_spare_thread_ends_when_nothing_comes() -> None:
     threads.made[0].join(DEADLINE)
     assert not threads.made[0].is_alive()
     assert spare.count == 0
+
+
+def test_a_spare_thread_holds_nothing_of_its_first_call() -> None:
+    class Held:
+        def call(self) -> None:
+            """Do nothing."""
+
+    spare, held = SpareThreads(Counted()), Held()
+    gone = weakref.ref(held)
+    spare.run(held.call, "first")
+    eventually(lambda: spare.count, "the thread is spare")
+    del held
+    assert gone() is None
