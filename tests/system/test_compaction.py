@@ -36,6 +36,7 @@ from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.databases import eventually
 
 LONG = "so many words about it that there is something to save " * 10
 NOTES = Usage(100, 10)
@@ -179,6 +180,9 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
         """Look."""
         if step == 3:
             asked.append(system.root.ask.compact())
+            eventually(
+                lambda: len(system.actor(system.root.uuid).backlog), "the command, before the call has its result"
+            )
         return f"step {step}: {LONG}"
 
     def answer(request: Request) -> Reply:
