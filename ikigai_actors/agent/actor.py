@@ -311,7 +311,7 @@ class AgentActor(PooledActor):
             if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
                 return command
             caller.settle(caller.refusal)  # who asked may not wait for it: as if it had not asked
-        if state.phase is Phase.UNLOADED and self.backlog.needs_log:
+        if state.phase is Phase.UNLOADED and self.backlog.needs_log(state.status):
             self._log.load()
         if state.phase is Phase.RUNNING_TOOLS:
             return self._continue()

@@ -49,10 +49,12 @@ class Backlog:
         """Whether a further command of this process is refused."""
         return len(self) >= INBOX_CAPACITY
 
-    @property
-    def needs_log(self) -> bool:
-        """Whether a command waits that needs the log. News of mail is no reason to read it."""
-        return bool(self._forks or self._commands or self._remote)
+    def needs_log(self, status: Status) -> bool:
+        """Whether a command waits that needs the log of an agent with this status.
+
+        News of mail is no reason to read it, nor a prompt of another process that a stopped agent does not take.
+        """
+        return bool(self._forks or self._commands or (self._remote and status is not Status.STOPPED))
 
     @property
     def volatile(self) -> int:

@@ -152,9 +152,11 @@ def test_news_of_mail_is_no_reason_to_read_a_log_and_anything_else_is() -> None:
     news, remote = Backlog(), Backlog()
     news.has_news = True
     remote.add_remote(prompt("remote", mail=1))
-    assert [one.needs_log for one in (news, remote, backlog_of(fork()), backlog_of(prompt()))] == [False, *[True] * 3]
+    all_kinds = (news, remote, backlog_of(fork()), backlog_of(prompt()))
+    assert [one.needs_log(Status.RUNNING) for one in all_kinds] == [False, True, True, True]
+    assert [one.needs_log(Status.STOPPED) for one in all_kinds] == [False, False, True, True]  # it takes no such prompt
     remote.discard_remote()
-    assert not remote.needs_log
+    assert not remote.needs_log(Status.RUNNING)
 
 
 def test_all_that_waits_is_handed_over_in_order_forks_first() -> None:
