@@ -15,7 +15,7 @@ from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule, sc
 from tests.testing.test_agent_tree_machine import FAST
 from tests.testing.test_simulate import counts
 
-SHORT = settings(FAST, stateful_step_count=5, phases=[Phase.generate, Phase.shrink])
+SHORT = settings(FAST, max_examples=200, stateful_step_count=5, phases=[Phase.generate, Phase.shrink])
 """Explaining a failure takes longer than all the rest."""
 
 
