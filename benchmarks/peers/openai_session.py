@@ -27,7 +27,7 @@ class Answers(Model):  # type: ignore[misc]  # where it is not installed
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
         """Nobody streams here."""
-        raise NotImplementedError
+        raise NotImplementedError("a turn here is not streamed")
 
 
 _AGENT = Agent(name="benchmark", model=Answers())

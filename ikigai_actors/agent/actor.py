@@ -14,7 +14,7 @@ A turn with a plain function as its model passes from thread to thread eight tim
 
     caller to worker       the caller may be an event loop, or be hit by Ctrl-C; a worker is neither
     worker to journal      one thread writes, so agents share transactions; once for the prompt, once for the reply
-    journal to worker      the journal goes on with the next transaction; likewise twice
+    journal to worker      the journal goes on with the next transaction; after the prompt, and after the reply
     worker to function     it may block, or never return: it has a thread of its own, which no other call has
     function to worker     other people's thread decides nothing
     worker to caller       the answer

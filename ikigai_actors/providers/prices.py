@@ -108,7 +108,7 @@ def read_price(source: str, name: str, table: Any) -> Price:
 
     Args:
         source: the file, for errors.
-        name: the table, likewise.
+        name: the table, for errors.
         table: what it holds.
 
     Raises:
