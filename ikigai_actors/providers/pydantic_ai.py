@@ -7,6 +7,9 @@ Needs: ``pip install 'ikigai-actors[pydantic-ai]'``, and the extra of ``pydantic
 that it knows: ``max_tokens``, ``temperature``, ``top_p``, ``stop_sequences``. Thinking goes back to the model that had
 it.
 
+Under a strict budget its clients send a request once. Models that do not promise that are refused before they are
+asked.
+
 Pydantic AI does not tell a stream that is cut within a text from one that ends there: such a reply counts as whole.
 Half a call is an error, and never runs.
 """
@@ -76,6 +79,9 @@ class PydanticAIProvider:
             if model is None:
                 model = models.infer_model(self._models.get(asked, asked))
                 self._entered[asked] = await self._clients.enter_async_context(model)
+            if request.once:
+                _refuse_hidden_attempts(model)
+                settings["max_retries"] = 0
             parameters = models.ModelRequestParameters(function_tools=offered)
             async with direct.model_request_stream(
                 model, _history(request), model_settings=settings, model_request_parameters=parameters
@@ -99,7 +105,8 @@ class PydanticAIProvider:
         except (exceptions.AgentRunError, exceptions.UserError) as error:
             status = getattr(error, "status_code", None)
             away = isinstance(error, exceptions.ModelAPIError) and (status is None or status >= 500 or status == 429)
-            raise ProviderError(f"Pydantic AI: {error}", "".join(text), unavailable=away) from error
+            refused = status is not None and not error.in_stream
+            raise ProviderError(f"Pydantic AI: {error}", "".join(text), unavailable=away, free=refused) from error
 
     async def close(self) -> None:
         """Close the connections of the models that were asked. A later request opens new ones."""
@@ -109,6 +116,28 @@ class PydanticAIProvider:
 
 def _import() -> None:
     import pydantic_ai.direct  # noqa: F401
+
+
+def _refuse_hidden_attempts(model: "Model") -> None:
+    """Refuse a model that may ask more than once for one request. Raises `ProviderError`."""
+    from pydantic_ai.models.fallback import FallbackModel
+    from pydantic_ai.models.wrapper import WrapperModel
+
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    if isinstance(model, FallbackModel):
+        several = ", ".join(f"pydantic:{one.model_id}" for one in model.models)
+        raise ProviderError(
+            "A strict budget counts each attempt, and Pydantic AI's FallbackModel hides some: name its models one by "
+            f"one in the setting model, as {several!r}.",
+            free=True,
+        )
+    if "max_retries" in model.unsupported_settings:
+        raise ProviderError(
+            f"A strict budget counts each attempt, and Pydantic AI cannot keep the client of {model.model_id} from "
+            "trying again by itself: use another model, or a budget that is not strict.",
+            free=True,
+        )
 
 
 def _history(request: Request) -> list[Any]:

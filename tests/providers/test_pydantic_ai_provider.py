@@ -99,6 +99,45 @@ def test_a_real_service_s_calls_run_and_its_refusals_let_the_next_model_answer()
             assert root.prompt("And now?").get(timeout=DEADLINE).text.startswith("You said")
 
 
+def test_under_a_strict_budget_each_attempt_is_one_that_the_runtime_makes() -> None:
+    pytest.importorskip("openai", reason="its model for chat completions needs the package openai")
+    from pydantic_ai.models.fallback import FallbackModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.models.wrapper import WrapperModel
+    from pydantic_ai.providers.openai import OpenAIProvider as Service
+
+    class Stubborn(OpenAIChatModel):  # type: ignore[misc]
+        unsupported_settings = frozenset({"max_retries"})
+
+    with OpenAIServer(strict=False) as server:
+        service = Service(base_url=server.url, api_key="key")
+        model = OpenAIChatModel("m", provider=service)
+        hidden: list[tuple[Any, str]] = [
+            (FallbackModel(model, model), "name its models one by one in the setting model, as 'pydantic:openai:m, "),
+            (WrapperModel(FallbackModel(model)), "FallbackModel hides some"),
+            (
+                Stubborn("m", provider=service),
+                "cannot keep the client",
+            ),
+        ]
+        for wrong, told in hidden:
+            with ActorSystem.open(
+                ":memory:", PydanticAIProvider(wrong), budget={"tokens": 100_000, "strict": True}
+            ) as system:
+                with pytest.raises(ProviderError, match=told):
+                    system.root.prompt("Hi").get(timeout=DEADLINE)
+                assert system.root.budget is not None
+                assert (system.root.budget.spent, server.requests) == ({"tokens": 0}, [])
+        server.answers += [Refuses(529, "overloaded"), Streams(chat_text("three"))]
+        with ActorSystem.open(
+            ":memory:", PydanticAIProvider(model), budget={"tokens": 100_000, "strict": True}
+        ) as system:
+            with pytest.raises(ProviderError, match="529"):
+                system.root.prompt("Hi").get(timeout=DEADLINE)
+            assert system.root.budget is not None
+            assert (len(server.requests), system.root.budget.spent) == (1, {"tokens": 0})
+
+
 def test_an_interrupt_ends_the_stream() -> None:
     async def stream(history: Any, info: Any) -> AsyncIterator[str]:
         yield "so far"
