@@ -448,6 +448,10 @@ class AgentActor(PooledActor):
         elif self.state.phase is Phase.COMPACTING:  # withdrawn by who asked for it, or too dear
             charge = step.unit.charge if isinstance(step.unit, LogUnit) else None
             self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error)), charge=charge))
+        elif isinstance(step.unit, LogUnit) and (begun := step.state.compaction) is not None and step.caller is None:
+            refused = on.RefusedSummary(begun.plan, begun.by, begun.must, step.unit.messages)
+            why = ProviderError(str(error))
+            self._decide(on.SummaryFailed(self.state.request, why, charge=step.unit.charge, refused=refused))
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 

@@ -47,6 +47,9 @@ _BYTES = 3
 _OF_A_BLOCK, _OF_TOOLS = 16, 1_024
 """Tokens that a service may add for a block, and for tools, at worst."""
 
+_OF_AN_OPENING = 300
+"""Bytes that stand around the text of a summary, and around the prompt that was open."""
+
 
 class Model(NamedTuple):
     """The model that is asked next, as far as it concerns costs."""
@@ -167,16 +170,21 @@ class Costs:
         size, blocks = sum(map(_bytes, (*new, *further))), len(new) + len(further)
         log = self._log.current
         head = state.head - len(new)
-        for spoken in log.conversation(head) if log is not None and head else ():
+        if log is None or not head:
+            return None, size, blocks
+        end = state.compaction.plan.upto if state.compaction is not None else head
+        for spoken in log.conversation(head, min(end, head)):
             message = spoken.message
             own = message.kind == Kind.ASSISTANT and message.data.get("model") == model.name
+            own = own and log.is_shown_as(head, message.id)
             spent = spent_of(message) if own else None
             if spent is not None:
                 return spent.usage, size, blocks
             if own and model.counts is False:
                 break
             size, blocks = size + _bytes(message), blocks + 1
-        return None, size, blocks
+        opening = [one for one in log.opening(head) if one is not None]
+        return None, size + sum(map(_opening_bytes, opening)), blocks + len(opening)
 
     def _latest_outputs(self) -> deque[int]:
         if self._outputs is None:
@@ -261,6 +269,10 @@ def _bytes(message: Message) -> int:
     if message.kind == Kind.ASSISTANT and (blocks := message.data.get("blocks") or message.data.get("tool_calls")):
         size += _size(blocks)
     return size
+
+
+def _opening_bytes(message: Message) -> int:
+    return _bytes(message) + _OF_AN_OPENING
 
 
 def _size(value: Any) -> int:

@@ -93,12 +93,10 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
 
     ``fixed``: those beside the conversation. What a reply tells of its request has them.
     """
-    lens = log.view(head).lens
-    measured = lens.id if lens is not None else 0
     since = 0
     for message in log.spoken(head):
         spent = spent_of(message) if message.kind == Kind.ASSISTANT and message.data.get("model") == model else None
-        if spent is not None and message.id > measured:
+        if spent is not None and log.is_shown_as(head, message.id):
             usage = spent.usage
             read = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             return read + usage.output_tokens + ceil(since * _MARGIN)

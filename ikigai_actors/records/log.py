@@ -190,6 +190,14 @@ class Log:
         spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
+    def is_shown_as(self, position: int, earlier: int) -> bool:
+        """Whether the same summary was in force at an earlier position of the history: so requests then had all this.
+
+        False where only the earlier one, or only the later one, had a summary.
+        """
+        now, then = self.view(position).lens, self.view(earlier).lens
+        return now is then or (now is not None and then is not None and now[:2] == then[:2])
+
     def was_uncompacted(self, position: int) -> bool:
         """Whether of all that has changed how its own past is shown the latest was the end of a summary."""
         for place in reversed(self._controls[: bisect_right(self._controls, position)]):

@@ -1,6 +1,7 @@
 """Budgets of trees of agents: a request is held before it leaves; it waits where too little is left, for a grant."""
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 
@@ -509,4 +510,94 @@ def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(dura
         buyer = system.agent("buyer")
         assert buyer.budget is not None
         assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 660 + first + second}, {"tokens": 0})
+        assert check(system.store) == []
+
+
+def counted(request: Request) -> Reply:
+    """A reply that costs a token for three bytes of the request; notes for who asks for a summary."""
+    asked = request.messages[-1]["content"][-1]["text"]
+    size = sum(len(block["text"]) for message in request.messages for block in message["content"])
+    usage = Usage(size // 3, min(90, request.settings["max_tokens"]))
+    return Reply("notes" if asked.startswith(SUMMARISE) else "so many words " * 20, usage=usage)
+
+
+class Billing(ScriptedProvider):
+    """A script that bills by tokens."""
+
+    counts = True
+
+
+@pytest.mark.parametrize(("granted", "how"), [(1, "digest"), (90, "model")])
+def test_a_summary_that_nobody_asked_for_is_held_at_the_price_of_its_own_model(
+    tmp_path: Path, granted: int, how: str
+) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[cheap]\ninput = 1\noutput = 1\n[dear]\ninput = 1000\noutput = 1000\n")
+    main, dear = Billing(counted), Billing(counted)
+    strict = {"usd": granted, "strict": True}
+    with ActorSystem.open(":memory:", providers={"main": main, "notes": dear}, budget=strict, prices=prices) as system:
+        system.root.configure(
+            model="main:cheap", compact_model="notes:dear", max_tokens=100, context_window=2_000, compact_at=1.0
+        )
+        said: list[str] = []
+        while not said:
+            assert answered(system.root)
+            said = [one.data["how"] for one in system.root.history(all=True) if one.kind == "summary"]
+        assert set(said) == {how}
+        assert [request.once for request in dear.requests] == [True] * said.count("model")
+        assert system.root.budget is not None
+        assert system.root.budget.spent["usd"] <= granted
+        assert system.root.budget.held == {"usd": 0}
+        assert check(system.store) == []
+
+
+@pytest.mark.parametrize(("granted", "how"), [(3_800, "digest"), (90_000, "model")])
+def test_a_summary_after_a_reply_that_was_cut_by_a_full_window_is_held_as_any_request_is(
+    granted: int, how: str
+) -> None:
+    def answer(request: Request) -> Reply:
+        reply = counted(request)
+        full = len(request.messages) > 5 and reply.text != "notes"
+        return Reply("half of", stop_reason="model_context_window_exceeded", usage=reply.usage) if full else reply
+
+    provider = Billing(answer)
+    with ActorSystem.open(":memory:", provider, budget={"tokens": granted, "strict": True}) as system:
+        system.root.configure(max_tokens=100, tools=[])
+        assert [answered(system.root) for _ in range(4)] == [True, True, True, how == "model"]
+        system.root.grant(tokens=5_000)
+        assert system.root.reply(timeout=DEADLINE).text.startswith("so many")
+        kinds = [one.kind for one in system.root.history(all=True)]
+        assert kinds[-4:] == ["user", "retry", "summary", "assistant"]
+        assert [one.data["how"] for one in system.root.history(all=True) if one.kind == "summary"] == [how]
+        asked = [one.once for one in provider.requests if SUMMARISE in str(one.messages[-1])]
+        assert asked == [True] * (how == "model")
+        assert system.root.budget is not None
+        assert system.root.budget.spent["tokens"] <= granted + 5_000
+        assert system.root.budget.held == {"tokens": 0}
+        assert check(system.store) == []
+
+
+def test_what_stands_for_the_past_counts_in_what_a_strict_budget_holds() -> None:
+    long = "word " * 1_000
+
+    def answer(request: Request) -> Reply:
+        summary = request.messages[-1]["content"][-1]["text"].startswith(SUMMARISE)
+        size = len(json.dumps(list(request.messages)))
+        return Reply(long if summary else "so " * 2_000, usage=Usage(size, 10))
+
+    with ActorSystem.open(":memory:", Billing(answer), budget={"tokens": 1_000_000, "strict": True}) as system:
+        buyer = system.root.fork(name="buyer")
+        buyer.configure(max_tokens=100)
+        assert all(answered(buyer) for _ in range(3))
+        buyer.compact()
+        assert buyer.budget is not None
+        left = int(buyer.budget.granted["tokens"] - buyer.budget.spent["tokens"])
+        buyer.charge(tokens=left - 3_000)
+        assert not answered(buyer)  # its text alone has 5,000 bytes
+        buyer.grant(tokens=20_000)
+        assert buyer.reply(timeout=DEADLINE).text.startswith("so")
+        buyer.uncompact()
+        left = int(buyer.budget.granted["tokens"] - buyer.budget.spent["tokens"])
+        buyer.charge(tokens=left - 12_000)
+        assert not answered(buyer)  # what is shown again has 18,000
         assert check(system.store) == []

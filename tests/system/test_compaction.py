@@ -437,6 +437,7 @@ def test_near_its_window_a_model_summarises_before_the_next_request(database: st
         assert summaries
         assert {one.data["by"] for one in summaries} == {"auto"}
         sound(system)
+        system.root.configure(context_window=9_000)
         system.root.uncompact()
         talk(system.root, "one more")
         assert [one.kind for one in system.root.history(all=True)][-3:] == ["uncompact", "user", "assistant"]

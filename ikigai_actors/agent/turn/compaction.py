@@ -12,9 +12,10 @@ What is asked and answered meanwhile is in no log: a crash before the unit leave
 stands. The plan stays true whatever is appended meanwhile, since that comes behind it; forks are made at once, and have
 the long view.
 
-A unit without messages holds what the request may cost, before it leaves, and so before it is asked once more; what was
-held for a request of the turn is free again. Where that does not fit the budgets it does not wait, but is refused.
-Where nobody has asked for the summary, what is held for the turn pays for it. A crash counts what was held as spent.
+A unit holds what the request may cost, before it leaves, and so before it is asked once more; what was held for a
+request of the turn is free again. Where that does not fit the budgets it does not wait, but is refused: then a request
+that cannot leave without a summary leaves behind a digest, and any other one as it is. A crash counts what was held as
+spent.
 """
 
 from dataclasses import replace
@@ -71,19 +72,29 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
 
 def begin_automatic(state: State, plan: SummaryPlan, by: str, must: bool = True) -> Step:
     """Ask for a summary in place of the request that is due: it is too long (``must``), or would soon be."""
-    request = state.request + 1
-    compaction = Compaction(plan, "", None, Phase.RUNNING_TOOLS, by, must)
-    return Step(
-        replace(
-            state,
-            phase=Phase.COMPACTING,
-            request=request,
-            compaction=compaction,
-            steps=state.steps - 1,
-            calls=(),
-            squeezed=state.squeezed + 1,
-        ),
-        effects=(Summarise(request),),
+    after = replace(_compacting(state, plan, by, must), hold=None)
+    return Step(after, _holding(after), (Summarise(after.request),))
+
+
+def _compacting(state: State, plan: SummaryPlan, by: str, must: bool) -> State:
+    """The state in which a summary is asked for in place of the request that is due."""
+    return replace(
+        state,
+        phase=Phase.COMPACTING,
+        request=state.request + 1,
+        compaction=Compaction(plan, "", None, Phase.RUNNING_TOOLS, by, must),
+        steps=state.steps - 1,
+        calls=(),
+        squeezed=state.squeezed + 1,
+    )
+
+
+def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSummary, now: int) -> Step:
+    """Go on without a summary that nobody asked for, and that no budget has room for."""
+    if not refused.must:
+        return Step(replace(state, squeezed=state.squeezed + 1), effects=(RequestModel(state.request),))
+    return fail_compaction(
+        _compacting(state, refused.plan, refused.by, refused.must), event.error, now, refused.messages
     )
 
 
@@ -112,7 +123,7 @@ def squeeze_refused(state: State, event: on.ReplyFailed, plan: SummaryPlan, now:
         return step
     retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
     messages = messages_of(state.uuid, state.head, now, (retry,))
-    return replace(step, state=advance(step.state, messages, hold=None), unit=LogUnit(state.uuid, messages))
+    return replace(step, state=advance(step.state, messages), unit=replace(_holding(state), messages=messages))
 
 
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
@@ -153,10 +164,10 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     return _write(state, storable(text), data, now)
 
 
-def fail_compaction(state: State, error: IkigaiError, now: int) -> Step:
+def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Message, ...] = ()) -> Step:
     """Go on as before, without a summary; who asked for it hears why.
 
-    Where the next request is too long without one, what was asked stands for the past.
+    Where the next request is too long without one, what was asked stands for the past, behind the messages ``first``.
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
@@ -165,7 +176,7 @@ def fail_compaction(state: State, error: IkigaiError, now: int) -> Step:
         length = len(plan.digest.encode("utf-8", "replace")) // BYTES_PER_TOKEN
         cut = {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
         sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
-        return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now)
+        return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now, first)
     told = answers_of_compaction(state, error)
     if not isinstance(state.hold, Held):
         return Step(state_behind(state), effects=told)
@@ -237,11 +248,11 @@ def _holding(state: State) -> LogUnit:
     return LogUnit(state.uuid, (), asks=True, may_wait=False)
 
 
-def _write(state: State, text: str, data: dict[str, object], now: int) -> Step:
+def _write(state: State, text: str, data: dict[str, object], now: int, first: tuple[Message, ...] = ()) -> Step:
     compaction = state.compaction
     assert compaction is not None  # in this phase
-    messages = messages_of(state.uuid, state.head, now, ((Kind.SUMMARY, text, data),))
-    told = {"position": messages[0].id, **{name: data.get(name) for name in ("before", "after", "usage")}}
+    messages = (*first, *messages_of(state.uuid, state.head + len(first), now, ((Kind.SUMMARY, text, data),)))
+    told = {"position": messages[-1].id, **{name: data.get(name) for name in ("before", "after", "usage")}}
     unit = LogUnit(state.uuid, messages)
     return Step(
         advance(state_behind(state), messages, hold=None), unit, answers_of_compaction(state, told), compaction.caller

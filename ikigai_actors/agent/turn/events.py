@@ -17,6 +17,7 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.budgets.amounts import Charge, Held
 from ikigai_actors.records.history import View
+from ikigai_actors.records.messages import Message
 from supervisors.signals import Status
 
 Caller = Any
@@ -339,6 +340,16 @@ class SummaryReplied:
     """The agent's name."""
 
 
+class RefusedSummary(NamedTuple):
+    """A summary in place of a request that is due, which could not begin, since the unit before it was refused."""
+
+    plan: SummaryPlan
+    by: str
+    must: bool
+    messages: tuple[Message, ...]
+    """What that unit would have written."""
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryFailed:
     """The model gave no summary."""
@@ -349,6 +360,8 @@ class SummaryFailed:
     """The tokens that the model's service counted of the answer that did not come."""
     charge: Charge | None = None
     """What the answer has cost, where one came, and the unit was refused that says so."""
+    refused: "RefusedSummary | None" = None
+    """The summary that nobody asked for, and that no budget has room for: it has not begun."""
 
 
 @dataclass(frozen=True, slots=True)

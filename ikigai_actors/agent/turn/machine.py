@@ -199,6 +199,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return depart(state, event.result, now)
         case on.SummaryReplied() if _awaits_summary(state, event.request):
             return compaction.take_summary(state, event, now)
+        case on.SummaryFailed() if event.refused is not None:
+            return compaction.summary_refused(state, event, event.refused, now)
         case on.SummaryFailed() if _awaits_summary(state, event.request):
             return compaction.fail_compaction(state, event.error, now)
         case (
