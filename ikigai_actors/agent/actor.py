@@ -51,7 +51,7 @@ from ikigai_actors.agent.messages import (
     Restarted,
     Wake,
 )
-from ikigai_actors.agent.requests import request_of
+from ikigai_actors.agent.remote_commands import remote_command_of
 from ikigai_actors.agent.runtime import Runtime, Successor
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
@@ -90,7 +90,7 @@ from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt, Kept
-from ikigai_actors.records.requests import CarryOut
+from ikigai_actors.records.remote_commands import CarryOut
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
@@ -344,7 +344,7 @@ class AgentActor(PooledActor):
         for birth in step.unit.births if isinstance(step.unit, LogUnit) else ():
             self.runtime.processes.expect(birth)
         unit = self._to_be_committed(step.unit)
-        if (asked := request_of(step)) is not None:
+        if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())
         self.runtime.journal.submit(unit, self.actor_inbox.release)
@@ -410,7 +410,7 @@ class AgentActor(PooledActor):
             self._log.grow(step.unit.messages)
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
-        if (asked := request_of(step)) is not None:
+        if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
         if isinstance(answer, Held | Paused):

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
-from ikigai_actors.agent.requests import mails_before
+from ikigai_actors.agent.remote_commands import mails_before
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.machine import accepts
 from ikigai_actors.agent.turn.state import Phase, State
@@ -58,7 +58,7 @@ class Backlog:
 
     @property
     def volatile(self) -> int:
-        """How many commands are lost with the process: neither prompts that are kept as mail, nor requests."""
+        """How many commands are lost with the process: neither prompts that are kept as mail, nor remote commands."""
         waiting = (one for one in (*self._forks, *self._commands) if one.needs is not on.Needs.LOG)
         return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
 

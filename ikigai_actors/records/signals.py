@@ -119,10 +119,10 @@ class SendSignal(Unit):
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
         """Mark the open turns of agents that the sender does not run."""
-        elsewhere = [one.uuid for one in hit if one.turn and (self._host is None or one.owner != self._host)]
-        if elsewhere:
-            locked.lock(tx, elsewhere)
-            tx.run("interrupt", uuids=elsewhere)
+        remote = [one.uuid for one in hit if one.turn and (self._host is None or one.owner != self._host)]
+        if remote:
+            locked.lock(tx, remote)
+            tx.run("interrupt", uuids=remote)
 
     def _why(self, status: Status, why: End) -> str | None:
         """The reason that the registry shows for agents with this new status.

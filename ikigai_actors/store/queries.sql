@@ -310,32 +310,32 @@ SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:signal AS TEXT), CA
 SELECT uuid, status, exit_cause, exit_reason, exit_sender, name, turn, interrupted FROM agents
  WHERE changed > :since AND changed > 0
 
--- name: add_request
+-- name: add_remote_command
 -- Its number counts per agent, under the lock of its row.
 INSERT INTO requests (agent_uuid, id, kind, body, mailed, created_at)
 SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:kind AS TEXT), CAST(:body AS TEXT), CAST(:mailed AS BIGINT),
        CAST(:now AS BIGINT)
   FROM requests WHERE agent_uuid = :agent RETURNING id
 
--- name: new_requests
+-- name: new_remote_commands
 -- What other processes asked of the living and nobody has answered. By requests_new.
 SELECT r.agent_uuid, r.id, r.kind, r.body, r.mailed FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
  WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id
 
--- name: lock_request
--- First statement of what carries a request out; no row when it was answered. Who withdraws it holds this lock alone, so nobody
+-- name: lock_remote_command
+-- First statement of what carries a remote command out; no row when it was answered. Who withdraws it holds this lock alone, so nobody
 -- waits in a circle.
 SELECT id FROM requests WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL FOR NO KEY UPDATE
 
--- name: answer_request
+-- name: answer_remote_command
 UPDATE requests SET answer = :answer, answered_at = :now
  WHERE agent_uuid = :agent AND id = :id AND answered_at IS NULL RETURNING id
 
--- name: request_answer
+-- name: remote_command_answer
 SELECT r.answer, a.status, a.exit_reason FROM requests r JOIN agents a ON a.uuid = r.agent_uuid
  WHERE r.agent_uuid = :agent AND r.id = :id
 
--- name: requests
+-- name: remote_commands
 -- For who checks them all.
 SELECT agent_uuid, id, body, answer FROM requests
 
@@ -688,7 +688,7 @@ SELECT sha256, bytes FROM blobs WHERE sha256 = ANY(:hashes)
 SELECT sha256 FROM blobs ORDER BY sha256
 
 -- name: referring
--- All that refers to blobs, and perhaps a few more. A prompt or a request that was carried out has a message by now.
+-- All that refers to blobs, and perhaps a few more. A prompt or a remote command that was carried out has a message by now.
 SELECT data FROM messages WHERE data LIKE '%"attached":%'
 UNION ALL
 SELECT data FROM mail WHERE data LIKE '%"attached":%' AND read_at IS NULL

@@ -10,10 +10,10 @@ What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
 comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
-One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and
-requests. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a prompt that
-was not taken up yet stays in the database, and the next host answers it; a request is withdrawn. Nothing here takes
-over; a system that is opened anew does.
+One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
+remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
+prompt that was not taken up yet stays in the database, and the next host answers it; a remote command is withdrawn.
+Nothing here takes over; a system that is opened anew does.
 """
 
 import os
@@ -118,7 +118,7 @@ class AttachedSystem(System):
     def toolbox(self) -> Toolbox:
         """Which tools there are only the host knows: raises `HostElsewhere`."""
         self.check_open()
-        raise self._others.elsewhere()
+        raise self._others.refusal()
 
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as rows tell."""

@@ -22,7 +22,7 @@ from typing import Any, TypedDict, Unpack, overload
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.wait_graph import Until
-from ikigai_actors.agent.requests import Move
+from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase

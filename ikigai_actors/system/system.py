@@ -27,7 +27,7 @@ from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
-from ikigai_actors.agent.requests import RequestCaller
+from ikigai_actors.agent.remote_commands import RemoteCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
@@ -73,7 +73,7 @@ from ikigai_actors.tools.function import Tool
 logger = logging.getLogger(__name__)
 
 
-def _elsewhere(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
+def _no_actor(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
     """Why this host has no actor of an agent."""
     name = next((one.name for one in hosts if one.id == record.owner), None)
     where = "another host will run soon" if name is None else f"host {name} runs"
@@ -426,7 +426,7 @@ class ActorSystem(System):
         """
         self.handle(uuid_of(self.store, agent)).move(host, timeout)
 
-    def _move(self, host: str, caller: RequestCaller) -> None:
+    def _move(self, host: str, caller: RemoteCaller) -> None:
         """Move an agent of this host, as a row asks. Never waits."""
         if self._rebalancer is None:
             caller.settle(NoHost(UNSHARED))
@@ -457,7 +457,7 @@ class ActorSystem(System):
         """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
         actor = self.target(uuid)
         if not isinstance(actor, AgentActor):
-            raise self.store.read(lambda tx: _elsewhere(registry.get(tx, uuid), open_hosts(tx)))
+            raise self.store.read(lambda tx: _no_actor(registry.get(tx, uuid), open_hosts(tx)))
         return actor
 
     def state_of(self, record: AgentRecord) -> str:

@@ -91,8 +91,8 @@ def found_family(store: Store) -> None:
         for reason in ("once", "twice"):
             tx.run("add_restart", agent="a", supervisor="root", turn=0, reason=reason, now=1)
         for kind in ("clear", "mark"):
-            tx.run("add_request", agent="a", kind=kind, body="{}", mailed=0, now=1)
-        tx.run("answer_request", agent="a", id=1, answer='{"value": 7}', now=2)
+            tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
+        tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         budgets(tx)

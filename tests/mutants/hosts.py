@@ -56,21 +56,21 @@ HOST_MUTANTS = (
         ),
     ),
     Mutant(
-        "a request is answered in a transaction of its own",
+        "a remote command is answered in a transaction of its own",
         "agent/actor.py",
         "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
-        "            from ikigai_actors.records.requests import AnswerRequest\n"
-        "            later = AnswerRequest(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            from ikigai_actors.records.remote_commands import AnswerRemoteCommand\n"
+        "            later = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
         "            submit, release = self.runtime.journal.submit, self.actor_inbox.release\n"
         "            submit(unit, lambda done: (submit(later, lambda _: None), release(done)))\n"
         "            return\n",
     ),
     Mutant(
-        "a request is answered before it is carried out",
+        "a remote command is answered before it is carried out",
         "agent/actor.py",
         "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
-        "            from ikigai_actors.records.requests import AnswerRequest\n"
-        "            first = AnswerRequest(caller.key, value, self.runtime.clock.now_ms())\n"
+        "            from ikigai_actors.records.remote_commands import AnswerRemoteCommand\n"
+        "            first = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
         "            submit, release, then = self.runtime.journal.submit, self.actor_inbox.release, unit\n"
         "            submit(first, lambda _: submit(then, release))\n"
         "            return\n",
@@ -94,7 +94,7 @@ HOST_MUTANTS = (
         "            for change in changes.agents[1:]:\n                self._processes.catch_up(change)\n",
     ),
     Mutant(
-        "a request is carried out again after a crash",
+        "a remote command is carried out again after a crash",
         "store/queries.sql",
         " WHERE r.answered_at IS NULL AND a.status <> 'dead' ORDER BY r.id",
         " WHERE a.status <> 'dead' ORDER BY r.id",

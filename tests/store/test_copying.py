@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.requests import AddRequest
+from ikigai_actors.records.remote_commands import AddRemoteCommand
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.copy import TableSum, copy_database
 from ikigai_actors.store.forwarding import ForwardingStore
@@ -38,7 +38,7 @@ def furnish(database: str) -> None:
         system.root.send(seller, "Sell 12 kg.")
         system.documents.write("plans/tea.md", "# Tea\n", author=buyer.uuid)
         seller.signal(Signal.STOP)
-        system.writer.perform(AddRequest(seller.uuid, "clear", "{}", 1))
+        system.writer.perform(AddRemoteCommand(seller.uuid, "clear", "{}", 1))
 
 
 def contents(store: Store, but: Iterable[str] = ()) -> dict[str, list[Row]]:

@@ -131,7 +131,7 @@ def test_postgresql_understands_every_statement(new_postgres: NewDatabase) -> No
         assert complaints(explain, psycopg.Error) == {}
 
 
-FOUND_AT_ONCE = ("changes", "deadlines", "new_prompts", "new_requests")
+FOUND_AT_ONCE = ("changes", "deadlines", "new_prompts", "new_remote_commands")
 """What is looked for whenever another process has committed something: however many agents there are."""
 
 

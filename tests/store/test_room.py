@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import open_store
-from ikigai_actors.store.postgres.room import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
+from ikigai_actors.store.postgres.connection_limits import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
 from tests.conftest import NewDatabase
 from tests.kit.databases import ROOT, Admin, backend, eventually
 from tests.kit.network import with_settings

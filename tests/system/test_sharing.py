@@ -271,7 +271,7 @@ def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tup
 
 
 def answers(system: ActorSystem) -> list[tuple[bool]]:
-    """Of each request whether it has an answer."""
+    """Of each remote command whether it has an answer."""
     found = system.store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
     return [(bool(answered),) for (answered,) in found]
 

@@ -81,7 +81,7 @@ AIMED: dict[str, dict[str, Any]] = {
     "write_late": {"who": 1},
     "wake_as_it_is_judged": {"host": 0},
     "end_as_it_is_done": {"who": 1},
-    "signal_from_elsewhere": {"who": 1, "signal": Signal.CONT},
+    "signal_remotely": {"who": 1, "signal": Signal.CONT},
     "ask_as_it_moves": {"who": 1, "marks": 12},
     "move_one_of_a_group": {"who": 0, "strategy": "one_for_all"},
     "adopt_into_a_group": {"who": 1, "strategy": "rest_for_one"},

@@ -2,7 +2,7 @@
 
 A command carries its caller, which the machine hands back untouched in an `Answer`; a completion names the request that
 it answers. The class of a command says what it ``needs`` before it can run, and what it ``travels_as`` when another
-process asks for it: a kind of request, and the fields that are its arguments; empty when no request carries it.
+process asks for it: a kind of remote command, and the fields that are its arguments; empty when it cannot be remote.
 """
 
 from collections.abc import Mapping, Sequence

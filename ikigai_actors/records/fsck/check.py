@@ -12,7 +12,7 @@
     deadline           a terminating agent has a deadline, and nobody else
     signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
-    request            an agent's requests are numbered from 1 without holes; body and answer are JSON objects
+    remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
     host               at most one host without a name has not ended
@@ -63,7 +63,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
-from ikigai_actors.records.fsck.requests import check_requests
+from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.identity import same_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -124,7 +124,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
-    found += [*check_signals(tx, records), *check_restarts(tx, records), *check_requests(tx, records)]
+    found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += check_budgets(tx, records)
     return Report(len(records), logs.messages, found)
 

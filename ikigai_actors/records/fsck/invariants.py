@@ -19,7 +19,7 @@ class Invariant(StrEnum):
     DEADLINE = "deadline"
     SIGNAL = "signal"
     RESTART = "restart"
-    REQUEST = "request"
+    REMOTE_COMMAND = "remote-command"
     NAME = "name"
     EPOCH = "epoch"
     HOST = "host"

@@ -3,7 +3,7 @@
 from time import monotonic
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.requests import Move
+from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant

@@ -67,7 +67,7 @@ def room(me: str, members: Sequence[SharingHost], shards: int) -> int:
     return 0 if own is None else max(0, -(-shards // len(takers)) - own.shards)
 
 
-def gives(me: str, members: Sequence[SharingHost]) -> bool:
+def may_give(me: str, members: Sequence[SharingHost]) -> bool:
     """Whether a host may have anything to give: only then it is worth to count the agents of its shards."""
     own, others = _divide(me, members)
     if own is None or not others:

@@ -27,9 +27,9 @@ from psycopg.conninfo import conninfo_to_dict
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
+from ikigai_actors.store.postgres.connection_limits import check_limits, check_own
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
 from ikigai_actors.store.postgres.readers import Readers
-from ikigai_actors.store.postgres.room import check_own, check_room
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
     IDLE_IN_TRANSACTION,
@@ -288,7 +288,7 @@ class PostgresStore(_ServerStore):
     def introduce(self, host: str) -> None:
         super().introduce(host)
         self._readers.change(self._server.call)
-        check_room(self)
+        check_limits(self)
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         self._bell.ring((HOSTS, CLIENTS) if hosts else (HOSTS,), agents)

@@ -51,7 +51,7 @@ class Supervision(Protocol):
         """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
 
     def retry_prompts(self) -> None:
-        """Have actors be given again, later, the prompts and requests that no agent has taken up."""
+        """Have actors be given again, later, the prompts and remote commands that no agent has taken up."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""

@@ -25,17 +25,17 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey, everything_stays, survey
-from ikigai_actors.agent.requests import RequestCaller
+from ikigai_actors.agent.remote_commands import RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
 from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
-from ikigai_actors.records.requests import CarryOut
+from ikigai_actors.records.remote_commands import CarryOut
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK
-from ikigai_actors.store.hosts.placement import Gift, gifts, gives, is_stuck
+from ikigai_actors.store.hosts.placement import Gift, gifts, is_stuck, may_give
 from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
 from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
@@ -179,7 +179,7 @@ class Rebalancer(Worker):
         self._add(RefusableTask(begin, drained.settle))
         return drained
 
-    def move(self, to: str, caller: RequestCaller) -> None:
+    def move(self, to: str, caller: RemoteCaller) -> None:
         """Move a branch of this host, as a row asks. Never waits.
 
         Args:
@@ -270,7 +270,7 @@ class Rebalancer(Worker):
 
     def _balance(self, found: Shares) -> None:
         """Give away what this host has too much."""
-        if not gives(self._host.id, found.members):
+        if not may_give(self._host.id, found.members):
             return
         now = self._clock.monotonic()
         moves = self._rest is not None and now - self._given >= self._rest and not self._leaving
@@ -316,7 +316,7 @@ class Rebalancer(Worker):
         if self._drained and not self._leaving:
             self.look_again()
 
-    def _prepare_move(self, agent: str, to: str, caller: RequestCaller) -> None:
+    def _prepare_move(self, agent: str, to: str, caller: RemoteCaller) -> None:
         """Have a branch get ready to move, if it can; the transaction that moves it answers the row."""
         try:
             taker = self._store.read(lambda tx: find_taker(tx, to)).id
@@ -331,7 +331,7 @@ class Rebalancer(Worker):
         else:
             self._let_finish(branch, RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle))
 
-    def _move(self, agent: str, unit: Unit, caller: RequestCaller, left: Sequence[str]) -> None:
+    def _move(self, agent: str, unit: Unit, caller: RemoteCaller, left: Sequence[str]) -> None:
         """Move a branch, some of which has no actors any more."""
         try:
             self._leave(self._branch(agent))

@@ -4,10 +4,10 @@ Another process on the database writes rows and nothing else; the host that runs
 
     changes       statuses, ends, names and interrupted turns, which stand in the registry already
     prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
-    requests      rows without an answer: the actor does what is asked, and the answer comes with that
+    commands      rows without an answer: the actor does what is asked, and the answer comes with that
 
-A request is given to its actor once, and again only when an attempt has left it undecided
-(`ikigai_actors.agent.requests`). The rows decide that it is carried out once; that it is given once decides that
+A command is given to its actor once, and again only when an attempt has left it undecided
+(`ikigai_actors.agent.remote_commands`). The rows decide that it is carried out once; that it is given once decides that
 nothing is begun twice which needs no row, such as going on with a turn.
 """
 
@@ -15,17 +15,22 @@ from collections.abc import Callable
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.agent.requests import Fail, Move, RequestCaller, RequestDesk, decode
+from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, decode
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
-from ikigai_actors.records.requests import AnswerRequest, NewRequest, RequestKey, new_requests
+from ikigai_actors.records.remote_commands import (
+    AnswerRemoteCommand,
+    NewRemoteCommand,
+    RemoteCommandKey,
+    new_remote_commands,
+)
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable
 
 
-class RemoteCommands(RequestDesk):
+class RemoteCommands(OutcomeHandler):
     """Has the actors of one host follow what other processes have committed. For one thread, which may wait."""
 
     def __init__(
@@ -36,7 +41,7 @@ class RemoteCommands(RequestDesk):
         clock: Clock,
         retry: Callable[[], object],
         fail: Callable[[str, str], object],
-        move: Callable[[str, RequestCaller], object],
+        move: Callable[[str, RemoteCaller], object],
     ) -> None:
         """Put the parts together.
 
@@ -47,11 +52,11 @@ class RemoteCommands(RequestDesk):
             clock: gives the time of an answer.
             retry: has `hand_over` called again, later; never waits.
             fail: decides about a supervisor that has given up, by its uuid and the reason.
-            move: moves the agent that a caller's request is about to a host, by the host's name or id; never waits.
+            move: moves the agent of a caller's key to a host, by the host's name or id; never waits.
         """
         self._reader, self._writer, self._processes = reader, writer, processes
         self._clock, self._retry, self._fail, self._move = clock, retry, fail, move
-        self._given: set[RequestKey] = set()  # workers take away, this thread alone adds
+        self._given: set[RemoteCommandKey] = set()  # workers take away, this thread alone adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
 
@@ -69,45 +74,45 @@ class RemoteCommands(RequestDesk):
         return found
 
     def hand_over(self) -> None:
-        """Give the actors the prompts that their agents have not taken up, and the requests that have no answer.
+        """Give the actors the prompts that their agents have not taken up, and the commands that have no answer.
 
         A prompt that an actor has already changes nothing. All are read at one moment, prompts are given first: a
-        request knows which of them were sent before it.
+        command knows which of them were sent before it.
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
-        prompts, requests = self._reader.read(lambda tx: (new_prompts(tx), new_requests(tx)))
+        prompts, commands = self._reader.read(lambda tx: (new_prompts(tx), new_remote_commands(tx)))
         for prompt in prompts:
             self._processes.prompt(*prompt)
-        for request in requests:
-            if request.key not in before:
-                self._given.add(request.key)
-                self._give(request)
-        self._given.difference_update(before.difference(request.key for request in requests))  # these have answers
+        for command in commands:
+            if command.key not in before:
+                self._given.add(command.key)
+                self._give(command)
+        self._given.difference_update(before.difference(command.key for command in commands))  # these have answers
 
-    def committed(self, key: RequestKey, kind: str, value: Any) -> None:
+    def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
         if kind == "decide" and value:
             self._processes.resume_cut_off(key.agent)
 
-    def answer(self, key: RequestKey, kind: str, value: Any) -> None:
-        self._writer.ask(AnswerRequest(key, value, self._clock.now_ms()))
+    def answer(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
+        self._writer.ask(AnswerRemoteCommand(key, value, self._clock.now_ms()))
 
-    def leave(self, key: RequestKey) -> None:
+    def leave(self, key: RemoteCommandKey) -> None:
         self._given.discard(key)
         self._retry()
 
-    def _give(self, request: NewRequest) -> None:
-        """Give a request to its actor, or carry it out here; never raises a refusal."""
-        caller = RequestCaller(self, request.key, request.kind, request.mailed)
+    def _give(self, row: NewRemoteCommand) -> None:
+        """Give a command to its actor, or carry it out here; never raises a refusal."""
+        caller = RemoteCaller(self, row.key, row.kind, row.mailed)
         try:
-            command = decode(request.kind, request.body, caller)
-            if isinstance(command, Fail | Move) and self._processes.get(request.agent) is None:
-                self._given.discard(request.key)
+            command = decode(row.kind, row.body, caller)
+            if isinstance(command, Fail | Move) and self._processes.get(row.agent) is None:
+                self._given.discard(row.key)
             elif isinstance(command, Fail):
-                self._fail(request.agent, command.reason)
+                self._fail(row.agent, command.reason)
                 caller.settle(None)
             elif isinstance(command, Move):
                 self._move(command.host, caller)
-            elif not self._processes.command(request.agent, command):
-                self._given.discard(request.key)
+            elif not self._processes.command(row.agent, command):
+                self._given.discard(row.key)
         except IkigaiError as error:
             caller.settle(error)

@@ -30,14 +30,14 @@ from ikigai_actors.actors.service import Worker
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
-from ikigai_actors.agent.requests import Fail, RequestCaller, encode
+from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.grants import Serve
 from ikigai_actors.records.budgets.holds import holds_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.requests import AddRequest
+from ikigai_actors.records.remote_commands import AddRemoteCommand
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.records.supervision import (
     GAVE_UP,
@@ -65,7 +65,7 @@ from supervisors.strategies import Strategy
 logger = logging.getLogger(__name__)
 
 PROMPT_RETRY = 0.5
-"""Seconds after which actors are given again the prompts and requests that they could not take up."""
+"""Seconds after which actors are given again the prompts and remote commands that they could not take up."""
 
 RESET_TIMEOUT = 30.0
 """Seconds that an actor has to handle its reset."""
@@ -95,7 +95,7 @@ class SupervisionLoop(Worker, Supervision):
         host: str,
         clock: Clock,
         threads: Threads,
-        move: Callable[[str, RequestCaller], object],
+        move: Callable[[str, RemoteCaller], object],
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
 
@@ -172,7 +172,7 @@ class SupervisionLoop(Worker, Supervision):
                 self.post(partial(self._serve, budget))
 
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
-        """Have the actors follow what other processes may have committed: changes, prompts, requests and mail.
+        """Have the actors follow what other processes may have committed: changes, prompts, remote commands and mail.
 
         Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
         """
@@ -312,7 +312,7 @@ class SupervisionLoop(Worker, Supervision):
             self._has_given_up(supervisor, reason)
         else:  # another host's, which decides on it
             kind, body = encode(Fail(reason, Future()))
-            self._journal.perform(AddRequest(supervisor, kind, body, self._clock.now_ms()))
+            self._journal.perform(AddRemoteCommand(supervisor, kind, body, self._clock.now_ms()))
 
     def _has_given_up(self, supervisor: str, reason: str) -> None:
         """Decide on a supervisor that has given up: it has crashed."""

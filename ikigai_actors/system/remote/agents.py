@@ -4,9 +4,9 @@
     remote.actor(uuid).deliver(on.Prompt("tea", future))       # a row, committed when this returns
     remote.refresh(follower.news)                              # settles the future once the turn is over
 
-Prompts are mail, and wait for the next host when there is none. Every other command is a request: its row gets an
-answer, which the future is given. A request that nobody can take up is withdrawn, so that it does not happen later,
-behind the back of the one who was told that it failed.
+Prompts are mail, and wait for the next host when there is none. Every other command is a *remote command*: its row gets
+an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, behind
+the back of the one who was told that it failed.
 
 It starts no thread. Whoever tells an agent something posts it, and does on its own thread what is posted by then, in
 that order; so what a program does next comes behind it. A thread that may not wait, such as one of the runtime, has the
@@ -23,7 +23,7 @@ from typing import Any
 
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.agent.requests import Asked, RequestCaller, encode
+from ikigai_actors.agent.remote_commands import RemoteCaller, RemoteCommand, encode
 from ikigai_actors.agent.runtime import Successor
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
@@ -34,8 +34,8 @@ from ikigai_actors.records.heads import section
 from ikigai_actors.records.mail import WithdrawPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.replies import last_outcome, outcome_of
-from ikigai_actors.records.requests import Answered, RequestKey, answer_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client, no_host, nobody_asked
@@ -73,7 +73,7 @@ class RemoteAgents:
         self._looking = current_threads().lock()  # held for a look, and to ask
         self._posted: deque[Callable[[], object]] = deque()
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
-        self._asked: dict[RequestKey, Future[Any]] = {}
+        self._asked: dict[RemoteCommandKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
         self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
@@ -190,7 +190,7 @@ class RemoteAgents:
                 change = self._client.signal(uuid, Signal.INT, cascade=False, reason="", grace=0)
                 command.caller.settle(not change.ignored)
             case _:
-                self._request(uuid, command)
+                self._remote_command(uuid, command)
 
     def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn that a prompt opens which is mail already."""
@@ -223,17 +223,17 @@ class RemoteAgents:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
             future.settle(last_outcome(messages) or gone)
 
-    def _request(self, uuid: str, command: Asked) -> None:
+    def _remote_command(self, uuid: str, command: RemoteCommand) -> None:
         """Ask an agent to do something itself; the caller is given the answer.
 
         When no process runs the agents, nothing is asked, and the caller gets `NoHost`.
         """
         if not self.hosts:
             raise nobody_asked(self._former)
-        self._asked[self._client.request(uuid, *encode(command), getattr(command, "blobs", ()))] = command.caller
+        self._asked[self._client.add_command(uuid, *encode(command), getattr(command, "blobs", ()))] = command.caller
 
     def close(self) -> None:
-        """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Requests stay."""
+        """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Remote commands stay."""
         with self._looking:
             error = self._ended = SystemClosed("The system was closed before this was answered.")
             futures = [*(future for _, future in self._awaited), *self._asked.values()]
@@ -242,7 +242,7 @@ class RemoteAgents:
         for future in futures:
             future.settle(error)
 
-    def elsewhere(self) -> IkigaiError:
+    def refusal(self) -> IkigaiError:
         """Why this process does not do what only the one can that runs the agents."""
         if not self.hosts:
             return no_host(self._former)
@@ -255,14 +255,14 @@ class RemoteAgents:
         else:
             future.settle(no_host(self._former))
 
-    def _answers(self) -> dict[RequestKey, Answered]:
+    def _answers(self) -> dict[RemoteCommandKey, Answered]:
         """The answers that have come since the latest look."""
         if not self._asked:
             return {}
         found = self._store.read(lambda tx: [(key, answer_of(tx, key)) for key in self._asked])
         return {key: answer for key, answer in found if answer is not None}
 
-    def _settle(self, answers: Mapping[RequestKey, Answered]) -> None:
+    def _settle(self, answers: Mapping[RemoteCommandKey, Answered]) -> None:
         for key, answer in answers.items():
             self._asked.pop(key).settle(answer.value)
 
@@ -279,7 +279,7 @@ class RemoteAgents:
             logger.info("What was asked for could not be taken back: %s", error)
 
     def _withdraw(self) -> None:
-        """Take back the requests that nobody has answered: the answer is `NoHost` then."""
+        """Take back the remote commands that nobody has answered: the answer is `NoHost` then."""
         for key in self._asked:
             self._client.withdraw(key, nobody_asked(self._former))
 
@@ -298,7 +298,7 @@ class RemoteActor(Successor):
         return True
 
     def take_over(self, message: Any) -> None:
-        if isinstance(caller := getattr(message, "caller", None), RequestCaller):
+        if isinstance(caller := getattr(message, "caller", None), RemoteCaller):
             caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))  # it finds the row itself
         else:
             self._remote.post(self._uuid, message)

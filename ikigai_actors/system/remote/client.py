@@ -33,7 +33,7 @@ from ikigai_actors.store.hosts.rows import HostRecord, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
-    from ikigai_actors.agent.requests import Asked
+    from ikigai_actors.agent.remote_commands import RemoteCommand
     from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.budgets.budget import BudgetStatus
     from ikigai_actors.records.deaths import LifecycleChange
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ikigai_actors.records.figures import Counts
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
-    from ikigai_actors.records.requests import Answered, RequestKey
+    from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.store.hosts.rows import HostRecord, Vacant
     from ikigai_actors.system.remote.feed import Feed
@@ -98,7 +98,7 @@ def no_host(former: HostRecord | None = None) -> NoHost:
 
 
 def nobody_asked(former: HostRecord | None = None) -> NoHost:
-    """Why a request has no answer; ``former`` ran the agents last, if that is known."""
+    """Why a remote command has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
         f"No process runs the agents now{_gone(former)}, so this was not done, and is not done later either. Start "
         f"{_starter(former)}, which then runs them, and try again."
@@ -292,13 +292,13 @@ class Client:
         mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data, blobs))
         return mail
 
-    def request(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RequestKey":
-        """Ask an agent to do something itself, as the host will take it up. Raises what `AddRequest` does."""
-        from ikigai_actors.records.requests import AddRequest, RequestKey
+    def add_command(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RemoteCommandKey":
+        """Ask an agent to do something itself, as the host will take it up. Raises what `AddRemoteCommand` does."""
+        from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey
 
-        return RequestKey(uuid, self.write(AddRequest(uuid, kind, body, self._clock.now_ms(), blobs)))
+        return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
 
-    def perform(self, uuid: str, command: "Asked", timeout: float | None, late: str) -> Any:
+    def perform(self, uuid: str, command: "RemoteCommand", timeout: float | None, late: str) -> Any:
         """Have an agent do something itself, and wait for the answer.
 
         When nobody runs the agent, or the time is over, it is not done later either.
@@ -310,16 +310,16 @@ class Client:
             late: the text of the `TimedOut`.
 
         Raises:
-            IkigaiError: what `AddRequest` raises, or the answer of the agent.
+            IkigaiError: what `AddRemoteCommand` raises, or the answer of the agent.
             NoHost: no process runs the agents.
             TimedOut: there was no answer in time.
         """
         from ikigai_actors.actors.futures import TimedOut
-        from ikigai_actors.agent.requests import encode
+        from ikigai_actors.agent.remote_commands import encode
 
         until = float("inf") if timeout is None else monotonic() + timeout
         with self.feed([]) as feed:
-            asked = self.request(uuid, *encode(command))
+            asked = self.add_command(uuid, *encode(command))
             while (answer := self.answer(asked)) is None:
                 if feed.host is None:
                     self.withdraw(asked, nobody_asked())
@@ -333,20 +333,20 @@ class Client:
             raise answer.value
         return answer.value
 
-    def answer(self, key: "RequestKey") -> "Answered | None":
-        """The answer of a request; None while there is none."""
-        from ikigai_actors.records.requests import answer_of
+    def answer(self, key: "RemoteCommandKey") -> "Answered | None":
+        """The answer of a remote command; None while there is none."""
+        from ikigai_actors.records.remote_commands import answer_of
 
         return self._store.read(lambda tx: answer_of(tx, key))
 
-    def withdraw(self, key: "RequestKey", why: "IkigaiError") -> bool:
-        """Answer a request with an error, unless it has an answer; return whether it had none.
+    def withdraw(self, key: "RemoteCommandKey", why: "IkigaiError") -> bool:
+        """Answer a remote command with an error, unless it has an answer; return whether it had none.
 
         It is not carried out any more.
         """
-        from ikigai_actors.records.requests import AnswerRequest
+        from ikigai_actors.records.remote_commands import AnswerRemoteCommand
 
-        return bool(self.write(AnswerRequest(key, why, self._clock.now_ms())))
+        return bool(self.write(AnswerRemoteCommand(key, why, self._clock.now_ms())))
 
     def first_turn(self, child: str) -> "RemoteTurn":
         """The turn of a child that was forked with a prompt, followed by a feed that began before this call.

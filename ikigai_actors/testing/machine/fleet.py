@@ -7,7 +7,7 @@ has, and
     owner, handed, epoch, believed, noticed
                           who may write, and who ends whom: see `ikigai_actors.testing.simulation.ownership`
     answered              a prompt opens one turn, and none without an acknowledgement has a reply
-    request               what an agent is asked to do on another host it does once, and answers
+    remote-command        what an agent is asked to do on another host it does once, and answers
     acknowledged          what was acknowledged is there: agents, mails, marks, deaths
     history               every agent's history in the database is what copying at each fork gives
     once, mail, cascade, supervised, quiescence
@@ -38,7 +38,7 @@ from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import LEAP
 from ikigai_actors.testing.simulation.store import Link
 
-REQUESTS: dict[str, Callable[[AgentRef], object]] = {
+REMOTE_COMMANDS: dict[str, Callable[[AgentRef], object]] = {
     "undo": lambda agent: agent.undo(timeout=PATIENCE),
     "clear": lambda agent: agent.clear(timeout=PATIENCE),
     "uncompact": lambda agent: agent.uncompact(timeout=PATIENCE),
@@ -73,11 +73,11 @@ class FleetMachine(AimedFleetRules, AgentRules):
         self.world.crash_at(CrashPoint(commit, committed))
         self.set_mark(agent, "here")
 
-    @rule(who=AGENTS, what=st.sampled_from(sorted(REQUESTS)))
+    @rule(who=AGENTS, what=st.sampled_from(sorted(REMOTE_COMMANDS)))
     def ask(self, who: int, what: str) -> None:
         """An agent is asked to do something itself."""
         agent = self.agent(who)
-        self.attempt(lambda: REQUESTS[what](agent))
+        self.attempt(lambda: REMOTE_COMMANDS[what](agent))
 
     @rule(who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
     def supervise(self, who: int, strategy: str) -> None:

@@ -1,4 +1,4 @@
-"""What `FleetMachine` knows of prompts, marks and requests, and who runs whom when all is at rest."""
+"""What `FleetMachine` knows of prompts, marks and remote commands, and who runs whom when all is at rest."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.requests import new_requests
+from ikigai_actors.records.remote_commands import new_remote_commands
 from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.process import Broken, Process
@@ -74,10 +74,10 @@ class FleetLedger:
         return [host for host in there if host.host_id not in drained]
 
     def check(self) -> None:
-        """Check ``answered`` and ``request``."""
+        """Check ``answered`` and ``remote-command``."""
         for (kind, text), count in self._written.items():
             if count > 1 and text.startswith(("prompt ", "mark ")):
-                name = "answered" if kind == Kind.USER else "request"
+                name = "answered" if kind == Kind.USER else "remote-command"
                 raise Broken(f"{name}: {text!r} stands {count} times in the logs")
         for text, (_, future) in self.prompts.items():
             if future.done and _is_reply(future) and not self._written[Kind.USER, text]:
@@ -89,7 +89,7 @@ class FleetLedger:
         return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
 
     def check_rest(self, living: Sequence[AgentRecord]) -> None:
-        """Check ``placed``, ``quiescence`` and ``request``; called when nothing can happen any more."""
+        """Check ``placed``, ``quiescence`` and ``remote-command``; called when nothing can happen any more."""
         for record in living:
             runs = [host.host_id for host in self._world.hosts if _has_actor(host, record.uuid)]
             if runs != [record.owner]:
@@ -101,9 +101,9 @@ class FleetLedger:
         for uuid, number, text, _ in store.read(new_prompts):
             if uuid not in paused:
                 raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
-        for request in store.read(new_requests):
-            if request.agent not in paused:
-                raise Broken(f"request: agent {request.agent} leaves request {request.id}, {request.kind}, unanswered")
+        for command in store.read(new_remote_commands):
+            if command.agent not in paused:
+                raise Broken(f"remote-command: agent {command.agent} leaves {command.kind}, {command.id}, unanswered")
         running = {host.running for host in self._world.hosts}
         late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done]
         if late and not paused:

@@ -76,14 +76,14 @@ class AimedFleetRules(FleetStage):
 
         def is_done(change: StoredChange) -> bool:
             marked = isinstance(change, Written) and change.row[:1] == (agent,) and change.row[2] == "mark"
-            return marked or _ran(change, "answer_request", agent=agent)
+            return marked or _ran(change, "answer_remote_command", agent=agent)
 
         self.when(is_done, self.world.crash_here)
         self.attempt(lambda: self.set_mark(self.on(other, agent), "here"))
         self.forget_trap()
 
     @rule(who=AGENTS, signal=st.sampled_from((Signal.STOP, Signal.CONT, Signal.KILL)))
-    def signal_from_elsewhere(self, who: int, signal: Signal) -> None:
+    def signal_remotely(self, who: int, signal: Signal) -> None:
         """``followed``: an agent gets a signal by another host than its own, which has its actor follow."""
         if (found := self.apart(who)) is None:
             return

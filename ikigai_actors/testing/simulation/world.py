@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput, StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records import registry
-from ikigai_actors.records.requests import AddRequest, RequestKey
+from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
@@ -338,23 +338,23 @@ class Simulation:
         self.handed_over()
         return self._again(self.hosts[0], resume=resume)
 
-    def ask_from_elsewhere(self, agent: str, kind: str, arguments: Mapping[str, Any]) -> RequestKey:
+    def ask_from_elsewhere(self, agent: str, kind: str, arguments: Mapping[str, Any]) -> RemoteCommandKey:
         """Ask an agent for something as another process does, by a row; no fault disturbs that one commit.
 
         Args:
             agent: its uuid.
-            kind: of the request, as `ikigai_actors.agent.requests` names it.
-            arguments: of the request.
+            kind: of the command, as `ikigai_actors.agent.remote_commands` names it.
+            arguments: of the command.
 
         Returns:
-            The key of the request. Raises what `AddRequest` does.
+            The key of the command. Raises what `AddRemoteCommand` does.
         """
-        unit = AddRequest(agent, kind, json.dumps(arguments), self.clock.now_ms())
+        unit = AddRemoteCommand(agent, kind, json.dumps(arguments), self.clock.now_ms())
         store = self.process.store
         number: int = write_alone(Undisturbed(store), unit)
         self.note("elsewhere", f"asks {agent}: {kind} {dict(arguments)}")
         store.changed_by_others()
-        return RequestKey(agent, number)
+        return RemoteCommandKey(agent, number)
 
     def handed_over(self) -> None:
         """Have another host take over; this process goes on beside it."""

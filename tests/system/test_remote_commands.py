@@ -1,4 +1,4 @@
-"""Requests: what an attached handle asks for is done by the host, once, and answered as a local handle would be."""
+"""Remote commands: what an attached handle asks for the host does once, and answers like a local one."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.requests import AddRequest, RequestKey, answer_of, new_requests
+from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey, answer_of, new_remote_commands
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached import AttachedSystem
@@ -60,7 +60,7 @@ def kinds(agent: AgentRef) -> list[str]:
 
 
 def rows(store: Store) -> list[tuple[Any, ...]]:
-    """Every request: its kind, and whether it has an answer."""
+    """Every remote command: its kind, and whether it has an answer."""
     found = store.read(lambda tx: sql(tx, "SELECT kind, answer IS NOT NULL FROM requests ORDER BY created_at, id"))
     return [(kind, bool(answered)) for kind, answered in found]
 
@@ -86,7 +86,7 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         assert host.agent("kid").supervisor == host.handle(other.uuid)
         kid.exit("done", timeout=DEADLINE)
         assert (kid.record.status, kid.record.exit_reason) == ("dead", "done")
-        eventually(lambda: not host.store.read(new_requests), "all answers")
+        eventually(lambda: not host.store.read(new_remote_commands), "all answers")
         assert {answered for _, answered in rows(host.store)} == {True}
         assert check(host.store) == []
 
@@ -127,7 +127,7 @@ def test_a_refusal_is_the_error_that_a_local_handle_raises(durable: str) -> None
         kid.signal(Signal.STOP)
         with pytest.raises(AgentStopped):
             kid.fork(timeout=DEADLINE)
-        eventually(lambda: not host.store.read(new_requests), "all answers")
+        eventually(lambda: not host.store.read(new_remote_commands), "all answers")
 
 
 def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_happen(durable: str, gate: Gate) -> None:
@@ -136,7 +136,7 @@ def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_h
         gate.wait_until_asked()
         with pytest.raises(TimedOut, match="may still happen"):
             system.root.mark("later", timeout=0)
-        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the request at its agent")
+        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the command at its agent")
         assert host.statistics().pending == 0  # it is not lost with the process
         gate.open()
         eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
@@ -159,8 +159,9 @@ def test_a_request_outlives_its_host_and_is_carried_out_by_the_next_one(durable:
     with closing(open_store(durable)) as store:
         host.root.prompt("tea")
         gate.wait_until_asked()
-        key = RequestKey(host.root.uuid, write_alone(store, AddRequest(host.root.uuid, "mark", '{"label": "x"}', 5)))
-        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the request at its agent")
+        unit = AddRemoteCommand(host.root.uuid, "mark", '{"label": "x"}', 5)
+        key = RemoteCommandKey(host.root.uuid, write_alone(store, unit))
+        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the command at its agent")
         host.close()
         assert store.read(lambda tx: answer_of(tx, key)) is None
         gate.open()
@@ -277,8 +278,8 @@ def test_requests_that_cannot_be_read_are_refused_and_hold_nobody_up(durable: st
             ("fork", '{"child": "x", "name": null, "prompt": null, "settings": {}, "restart": "a", "on_orphan": null}'),
         ]
         with closing(open_store(durable)) as store:
-            keys = [RequestKey(uuid, write_alone(store, AddRequest(uuid, *one, 5))) for one in wrong]
-            eventually(lambda: not store.read(new_requests), "the answers")
+            keys = [RemoteCommandKey(uuid, write_alone(store, AddRemoteCommand(uuid, *one, 5))) for one in wrong]
+            eventually(lambda: not store.read(new_remote_commands), "the answers")
             answers = store.read(lambda tx: [answer_of(tx, key) for key in keys])
         assert [type(answer.value) for answer in answers if answer is not None] == [BadInput] * len(wrong)
         assert host.root.history(all=True) == []
@@ -287,7 +288,7 @@ def test_requests_that_cannot_be_read_are_refused_and_hold_nobody_up(durable: st
 def left(url: str, agent: str, label: str) -> None:
     """Ask an agent for a mark, as another process does."""
     with closing(open_store(url)) as store:
-        write_alone(store, AddRequest(agent, "mark", f'{{"label": "{label}"}}', 5))
+        write_alone(store, AddRemoteCommand(agent, "mark", f'{{"label": "{label}"}}', 5))
 
 
 @pytest.mark.slow("takes half a second")
@@ -299,9 +300,9 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
     with open_on(store, ScriptedProvider(echo)) as system:
         left(durable, kid, "here")
         eventually(lambda: store.refused, "an attempt to read the log")
-        assert system.store.read(new_requests)
+        assert system.store.read(new_remote_commands)
         store.unreadable = None
-        eventually(lambda: not system.store.read(new_requests), "the answer")
+        eventually(lambda: not system.store.read(new_remote_commands), "the answer")
         assert kinds(system.handle(kid)).count("mark") == 1
         assert store.refused < 10  # it does not try again and again at once
 
@@ -312,8 +313,8 @@ def test_a_request_whose_unit_cannot_be_written_is_answered_with_that_error(dura
         kid = system.root.fork()
         store.fails(StoreError("failed, as planned"))
         left(durable, kid.uuid, "here")
-        eventually(lambda: not system.store.read(new_requests), "the answer")
-        found = system.store.read(lambda tx: answer_of(tx, RequestKey(kid.uuid, 1)))
+        eventually(lambda: not system.store.read(new_remote_commands), "the answer")
+        found = system.store.read(lambda tx: answer_of(tx, RemoteCommandKey(kid.uuid, 1)))
         assert found is not None
         assert (type(found.value), str(found.value)) == (StoreError, "failed, as planned")
         assert "mark" not in kinds(kid)

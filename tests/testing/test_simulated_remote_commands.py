@@ -1,4 +1,4 @@
-"""Requests in a simulation: carried out once at whichever commit the host ends, and as a local handle would have it."""
+"""Remote commands in a simulation: done once at whichever commit the host ends, and as a local handle would have it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -11,7 +11,7 @@ from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
 from ikigai_actors.agent.turn.events import Command
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import SUMMARISE
-from ikigai_actors.records.requests import RequestKey, answer_of, new_requests
+from ikigai_actors.records.remote_commands import RemoteCommandKey, answer_of, new_remote_commands
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
 
@@ -40,7 +40,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "resume": {},
     "exit": {"result": "done"},
 }
-"""Each kind of request that one agent can carry out, with its arguments."""
+"""Each kind of remote command that one agent can carry out, with its arguments."""
 
 
 def test_every_request_that_an_agent_can_carry_out_alone_is_among_them() -> None:
@@ -77,15 +77,15 @@ def state(system: ActorSystem) -> list[Any]:
     return [[record.name, record.status, written(system, record.uuid)] for record in records]
 
 
-def value(world: Simulation, key: RequestKey) -> Any:
-    """The answer of a request, which has one."""
+def value(world: Simulation, key: RemoteCommandKey) -> Any:
+    """The answer of a command, which has one."""
     found = world.process.looked_at.read(lambda tx: answer_of(tx, key))
     assert found is not None
     return found.value
 
 
 def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], Any]:
-    """Whether the process has ended before all was at rest, and what there is after a request."""
+    """Whether the process has ended before all was at rest, and what there is after a command."""
     with simulated() as world:
         uuid, crashed = begun(world).uuid, False
         if crash is not None:
@@ -96,7 +96,7 @@ def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], A
         except ProcessCrashed:
             crashed = True
             world.recover()
-        assert world.process.looked_at.read(new_requests) == []
+        assert world.process.looked_at.read(new_remote_commands) == []
         return crashed, state(world.system), value(world, key)
 
 

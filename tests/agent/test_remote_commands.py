@@ -5,18 +5,18 @@ from typing import get_args
 import pytest
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.requests import Asked, Fail, Move, RequestCaller, RequestDesk, decode, encode
+from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, RemoteCommand, decode, encode
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.records.requests import RequestKey
+from ikigai_actors.records.remote_commands import RemoteCommandKey
 
 CHILD = "A" * 22
-CALLER = RequestCaller(type("Nobody", (RequestDesk,), {})(), RequestKey("a", 1), "", 0)
+CALLER = RemoteCaller(type("Nobody", (OutcomeHandler,), {})(), RemoteCommandKey("a", 1), "", 0)
 FORK = (
     f'{{"child": "{CHILD}", "name": "b", "prompt": null, "settings": {{"max_tokens": 5}}, '
     '"restart": "transient", "on_orphan": "cascade"}'
 )
 
-STORED: tuple[tuple[str, str, Asked], ...] = (
+STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
     (
         "fork",
         FORK,
@@ -63,17 +63,17 @@ STORED: tuple[tuple[str, str, Asked], ...] = (
     ("fail", '{"reason": "too often"}', Fail("too often", CALLER)),
     ("move", '{"host": "b"}', Move("b", CALLER)),
 )
-"""Each kind of request: its row, and the command."""
+"""Each kind of remote command: its row, and the command."""
 
 
 @pytest.mark.parametrize(("kind", "body", "command"), STORED, ids=[kind for kind, _, _ in STORED])
-def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str, command: Asked) -> None:
+def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str, command: RemoteCommand) -> None:
     assert decode(kind, body, CALLER) == command
     assert encode(command) == (kind, body)
 
 
 def test_every_command_that_travels_is_among_them_under_a_kind_of_its_own() -> None:
-    travelling = [(asked.travels_as[0], asked) for asked in get_args(Asked) if asked.travels_as]
+    travelling = [(asked.travels_as[0], asked) for asked in get_args(RemoteCommand) if asked.travels_as]
     assert sorted(kind for kind, _ in travelling) == sorted({kind for kind, _, _ in STORED})
     assert dict(travelling) == {kind: type(command) for kind, _, command in STORED}
 

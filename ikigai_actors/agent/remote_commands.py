@@ -1,7 +1,7 @@
-"""Requests as commands: what another process asks an agent to do, on its way through the agent's actor.
+"""Remote commands: what another process asks an agent to do, on its way from its row through the agent's actor.
 
     kind, body = encode(on.SetMark("here", future))         # where it is asked: a row of ``requests``
-    command = decode(kind, body, RequestCaller(...))        # in the host that runs the agent
+    command = decode(kind, body, RemoteCaller(...))         # in the host that runs the agent
 
 The caller of such a command stands for the row. However the command ends, that is told to the caller, once:
 
@@ -35,10 +35,10 @@ from ikigai_actors.errors import (
 from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
 from ikigai_actors.records.forms import problem_of, prompt_form
 from ikigai_actors.records.identity import check_name, is_agent_uuid
-from ikigai_actors.records.requests import RequestAnswered, RequestKey
+from ikigai_actors.records.remote_commands import RemoteCommandAnswered, RemoteCommandKey
 from ikigai_actors.records.settings import check_settings
 
-NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RequestAnswered)
+NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
 """The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry tells that."""
 
 
@@ -61,10 +61,12 @@ class Move:
     caller: on.Caller
 
 
-Asked = on.Command | Fail | Move
-"""The commands, of which a request can carry those that say as what they travel."""
+RemoteCommand = on.Command | Fail | Move
+"""What another process may ask of an agent: of the commands those that say as what they travel."""
 
-_KINDS: Mapping[str, type[Asked]] = {asked.travels_as[0]: asked for asked in get_args(Asked) if asked.travels_as}
+_KINDS: Mapping[str, type[RemoteCommand]] = {
+    command.travels_as[0]: command for command in get_args(RemoteCommand) if command.travels_as
+}
 
 _LATER = {"budget", "data", "more"}
 """Arguments that an older version does not know: they are left out where they are empty."""
@@ -85,73 +87,73 @@ def _check_data(data: Any) -> Any:
     return data
 
 
-def encode(command: Asked) -> tuple[str, str]:
-    """The kind of a request, and its body: the arguments of the command as a JSON object."""
+def encode(command: RemoteCommand) -> tuple[str, str]:
+    """The kind of a remote command, and its body: the arguments of the command as a JSON object."""
     if not command.travels_as:
-        raise TypeError(f"{type(command).__name__} is no command that a request can carry.")
+        raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
     kind, *names = command.travels_as
     arguments = {name: getattr(command, name) for name in names}
     return kind, json.dumps({name: value for name, value in arguments.items() if value or name not in _LATER})
 
 
-def decode(kind: str, body: str, caller: "RequestCaller") -> Asked:
-    """The command that a request asks for. Raises `BadInput`: another version wrote it, or a hand."""
+def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
+    """The command that a row asks for. Raises `BadInput`: another version wrote it, or a hand."""
     if (made := _KINDS.get(kind)) is None:
-        raise BadInput(f"This ikigai knows no request {kind!r}: upgrade the process that runs the agents.")
+        raise BadInput(f"This ikigai knows no remote command {kind!r}: upgrade the process that runs the agents.")
     names = made.travels_as[1:]
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"The arguments of this request to {kind} cannot be read: {error}.") from error
+        raise BadInput(f"The arguments of this remote {kind} cannot be read: {error}.") from error
     if not isinstance(given, dict) or not set(names) - _LATER <= given.keys() <= set(names):
-        raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a request to {kind}; got {shown(given)}.")
+        raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a remote {kind}; got {shown(given)}.")
     types = {field.name: field.type for field in fields(made)}
     for name, value in given.items():
         wanted: Any = types[name]
         if get_origin(wanted) is tuple:
             wanted = list  # as JSON has it
         if get_origin(wanted) is not Mapping and not isinstance(value, wanted):
-            raise BadInput(f"Expected another value for {name} of a request to {kind}; got {shown(value)}.")
+            raise BadInput(f"Expected another value for {name} of a remote {kind}; got {shown(value)}.")
         if name in _CHECKS:
             given[name] = _CHECKS[name](value)
     if "child" in given and not is_agent_uuid(given["child"]):
-        raise BadInput(f"Expected a uuid as the child of a request to {kind}; got {shown(given['child'])}.")
+        raise BadInput(f"Expected a uuid as the child of a remote {kind}; got {shown(given['child'])}.")
     return made(**given, caller=caller)
 
 
 def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) -> on.NewChild:
     if not is_agent_uuid(uuid) or not isinstance(prompt, str | None):
-        raise BadInput(f"Expected a uuid, a name and a prompt of each child of a request to fork; got {shown(uuid)}.")
+        raise BadInput(f"Expected a uuid, a name and a prompt of each child of a remote fork; got {shown(uuid)}.")
     return on.NewChild(uuid, None if name is None else check_name(name), prompt)
 
 
-class RequestDesk(Protocol):
-    """Hears how requests end. Never waits; any thread may call it."""
+class OutcomeHandler(Protocol):
+    """Hears how remote commands end. Never waits; any thread may call it."""
 
-    def committed(self, key: RequestKey, kind: str, value: Any) -> None:
-        """A request was carried out, and its answer committed by the same transaction."""
+    def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
+        """It was carried out, and its answer committed by the same transaction."""
 
-    def answer(self, key: RequestKey, kind: str, value: Any) -> None:
-        """Have the answer of a request written, for which nothing else is."""
+    def answer(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
+        """Have its answer written, for which nothing else is."""
 
-    def leave(self, key: RequestKey) -> None:
-        """A request was not decided on: it is to be given to its agent again."""
+    def leave(self, key: RemoteCommandKey) -> None:
+        """It was not decided on: it is to be given to its agent again."""
 
 
-class RequestCaller(Future[Any]):
+class RemoteCaller(Future[Any]):
     """The caller of a command that another process asked for by a row."""
 
-    def __init__(self, desk: RequestDesk, key: RequestKey, kind: str, mailed: int) -> None:
+    def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
         """Stand for a row.
 
         Args:
-            desk: hears how the request ends.
+            handler: hears how the command ends.
             key: the row's primary key.
-            kind: the kind of the request.
-            mailed: the number of the agent's latest mail when the request was made.
+            kind: the kind of the command.
+            mailed: the number of the agent's latest mail when the row was made.
         """
         super().__init__()
-        self._desk, self.key, self._kind, self.mailed = desk, key, kind, mailed
+        self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
 
     def settle(self, value: Any) -> None:
         if self.done:
@@ -159,23 +161,23 @@ class RequestCaller(Future[Any]):
         super().settle(None)
         is_dead = isinstance(value, AgentDead) and value.agent == self.key.agent
         if is_dead or isinstance(value, NOT_ANSWERS):
-            self._desk.leave(self.key)
+            self._handler.leave(self.key)
         else:
-            self._desk.answer(self.key, self._kind, value)
+            self._handler.answer(self.key, self._kind, value)
 
     def committed(self, value: Any) -> None:
         """The unit that did what was asked is committed, and the answer with it."""
         super().settle(None)
-        self._desk.committed(self.key, self._kind, value)
+        self._handler.committed(self.key, self._kind, value)
 
 
-def request_of(step: Step) -> tuple[RequestCaller, Any] | None:
-    """The request that the unit of a step carries out, and its answer.
+def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:
+    """The remote command that the unit of a step carries out, and its answer.
 
     None for every other step, also for one whose answer comes later.
     """
     caller = step.caller
-    if not isinstance(caller, RequestCaller):
+    if not isinstance(caller, RemoteCaller):
         return None
     answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
     return next(((caller, value) for value in answers), None)
@@ -187,4 +189,4 @@ def mails_before(command: Any) -> int | None:
     None for a command of this process, of which that is not known.
     """
     caller = getattr(command, "caller", None)
-    return caller.mailed if isinstance(caller, RequestCaller) else None
+    return caller.mailed if isinstance(caller, RemoteCaller) else None

@@ -1,4 +1,4 @@
-"""What a host needs of a server: connections of its own, and enough of them. Asked when a host begins."""
+"""The connections that a host needs of a server: of its own, and enough of them. Asked when a host begins."""
 
 import logging
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def limits(tx: Transaction) -> list[Limit]:
     return [Limit(whose, most, remedy, int(others or 0)) for whose, most, remedy, others in tx.schema.execute(_LIMITS)]
 
 
-def check_room(store: Store) -> None:
+def check_limits(store: Store) -> None:
     """Refuse a server that gives fewer connections than a host needs beside the others.
 
     Called when the host's connections have its name already: of two that come at once each sees the other.

@@ -1,4 +1,4 @@
-"""Requests: numbered for each agent, answered once, and the answer comes with what was done or not at all."""
+"""Remote commands: numbered for each agent, answered once, and the answer comes with what was done or not at all."""
 
 import pytest
 
@@ -15,16 +15,16 @@ from ikigai_actors.errors import (
     ProviderError,
 )
 from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.requests import (
-    AddRequest,
-    AnswerRequest,
+from ikigai_actors.records.remote_commands import (
+    AddRemoteCommand,
+    AnswerRemoteCommand,
     CarryOut,
-    RequestAnswered,
-    RequestKey,
+    RemoteCommandAnswered,
+    RemoteCommandKey,
     answer_of,
     decode_answer,
     encode_answer,
-    new_requests,
+    new_remote_commands,
 )
 from ikigai_actors.records.supervision import AdoptChild
 from ikigai_actors.store import Store
@@ -33,13 +33,13 @@ from tests.kit.databases import bury
 from tests.kit.trees import HOST, append, fork, ids, plant
 
 
-def ask(store: Store, agent: str, kind: str = "clear") -> RequestKey:
+def ask(store: Store, agent: str, kind: str = "clear") -> RemoteCommandKey:
     """Ask an agent for something."""
-    return RequestKey(agent, write_alone(store, AddRequest(agent, kind, "{}", 5)))
+    return RemoteCommandKey(agent, write_alone(store, AddRemoteCommand(agent, kind, "{}", 5)))
 
 
-def answer(store: Store, key: RequestKey) -> object:
-    """What a request was answered with; an error is given back."""
+def answer(store: Store, key: RemoteCommandKey) -> object:
+    """What a remote command was answered with; an error is given back."""
     found = store.read(lambda tx: answer_of(tx, key))
     return None if found is None else found.value
 
@@ -48,11 +48,11 @@ def test_requests_are_numbered_for_each_agent_and_given_until_they_are_answered(
     plant(store, a="root", b="root")
     keys = [ask(store, agent) for agent in ("a", "b", "a")]
     assert keys == [("a", 1), ("b", 1), ("a", 2)]
-    assert {request.key for request in store.read(new_requests)} == set(keys)
-    assert write_alone(store, AnswerRequest(keys[0], 7, 6)) is True
-    assert write_alone(store, AnswerRequest(keys[0], 8, 6)) is False
+    assert {row.key for row in store.read(new_remote_commands)} == set(keys)
+    assert write_alone(store, AnswerRemoteCommand(keys[0], 7, 6)) is True
+    assert write_alone(store, AnswerRemoteCommand(keys[0], 8, 6)) is False
     assert [answer(store, key) for key in keys] == [7, None, None]
-    assert {request.key for request in store.read(new_requests)} == set(keys[1:])
+    assert {row.key for row in store.read(new_remote_commands)} == set(keys[1:])
 
 
 def test_nobody_asks_the_dead_or_a_stranger_and_the_dead_answer_that_they_are(store: Store) -> None:
@@ -63,9 +63,9 @@ def test_nobody_asks_the_dead_or_a_stranger_and_the_dead_answer_that_they_are(st
         ask(store, "a")
     with pytest.raises(AgentNotFound):
         ask(store, "nobody")
-    assert store.read(new_requests) == []
+    assert store.read(new_remote_commands) == []
     assert isinstance(answer(store, waits), AgentDead)
-    assert isinstance(answer(store, RequestKey("a", 9)), RequestAnswered)
+    assert isinstance(answer(store, RemoteCommandKey("a", 9)), RemoteCommandAnswered)
 
 
 def test_what_carries_a_request_out_is_written_once_and_with_the_answer(store: Store) -> None:
@@ -73,7 +73,7 @@ def test_what_carries_a_request_out_is_written_once_and_with_the_answer(store: S
     key = ask(store, "a")
     write_alone(store, CarryOut(key, append("a", 1), 1, 6))
     assert (ids(store, "a"), answer(store, key)) == ([1], 1)
-    with pytest.raises(RequestAnswered):
+    with pytest.raises(RemoteCommandAnswered):
         write_alone(store, CarryOut(key, append("a", 2), 2, 7))
     assert (ids(store, "a"), answer(store, key)) == ([1], 1)
 
@@ -81,8 +81,8 @@ def test_what_carries_a_request_out_is_written_once_and_with_the_answer(store: S
 def test_a_request_that_was_withdrawn_is_not_carried_out(store: Store) -> None:
     plant(store, a="root")
     key = ask(store, "a")
-    write_alone(store, AnswerRequest(key, errors.NoHost("nobody is there"), 6))
-    with pytest.raises(RequestAnswered):
+    write_alone(store, AnswerRemoteCommand(key, errors.NoHost("nobody is there"), 6))
+    with pytest.raises(RemoteCommandAnswered):
         write_alone(store, CarryOut(key, append("a", 1), 1, 7))
     assert ids(store, "a") == []
     assert isinstance(answer(store, key), errors.NoHost)
@@ -104,7 +104,7 @@ def test_a_death_and_an_adoption_carry_requests_out_as_any_unit_does(store: Stor
     write_alone(store, CarryOut(adopts, AdoptChild("a", "b"), None, 6))
     assert write_alone(store, CarryOut(exits, WriteDeath("a", HOST, "done", 7), None, 7)).dead.keys() == {"a"}
     assert [answer(store, key) for key in (exits, adopts)] == [None, None]
-    assert store.read(new_requests) == []
+    assert store.read(new_remote_commands) == []
 
 
 @pytest.mark.parametrize("value", [None, True, 7, "uuid"])
@@ -140,7 +140,7 @@ def test_an_error_that_is_known_here_alone_comes_back_as_the_nearest_that_all_kn
         """Somebody's own."""
 
     assert type(decode_answer(encode_answer(Hungry("no tea"))).value) is ProviderError
-    assert type(decode_answer(encode_answer(RequestAnswered("before", "a"))).value) is errors.AgentError
+    assert type(decode_answer(encode_answer(RemoteCommandAnswered("before", "a"))).value) is errors.AgentError
 
 
 @pytest.mark.parametrize("text", ["", "5", "{}", '{"error": "NoSuchError"}', "[" * 100_000])

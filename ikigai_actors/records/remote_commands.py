@@ -1,11 +1,11 @@
-"""Requests: what other processes ask an agent to do itself, as rows, each with its answer.
+"""Remote commands: what other processes ask an agent to do itself, as rows, each with its answer.
 
     asked      a row with the next id of its agent, under the lock of the agent's row
     answered   by the transaction that did what was asked (`CarryOut`), or by one of its own when nothing was to be
-               written: the agent refused, or there was nothing to do (`AnswerRequest`)
+               written: the agent refused, or there was nothing to do (`AnswerRemoteCommand`)
     withdrawn  answered with `NoHost` by the one who asked, when no process runs the agent
 
-A row is answered once, and stays. So a request is carried out once: whoever is at it a second time, after a crash or
+A row is answered once, and stays. So what it asks for is done once: whoever is at it a second time, after a crash or
 beside another host, finds it answered, and writes nothing.
 
 An answer is a value, or an error of ours: its class by name, its message, and what else it is made of.
@@ -26,48 +26,48 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
 
 
-class RequestKey(NamedTuple):
-    """The primary key of a request."""
+class RemoteCommandKey(NamedTuple):
+    """The primary key of a remote command."""
 
     agent: str
     """The uuid of the agent that is asked."""
     id: int
-    """Its number among the requests of that agent."""
+    """Its number among the remote commands of that agent."""
 
 
-class NewRequest(NamedTuple):
-    """A request that nobody has answered. A row of the query ``new_requests``."""
+class NewRemoteCommand(NamedTuple):
+    """A remote command that nobody has answered. A row of the query ``new_remote_commands``."""
 
     agent: str
     """The uuid of the agent that is asked."""
     id: int
-    """Its number among the requests of that agent."""
+    """Its number among the remote commands of that agent."""
     kind: str
     body: str
     """The arguments, as a JSON object."""
     mailed: int
-    """The number of the agent's latest mail then: prompts up to this one were sent before the request."""
+    """The number of the agent's latest mail then: prompts up to this one were sent before the command."""
 
     @property
-    def key(self) -> RequestKey:
+    def key(self) -> RemoteCommandKey:
         """Its primary key."""
-        return RequestKey(self.agent, self.id)
+        return RemoteCommandKey(self.agent, self.id)
 
 
 class Answered(NamedTuple):
-    """The answer of a request."""
+    """The answer of a remote command."""
 
     value: Any
     """The value, or an `IkigaiError`."""
 
 
-class RequestAnswered(AgentError):
-    """The request was answered before, perhaps by withdrawing it. Nothing was written."""
+class RemoteCommandAnswered(AgentError):
+    """It was answered before, perhaps by withdrawing it. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
-class AddRequest(Unit):
-    """Ask an agent to do something itself; answered with the number of the request.
+class AddRemoteCommand(Unit):
+    """Ask an agent to do something itself; answered with the number of the remote command.
 
     Raises `AgentNotFound`, `AgentDead`.
     """
@@ -92,26 +92,26 @@ class AddRequest(Unit):
             raise AgentDead(f"Agent {self.agent} is dead: it reads, but never acts again.", self.agent)
         write_blobs(tx, self.blobs)
         [(number,)] = tx.run(
-            "add_request", agent=self.agent, kind=self.kind, body=self.body, mailed=row.mailed, now=self.now
+            "add_remote_command", agent=self.agent, kind=self.kind, body=self.body, mailed=row.mailed, now=self.now
         )
         return int(number)
 
 
 class CarryOut(Around):
-    """A unit that does what a request asks for, and the answer of the request, in one transaction.
+    """A unit that does what a remote command asks for, and its answer, in one transaction.
 
-    Answered as the unit itself is. Raises what that raises, and `RequestAnswered`.
+    Answered as the unit itself is. Raises what that raises, and `RemoteCommandAnswered`.
     """
 
     __slots__ = ("_answer", "_key", "_now")
 
-    def __init__(self, key: RequestKey, act: Unit, value: Any, now: int) -> None:
+    def __init__(self, key: RemoteCommandKey, act: Unit, value: Any, now: int) -> None:
         """Make the unit.
 
         Args:
-            key: the request.
+            key: of the command.
             act: does what is asked.
-            value: the answer of the request.
+            value: the answer.
             now: milliseconds since 1970.
         """
         super().__init__(act)
@@ -119,29 +119,29 @@ class CarryOut(Around):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         agent, number = self._key
-        if not tx.run("lock_request", agent=agent, id=number):
-            raise RequestAnswered(f"Request {number} of agent {agent} was answered before.", agent)
+        if not tx.run("lock_remote_command", agent=agent, id=number):
+            raise RemoteCommandAnswered(f"Remote command {number} of agent {agent} was answered before.", agent)
         try:
             done = self._act.write(tx, locked)
         except RunAlone as alone:
             again = copy(self)
             Around.__init__(again, alone.unit)
             raise RunAlone(again) from None
-        tx.run("answer_request", agent=agent, id=number, answer=self._answer, now=self._now)
+        tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now)
         return done
 
 
-class AnswerRequest(Unit):
-    """Answer a request for which nothing is written; answered with whether it was unanswered."""
+class AnswerRemoteCommand(Unit):
+    """Answer a remote command for which nothing is written; answered with whether it was unanswered."""
 
     __slots__ = ("_answer", "_key", "_now")
 
-    def __init__(self, key: RequestKey, value: Any, now: int) -> None:
+    def __init__(self, key: RemoteCommandKey, value: Any, now: int) -> None:
         """Make the unit.
 
         Args:
-            key: the request.
-            value: the answer; an `IkigaiError` is raised where the request came from.
+            key: of the command.
+            value: the answer; an `IkigaiError` is raised where the command came from.
             now: milliseconds since 1970.
         """
         self._key, self._answer, self._now = key, encode_answer(value), now
@@ -149,24 +149,24 @@ class AnswerRequest(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
         agent, number = self._key
         locked.others.add(agent)
-        return bool(tx.run("answer_request", agent=agent, id=number, answer=self._answer, now=self._now))
+        return bool(tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now))
 
 
-def new_requests(tx: Transaction) -> list[NewRequest]:
-    """The requests of living agents that nobody has answered, those of one agent in their order."""
-    return [NewRequest._make(row) for row in tx.run("new_requests")]
+def new_remote_commands(tx: Transaction) -> list[NewRemoteCommand]:
+    """The remote commands of living agents that nobody has answered, those of one agent in their order."""
+    return [NewRemoteCommand._make(row) for row in tx.run("new_remote_commands")]
 
 
-def answer_of(tx: Transaction, key: RequestKey) -> Answered | None:
-    """The answer of a request; None while there is none. `AgentDead` for an agent that died before it answered."""
-    for answer, status, reason in tx.run("request_answer", agent=key.agent, id=key.id):
+def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:
+    """The answer of a command; None while there is none. `AgentDead` for an agent that died before it answered."""
+    for answer, status, reason in tx.run("remote_command_answer", agent=key.agent, id=key.id):
         if answer is not None:
             return decode_answer(answer)
         if status != "dead":
             return None
         return Answered(AgentDead(f"Agent {key.agent} is dead: {reason or 'no reason is known'}.", key.agent))
-    gone = f"Request {key.id} of agent {key.agent} is not in the database any more: an older copy took its place."
-    return Answered(RequestAnswered(gone, key.agent))
+    gone = f"Remote command {key.id} of agent {key.agent} is not in the database any more: it is an older copy."
+    return Answered(RemoteCommandAnswered(gone, key.agent))
 
 
 def encode_answer(value: Any) -> str:

@@ -9,7 +9,7 @@ from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 
 
-def kill_elsewhere(database: str, agent: str, *, cascade: bool = False, reason: str = "") -> None:
+def kill_remotely(database: str, agent: str, *, cascade: bool = False, reason: str = "") -> None:
     """Kill an agent as another process does."""
     client.signal(database, agent, Signal.KILL, cascade=cascade, reason=reason, grace=30)
 
@@ -33,7 +33,7 @@ def test_who_dies_with_an_agent_that_was_killed_elsewhere_does_no_more(durable: 
         kid = top.fork("work")
         gate.wait_until_asked()
         waiting = kid.ask.reply()
-        kill_elsewhere(durable, "top")
+        kill_remotely(durable, "top")
         with pytest.raises(AgentDead, match="orphaned"):
             waiting.get(timeout=DEADLINE)
 
@@ -44,7 +44,7 @@ def test_who_is_paused_by_a_death_elsewhere_pauses(durable: str) -> None:
         top = system.root.fork(name="top", on_orphan="stop")
         kid = top.fork("work")
         gate.wait_until_asked()
-        kill_elsewhere(durable, "top")
+        kill_remotely(durable, "top")
         eventually(lambda: system.actor(kid.uuid).state.status is Status.STOPPED, "the pause")
         later = kid.prompt("more")
         gate.open()
