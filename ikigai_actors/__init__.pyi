@@ -107,10 +107,10 @@ from ikigai_actors.records.registry import Handle as Handle
 from ikigai_actors.records.registry import Renamed as Renamed
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
+from ikigai_actors.system.context import Context as Context
 from ikigai_actors.system.ref import AgentCommands as AgentCommands
 from ikigai_actors.system.ref import AgentRef as AgentRef
 from ikigai_actors.system.ref import Compacted as Compacted
-from ikigai_actors.system.ref import Context as Context
 from ikigai_actors.system.ref import current_agent as current_agent
 from ikigai_actors.system.system import ActorSystem as ActorSystem
 from ikigai_actors.tools.base import Toolset as Toolset

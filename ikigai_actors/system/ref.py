@@ -60,32 +60,11 @@ from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, u
 from ikigai_actors.records.replies import OUTPUT, last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import AdoptChild, times_restarted
+from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, supervision
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The meaning of an agent's history now."""
-
-    inherited: int
-    """Messages before the fork point that are visible."""
-    own: int
-    """Messages of its own that are visible."""
-    settings: Mapping[str, Any]
-    """The settings in force."""
-    marks: tuple[tuple[str, int], ...]
-    """Label and position of the marks in force, oldest first."""
-    ranges: tuple[ReplayRange, ...]
-    """Where the history is stored."""
-    usage: Mapping[str, int]
-    """Tokens as last reported by a provider; empty when none has."""
-    window: int = 0
-    """How many tokens its model takes, as far as it is known; else 0. The setting ``context_window`` says so,
-    ``ikigai.toml``, a refusal that this process has met, or the provider.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +113,7 @@ class AgentCommands:
     future, and from the call itself for an argument that cannot be used.
     """
 
+    # Typed Python cannot make one form from the other: no signature adds or drops ``timeout`` of another (PEP 612).
     __slots__ = ("_ref", "_waits")
 
     def __init__(self, ref: "AgentRef", waits: bool = False) -> None:
@@ -1033,19 +1013,8 @@ class AgentRef:
 
     def context(self) -> Context:
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
-        log = self.system.log_cache.load(self.uuid)
-        head = log.head
-        view, visible = log.view(head), list(log.visible(head))
-        used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})
-        return Context(
-            inherited=sum(message.id <= log.fork for message in visible),
-            own=sum(message.id > log.fork for message in visible),
-            settings=dict(view.settings),
-            marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
-            ranges=self.ranges(),
-            usage=dict(used) if isinstance(used, Mapping) else {},
-            window=view.settings.get("context_window") or self.system.window_of(view.settings.get("model")),
-        )
+        log, ranges = self.system.log_cache.load(self.uuid), self.ranges()
+        return context_of(log, ranges, self.system.window_of)
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":
         return None if uuid is None else self.system.handle(uuid)

@@ -7,7 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import get_args, get_type_hints
@@ -18,7 +18,7 @@ import ikigai_actors
 import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
-from ikigai_actors import errors
+from ikigai_actors import AgentCommands, AgentRef, errors
 from ikigai_actors.agent.subscriptions import Event
 
 PUBLIC = [
@@ -247,6 +247,18 @@ def test_type_checkers_see_the_same_names(package: ModuleType) -> None:
 def test_no_module_has_the_name_of_an_export_which_it_would_hide_once_it_is_imported(package: ModuleType) -> None:
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     assert modules.isdisjoint(package.__all__)
+
+
+COMMANDS = [name for name, _ in inspect.getmembers(AgentCommands, inspect.isfunction) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_the_same_arguments_whether_one_waits_or_not(name: str) -> None:
+    def arguments(form: Callable[..., object]) -> list[tuple[str, object, object]]:
+        known = inspect.signature(form).parameters.values()
+        return [(one.name, one.kind, one.default) for one in known if one.name != "timeout"]
+
+    assert arguments(getattr(AgentCommands, name)) == arguments(getattr(AgentRef, name))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

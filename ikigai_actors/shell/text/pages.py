@@ -14,7 +14,7 @@ from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.text.harmless import one_line
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.ref import Context
+    from ikigai_actors.system.context import Context
 
 _BROKE_OFF = "[the reply broke off, and is asked for again]"
 _INTERRUPTED = "[interrupted]"

@@ -1,0 +1,46 @@
+"""The context of an agent: what its history means now, for `/context` and for programs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.records.history import ReplayRange
+from ikigai_actors.records.log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The meaning of an agent's history now."""
+
+    inherited: int
+    """Messages before the fork point that are visible."""
+    own: int
+    """Messages of its own that are visible."""
+    settings: Mapping[str, Any]
+    """The settings in force."""
+    marks: tuple[tuple[str, int], ...]
+    """Label and position of the marks in force, oldest first."""
+    ranges: tuple[ReplayRange, ...]
+    """Where the history is stored."""
+    usage: Mapping[str, int]
+    """Tokens as last reported by a provider; empty when none has."""
+    window: int = 0
+    """How many tokens its model takes, as far as it is known; else 0. The setting ``context_window`` says so,
+    ``ikigai.toml``, a refusal that this process has met, or the provider.
+    """
+
+
+def context_of(log: Log, ranges: tuple[ReplayRange, ...], window_of: Callable[[str | None], int]) -> Context:
+    """The context of the agent that has this log, at its head; ``window_of`` gives the window of a model."""
+    head = log.head
+    view, visible = log.view(head), list(log.visible(head))
+    used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})
+    return Context(
+        inherited=sum(message.id <= log.fork for message in visible),
+        own=sum(message.id > log.fork for message in visible),
+        settings=dict(view.settings),
+        marks=tuple((mark.label, mark.id) for mark in view.all_marks()),
+        ranges=ranges,
+        usage=dict(used) if isinstance(used, Mapping) else {},
+        window=view.settings.get("context_window") or window_of(view.settings.get("model")),
+    )
