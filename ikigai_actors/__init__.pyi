@@ -91,6 +91,8 @@ from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvide
 from ikigai_actors.providers.scripted import Stream as Stream
 from ikigai_actors.records.budgets.budget import Budget as Budget
 from ikigai_actors.records.budgets.budget import BudgetStatus as BudgetStatus
+from ikigai_actors.records.diff import Diff as Diff
+from ikigai_actors.records.diff import Tail as Tail
 from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion

@@ -37,6 +37,7 @@ from ikigai_actors.records.budgets.charges import ChargeAgent
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.deaths import LifecycleChange
+from ikigai_actors.records.diff import Diff, read_diff
 from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.lineage import read_ranges, read_whole
@@ -998,6 +999,20 @@ class AgentRef:
         if check_flag(all, "all"):
             return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
         return list(self.system.log_cache.load(self.uuid).visible())
+
+    def diff(self, other: Handle | str) -> Diff:
+        """Where its history and another agent's part, and what each has that the other has not.
+
+        Args:
+            other: a handle, or a uuid, name, or unique prefix of a uuid; dead or alive.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            HistoryError: rows are wrong.
+        """
+        self.system.check_open()
+        uuid = uuid_of(self.system.store, other)
+        return self.system.store.read(lambda tx: read_diff(tx, self.uuid, uuid))
 
     def tools(self) -> list[Mapping[str, Any]]:
         """The descriptions of its tools that its model gets, as Messages-API dicts.

@@ -338,7 +338,8 @@ class Application(App[int]):
             self._serial.do(partial(self.system.touch, self.system.handle(uuid)))
 
     def _do(self, agent: AgentRef, line: str) -> None:
-        context = AppCommandContext(self, agent, TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid))
+        printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
+        context = AppCommandContext(self, agent, printer)
         self._serial.do(partial(context.do, line), line)
 
     def _press(self, line: str) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.commands.context import Printer
 
+_TOAST_COLUMNS = 50
+
 
 class TranscriptPrinter(Printer):
     """Prints into an agent's transcript."""
 
-    def __init__(self, tell: Callable[[str, str, Look], None], uuid: str) -> None:
-        self._tell, self._uuid = tell, uuid
+    def __init__(self, tell: Callable[[str, str, Look], None], uuid: str, columns: Callable[[], int]) -> None:
+        self._tell, self._uuid, self._columns = tell, uuid, columns
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
@@ -19,6 +21,10 @@ class TranscriptPrinter(Printer):
 
     def error(self, text: str) -> None:
         self._tell(self._uuid, text, Look.ERROR)
+
+    @property
+    def columns(self) -> int:
+        return self._columns()
 
 
 class Toast(Printer):
@@ -34,3 +40,7 @@ class Toast(Printer):
 
     def error(self, text: str) -> None:
         self._notify(tidy(text))
+
+    @property
+    def columns(self) -> int:
+        return _TOAST_COLUMNS

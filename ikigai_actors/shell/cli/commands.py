@@ -5,6 +5,7 @@ a wait was over before what was waited for came, 130 after Ctrl-C. Standard outp
 standard error. With ``--json`` the answer is JSON: one value, or one object a line where it goes on.
 """
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,30 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
 
     with _ended_early(context):
         tails.tail(context.obj.database, agents, json=json, echo=click.echo, notice=_notice)
+
+
+@click.command()
+@click.argument("a", metavar="AGENT")
+@click.argument("b", metavar="OTHER")
+@click.option("--json", "json", is_flag=True, help="As a JSON object: what is in common, and both tails.")
+@click.pass_obj
+def diff(options: Options, a: str, b: str, json: bool) -> None:
+    """Show where the histories of two agents part, and what each has said since. Of the dead, too.
+
+    AGENT and OTHER are a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
+    """
+    from dataclasses import asdict
+
+    from ikigai_actors.shell.text.diff import diff_page
+    from ikigai_actors.system.remote.client import Client
+
+    with Client.open(options.database) as client:
+        found = client.diff(a, b)
+    if json:
+        click.echo(as_json(asdict(found)))
+        return
+    for line in diff_page(found, shutil.get_terminal_size().columns):
+        click.echo(harmless(line))
 
 
 @click.command()
@@ -382,8 +407,8 @@ def backup(context: click.Context, file: str) -> None:
 
 
 COMMANDS = (
-    agents, backup, budget, copy, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal, stats,
-    tail,
+    agents, backup, budget, copy, diff, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal,
+    stats, tail,
 )  # fmt: skip
 
 

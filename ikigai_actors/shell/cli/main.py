@@ -13,6 +13,7 @@ Beside a running shell, or without one (commands.py, documents.py):
 
     ikigai agents [--all] [--json]  who exists
     ikigai log AGENT [--follow]     what an agent wrote
+    ikigai diff AGENT OTHER         where the histories of two agents part
     ikigai tail [AGENT]...          what agents write from now on
     ikigai send AGENT TEXT          sends a mail
     ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer

@@ -22,6 +22,7 @@ from ikigai_actors.shell.commands import approvals, budgets, hosts, lifecycle, m
 from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
+from ikigai_actors.shell.text.diff import diff_page
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.pages import context_page, history_page, written
 from ikigai_actors.shell.text.tree import tree_lines
@@ -259,6 +260,19 @@ def history(shell: CommandContext, count: int) -> None:
         shell.screen.line(entry.text, dim=not entry.spoken)
     if not entries:
         shell.screen.line("Nothing was said yet.", dim=True)
+
+
+@commands.command("/diff")
+@click.argument("agent", metavar="ID", type=AGENT)
+@click.pass_obj
+def show_diff(shell: CommandContext, agent: str) -> None:
+    """Show where this agent's history and another's part, and what each has said since.
+
+    ID is a name, or 4 or more characters of a uuid; of the dead, too. The two stand side by side, step by step, this
+    agent on the left; one below the other where the terminal is narrow.
+    """
+    for line in diff_page(shell.current.diff(agent), shell.screen.columns):
+        shell.screen.line(line)
 
 
 @commands.command("/model")

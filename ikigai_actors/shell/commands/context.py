@@ -28,6 +28,10 @@ class Printer(Protocol):
     def error(self, text: str) -> None:
         """Print why something failed."""
 
+    @property
+    def columns(self) -> int:
+        """How wide a line may be."""
+
 
 class CommandContext(Protocol):
     """The place where a person, or a pipe, gives commands."""

@@ -23,6 +23,9 @@ import click
 from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.wrap import Margin
 
+USUAL_COLUMNS = 80
+"""The width of a terminal that nobody has told of."""
+
 
 class Screen:
     """Standard output and standard error, as the shell uses them."""
@@ -30,6 +33,7 @@ class Screen:
     def __init__(self, columns: Callable[[], int] | None = None) -> None:
         """Make it; ``columns`` gives the width of the terminal, or None when no person is there."""
         self._margin = None if columns is None else Margin(columns)
+        self._columns = columns
         self.styled = _styled(sys.stdout)
         """Whether bold and dim are used."""
         self._notices_styled = _styled(sys.stderr)
@@ -48,6 +52,11 @@ class Screen:
     def error(self, text: str) -> None:
         """Print why a line of input failed."""
         self.line(f"error: {one_line(text)}")
+
+    @property
+    def columns(self) -> int:
+        """How wide a line may be; where no person is there, as wide as usual."""
+        return USUAL_COLUMNS if self._columns is None else self._columns()
 
     def stream(self, text: str) -> None:
         """Print a piece of an answer."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.budgets.budget import BudgetStatus
     from ikigai_actors.records.deaths import LifecycleChange
+    from ikigai_actors.records.diff import Diff
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
     from ikigai_actors.records.mail import Mail
@@ -176,6 +177,12 @@ class Client:
         from ikigai_actors.records.budgets.status import budget_of
 
         return self._store.read(lambda tx: budget_of(tx, uuid))
+
+    def diff(self, a: str, b: str) -> "Diff":
+        """Where the histories of two agents part; each is given as for `find`. Raises what that and `read_diff` do."""
+        from ikigai_actors.records.diff import read_diff
+
+        return self._store.read(lambda tx: read_diff(tx, registry.find(tx, a).uuid, registry.find(tx, b).uuid))
 
     def find(self, text: str) -> AgentRecord:
         """One agent; see `registry.find`."""

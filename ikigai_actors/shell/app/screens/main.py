@@ -196,6 +196,11 @@ class MainScreen(Screen[None]):
             self._tree.update_from(snapshot)
         self._show_bars()
 
+    @property
+    def columns(self) -> int:
+        """How wide a line of a transcript may be. Thread-safe."""
+        return self.page.transcript.scrollable_content_region.width or self.size.width
+
     def tell(self, uuid: str, text: str, look: Look) -> None:
         """Show a text on an agent's page, if it has one."""
         if (page := self._pages.get(uuid)) is not None:

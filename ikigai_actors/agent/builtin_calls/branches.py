@@ -1,0 +1,66 @@
+"""The built-in calls about branches of a conversation: diff."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
+from ikigai_actors.agent.builtin_calls.naming import CalledAs
+from ikigai_actors.records import registry
+from ikigai_actors.records.diff import Tail, read_diff
+from ikigai_actors.records.messages import CONVERSATION, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.tools.function import cut
+
+_SHOWN = 300
+"""How many characters of a message are shown."""
+
+
+class DiffCall(BuiltinCall):
+    """Show where two histories part."""
+
+    name = "diff"
+    description = (
+        "Show where your history and another agent's part, and what each has said since: each message cut, with its "
+        "position. Of a child of yours, alive or dead, that is what it has done."
+    )
+    arguments: ClassVar = {
+        "agent": Argument("string", f"The other agent. {WHICH_AGENT}", required=True),
+    }
+
+    def act(self, agent: str, given: Given, now: int) -> "ReadDiff":
+        return ReadDiff(agent, text(given, "agent"))
+
+    def to_model(self, answer: str) -> str:
+        return cut(answer)
+
+
+CALLS = (DiffCall(),)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDiff(Unit):
+    """Find out where two histories part; answered with the text. Raises `AgentNotFound`, `AmbiguousAgent`."""
+
+    agent: str
+    other: str
+    """By uuid, name or prefix."""
+
+    def write(self, tx: Transaction, locked: LockedRows) -> str:
+        other = registry.find(tx, self.other).uuid
+        found, names = read_diff(tx, self.agent, other), CalledAs(tx)
+        common = f"In common: the messages up to {found.common}." if found.common else "Nothing is in common."
+        return "\n\n".join([common, _told("You", found.a), _told(names[other], found.b)])
+
+
+def _told(who: str, tail: Tail) -> str:
+    spoken = [message for message in tail.messages if message.kind in CONVERSATION]
+    forgets = ", and some of what is in common was taken back" if tail.forgets else ""
+    return "\n".join([f"{who}: {len(spoken) or 'nothing'} more{forgets}", *map(_line, spoken)])
+
+
+def _line(message: Message) -> str:
+    words = [message.content, *(f"[calls {call.name}]" for call in calls_in(message))]
+    whole = " ".join(" ".join(words).split())
+    return f"  {message.id} {message.kind}: {whole[:_SHOWN]}{' …' if len(whole) > _SHOWN else ''}"

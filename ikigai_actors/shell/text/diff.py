@@ -1,0 +1,89 @@
+"""The page of a diff: two histories side by side, step by step. Pure.
+
+    In common: the messages up to 4.
+
+    dba (8xQ2aF): 2 more          │ kid (k3_Lp0): 3 more
+       5  user  and the indexes?  │    5  fork  inherited: 4 messages from 8xQ2aF
+
+A step is what one party has said, with all that belongs to it: a prompt, or a reply with the results of its calls.
+Where the terminal is narrow the two stand one below the other.
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from ikigai_actors.records.diff import Diff, Tail
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.shell.text.tree import pad
+from ikigai_actors.shell.text.wrap import width
+
+SIDE_BY_SIDE = 60
+"""Columns of a terminal below which the two stand one below the other."""
+
+_BETWEEN = " │ "
+_INDENT = " " * 6
+_MOST_LINES = 5
+"""How many lines of one message are shown."""
+_BEGINS_STEP = frozenset({Kind.USER, Kind.ASSISTANT})
+
+
+def diff_page(found: Diff, columns: int) -> list[str]:
+    """The lines of a diff, each of at most so many columns."""
+    column = columns if columns < SIDE_BY_SIDE else (columns - len(_BETWEEN)) // 2
+    a, b = ([_title(tail, column), *_steps(tail, column)] for tail in (found.a, found.b))
+    head = [*_folded(_common(found), columns), ""]
+    if columns < SIDE_BY_SIDE:
+        return [*head, *(line for step in a for line in step), "", *(line for step in b for line in step)]
+    empty: list[str] = []
+    rows = [_beside(left, right, column) for left, right in zip_longest(a, b, fillvalue=empty)]
+    return [*head, *(line for row in rows for line in row)]
+
+
+def _beside(left: list[str], right: list[str], column: int) -> Iterator[str]:
+    for one, other in zip_longest(left, right, fillvalue=""):
+        yield f"{pad(one, column)}{_BETWEEN}{other}".rstrip()
+
+
+def _common(found: Diff) -> str:
+    if not found.common:
+        return "They have nothing in common."
+    return f"In common: the messages up to {found.common}."
+
+
+def _title(tail: Tail, column: int) -> list[str]:
+    called = f"{tail.name} ({tail.agent[:6]})" if tail.name else tail.agent[:6]
+    forgets = ", and forgets some of what is in common" if tail.forgets else ""
+    more = f"{len(tail.messages)} more" if tail.messages else "nothing more"
+    return _folded(f"{called}: {more}{forgets}", column)
+
+
+def _steps(tail: Tail, column: int) -> list[list[str]]:
+    steps: list[list[Message]] = []
+    for message in tail.messages:
+        if not steps or message.kind in _BEGINS_STEP:
+            steps.append([])
+        steps[-1].append(message)
+    return [[line for message in step for line in _entry(message, column)] for step in steps]
+
+
+def _entry(message: Message, column: int) -> Sequence[str]:
+    words = words_of(message)
+    told = words.line if words.rule and words.line else one_line(words.entry)
+    lines = _folded(f"{message.id:>4}  {message.kind}  {told}", column, indent=_INDENT)
+    return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{_INDENT}…"]
+
+
+def _folded(text: str, columns: int, indent: str = "") -> list[str]:
+    """A text in lines of at most so many columns, at blanks where they are."""
+    if width(text) <= columns:
+        return [text]
+    if text.isascii():
+        return textwrap.wrap(text, columns, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False)
+    from rich.cells import chop_cells  # slow to import, and not needed for ASCII
+
+    first, *_ = chop_cells(text, columns)
+    rest = text[len(first) :].lstrip()
+    return [first, *(f"{indent}{line}" for line in chop_cells(rest, columns - len(indent)))]

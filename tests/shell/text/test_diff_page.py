@@ -1,0 +1,41 @@
+"""The page of a diff: pure, so histories are made up here."""
+
+import pytest
+
+from ikigai_actors.records.diff import Diff, Tail
+from ikigai_actors.records.messages import Message
+from ikigai_actors.shell.text.diff import SIDE_BY_SIDE, diff_page
+from ikigai_actors.shell.text.wrap import width
+
+
+def tail(agent: str, *said: tuple[str, str], forgets: bool = False) -> Tail:
+    messages = tuple(Message(agent, place, kind, text, {}, 0) for place, (kind, text) in enumerate(said, 5))
+    return Tail(agent, None, 4 + len(said), messages, forgets)
+
+
+TEA = tail("tea", ("user", "which tea?"), ("assistant", "green"), ("user", "why?"))
+COFFEE = tail("cup", ("user", "a word " * 60), ("assistant", "\x1b[2Jコーヒー" * 9), forgets=True)
+
+
+def test_the_steps_of_two_histories_stand_side_by_side() -> None:
+    lines = diff_page(Diff(4, "tea", TEA, tail("mug", ("user", "how hot?"), ("error", "too hot"))), 60)
+    assert lines == [
+        "In common: the messages up to 4.",
+        "",
+        "tea: 3 more                  │ mug: 2 more",
+        "   5  user  which tea?       │    5  user  how hot?",
+        "                             │    6  error  too hot",
+        "   6  assistant  green       │",
+        "   7  user  why?             │",
+    ]
+
+
+@pytest.mark.parametrize("columns", [20, SIDE_BY_SIDE - 1, SIDE_BY_SIDE, 81, 200])
+def test_no_line_is_wider_than_the_terminal_and_none_moves_its_cursor(columns: int) -> None:
+    lines = diff_page(Diff(0, None, TEA, COFFEE), columns)
+    assert max(map(width, lines)) <= columns
+    assert any("│" in line for line in lines) is (columns >= SIDE_BY_SIDE)
+    text = " ".join(" ".join(lines).split())
+    assert text.startswith("They have nothing in common.")
+    assert "\x1b" not in text
+    assert "forgets" in text
