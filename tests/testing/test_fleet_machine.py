@@ -55,7 +55,7 @@ def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(mach
     for who in (0, 1, 2, 8, 9, 10):  # of the first host, and of the second
         machine.prompt(who=who, text="go", answers=["ok"])
         machine.mark(who=who, label="here")
-        machine.ask(who=who, what="clear")
+        machine.clear(who=who)
     machine.comes_to_rest()
     machine.what_was_acknowledged_is_there()
     assert len(machine.ledger.marks) == 6

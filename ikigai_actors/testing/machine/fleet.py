@@ -19,14 +19,11 @@ has, and
     older                 no host writes into an older copy of the database than it knows
 """
 
-from collections.abc import Callable
-
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
 from ikigai_actors.testing.machine.fixtures import SLOW, WORK
 from ikigai_actors.testing.machine.fleet_base import HOSTS
@@ -37,18 +34,6 @@ from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import LEAP
 from ikigai_actors.testing.simulation.store import Link
-
-REMOTE_COMMANDS: dict[str, Callable[[AgentRef], object]] = {
-    "undo": lambda agent: agent.undo(timeout=PATIENCE),
-    "clear": lambda agent: agent.clear(timeout=PATIENCE),
-    "uncompact": lambda agent: agent.uncompact(timeout=PATIENCE),
-    "rewind": lambda agent: agent.rewind(timeout=PATIENCE),
-    "resume": lambda agent: agent.resume(timeout=PATIENCE),
-    "configure": lambda agent: agent.configure(max_tokens=100, timeout=PATIENCE),
-    "reply": lambda agent: agent.reply(timeout=PATIENCE),
-    "exit": lambda agent: agent.exit("done", timeout=PATIENCE),
-}
-"""What agents are asked to do themselves, beside marks and forks."""
 
 
 class FleetMachine(AimedFleetRules, AgentRules):
@@ -72,18 +57,6 @@ class FleetMachine(AimedFleetRules, AgentRules):
         agent = self.agent(who)
         self.world.crash_at(CrashPoint(commit, committed))
         self.set_mark(agent, "here")
-
-    @rule(who=AGENTS, what=st.sampled_from(sorted(REMOTE_COMMANDS)))
-    def ask(self, who: int, what: str) -> None:
-        """An agent is asked to do something itself."""
-        agent = self.agent(who)
-        self.attempt(lambda: REMOTE_COMMANDS[what](agent))
-
-    @rule(who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
-    def supervise(self, who: int, strategy: str) -> None:
-        """An agent restarts its children in another way."""
-        agent = self.agent(who)
-        self.attempt(lambda: agent.supervise(strategy=strategy, timeout=PATIENCE))
 
     # Rules for hosts
 

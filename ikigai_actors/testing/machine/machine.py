@@ -33,16 +33,14 @@ After every rule, and at rest:
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PATIENCE, PERIOD
+from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
 from ikigai_actors.testing.machine.model import at_work
-from ikigai_actors.testing.machine.rules import LABELS, AgentRules
+from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.targeted_rules import AimedRules
 from ikigai_actors.testing.simulation.faults import ALL, Faults
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
-
-_NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentTreeMachine(AimedRules, AgentRules):
@@ -62,38 +60,6 @@ class AgentTreeMachine(AimedRules, AgentRules):
     def wait(self, who: int, others: list[int] | None, seconds: int) -> None:
         """An agent waits for others, or for mail."""
         self.waits(self.agent(who), None if others is None else [self.agent(other) for other in others], seconds)
-
-    @rule(who=AGENTS, label=st.none() | LABELS)
-    def rewind(self, who: int, label: str | None) -> None:
-        """An agent goes back to a mark."""
-        self.attempt(lambda: self.agent(who).rewind(label, timeout=PATIENCE))
-
-    @rule(who=AGENTS)
-    def undo(self, who: int) -> None:
-        """An agent takes back its latest prompt."""
-        self.attempt(lambda: self.agent(who).undo(timeout=PATIENCE))
-
-    @rule(who=AGENTS)
-    def resume(self, who: int) -> None:
-        """An agent goes on with a turn that an error ended, if there is one."""
-        self.attempt(lambda: self.agent(who).resume(timeout=PATIENCE))
-
-    @rule(who=AGENTS)
-    def clear(self, who: int) -> None:
-        """An agent begins anew."""
-        self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
-
-    @rule(who=AGENTS, times=st.integers(1, 4))
-    def crash_agent(self, who: int, times: int) -> None:
-        """An agent's own code fails, perhaps again after each restart."""
-        agent = self.agent(who)
-        self.script(agent, *[LookupError("a defect of its own") for _ in range(times)])
-        self.prompted(agent)
-
-    @rule(who=AGENTS, name=_NAMES)
-    def rename(self, who: int, name: str) -> None:
-        """An agent gets another name, unless somebody has it; or none."""
-        self.attempt(lambda: self.agent(who).rename(name, timeout=PATIENCE))
 
     @rule(path=st.sampled_from(("plan.md", "log/day.md")), author=AGENTS, careful=st.booleans())
     def write_document(self, path: str, author: int, careful: bool) -> None:

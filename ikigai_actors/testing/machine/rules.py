@@ -1,4 +1,4 @@
-"""The rules that both machines have: what is done to agents, whichever host runs them."""
+"""The rules for agents, whichever host runs them: both machines have all of these."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
@@ -17,6 +17,8 @@ VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
 PICTURES = st.sampled_from((b"GIF89a\1\0\1\0", b"%PDF-1.7"))
 
 LABELS = st.sampled_from(("here", "there"))
+
+NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentRules(Stage):
@@ -108,6 +110,59 @@ class AgentRules(Stage):
         """An agent adopts another one."""
         by, adopted = self.agents(who, child)
         self.attempt(lambda: by.adopt(adopted, timeout=PATIENCE))
+
+    @rule(who=AGENTS, label=st.none() | LABELS)
+    def rewind(self, who: int, label: str | None) -> None:
+        """An agent goes back to a mark."""
+        self.attempt(lambda: self.agent(who).rewind(label, timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def undo(self, who: int) -> None:
+        """An agent takes back its latest prompt."""
+        self.attempt(lambda: self.agent(who).undo(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def resume(self, who: int) -> None:
+        """An agent goes on with a turn that an error ended, if there is one."""
+        self.attempt(lambda: self.agent(who).resume(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def clear(self, who: int) -> None:
+        """An agent begins anew."""
+        self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
+
+    @rule(who=AGENTS, times=st.integers(1, 4))
+    def crash_agent(self, who: int, times: int) -> None:
+        """An agent's own code fails, perhaps again after each restart."""
+        agent = self.agent(who)
+        self.script(agent, *[LookupError("a defect of its own") for _ in range(times)])
+        self.prompted(agent)
+
+    @rule(who=AGENTS, name=NAMES)
+    def rename(self, who: int, name: str) -> None:
+        """An agent gets another name, unless somebody has it; or none."""
+        self.attempt(lambda: self.agent(who).rename(name, timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def configure(self, who: int) -> None:
+        """A setting of an agent is changed."""
+        self.attempt(lambda: self.agent(who).configure(max_tokens=100, timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def reply(self, who: int) -> None:
+        """The outcome of an agent's latest turn is asked for."""
+        self.attempt(lambda: self.agent(who).reply(timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def exit(self, who: int) -> None:
+        """An agent ends when its turn is over."""
+        self.attempt(lambda: self.agent(who).exit("done", timeout=PATIENCE))
+
+    @rule(who=AGENTS, strategy=st.sampled_from(("one_for_one", "one_for_all", "rest_for_one")))
+    def supervise(self, who: int, strategy: str) -> None:
+        """An agent restarts its children in another way."""
+        agent = self.agent(who)
+        self.attempt(lambda: agent.supervise(strategy=strategy, timeout=PATIENCE))
 
     @rule(commit=st.integers(1, 6), committed=st.booleans())
     def crash_soon(self, commit: int, committed: bool) -> None:
