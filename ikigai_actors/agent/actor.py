@@ -58,6 +58,7 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import FORK, Progress
+from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.state import (
     UNKNOWN,
     CallUnit,
@@ -83,7 +84,7 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.records.append import Append, CallAppended, Fence
+from ikigai_actors.records.append import Append, AppendCompleted, CallAppended, Fence
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.identity import new_agent_uuid
@@ -406,6 +407,8 @@ class AgentActor(PooledActor):
                 hook(self.tally, state.shown, state.turn)
 
     def _committed(self, step: Step, answer: Any) -> None:
+        if isinstance(answer, AppendCompleted):
+            step, answer = as_written(step, answer.unit), answer.answer
         if isinstance(step.unit, LogUnit):
             self._log.grow(step.unit.messages)
         elif isinstance(answer, CallAppended):

@@ -106,7 +106,7 @@ class Costs:
         further = side_talk(state) if state.compaction is not None else ()
         known, added, blocks = self._input(state, unit.messages, further, model)
         tools = _OF_TOOLS if model.overhead else 0
-        base = 0 if known is None else _all_tokens(known)
+        base = 0 if known is None else known.all_tokens
         if known is None:
             added += model.overhead
         expected, most = base + ceil(added / _BYTES), base + added + _OF_A_BLOCK * blocks + tools
@@ -117,7 +117,7 @@ class Costs:
             output = min(model.max_tokens, 2 * sorted(outputs)[ceil(0.95 * len(outputs)) - 1])
         price = model.price or Price(0, 0, 0, 0)
         rate = price.input
-        if known is not None and (read := _all_tokens(known) - known.output_tokens):
+        if known is not None and (read := known.all_tokens - known.output_tokens):
             rate = ceil(price.of(Usage(known.input_tokens, 0, *_cached(known))) * 1_000_000 / read)
         dearest = max(price.input, price.cache_write, price.cache_read)
         return Need(
@@ -235,7 +235,7 @@ class Costs:
     def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
         """The charge of tokens that a service has counted."""
         price = price_of_model(self._runtime.prices, made_by, model)
-        return Charge(_all_tokens(usage), 0 if price is None else price.of(usage))
+        return Charge(usage.all_tokens, 0 if price is None else price.of(usage))
 
 
 def usual_output(settings: Mapping[str, Any], provider: object) -> int:
@@ -250,10 +250,6 @@ def usual_output(settings: Mapping[str, Any], provider: object) -> int:
 def price_of_model(prices: Prices, made_by: str, model: str) -> Price | None:
     """The price of a model, by the name that its service gives it, or else by ``provider:model``."""
     return prices.of(made_by) or prices.of(model.partition(":")[2]) or prices.of(model)
-
-
-def _all_tokens(usage: Usage) -> int:
-    return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
 
 
 def _cached(usage: Usage) -> tuple[int, int]:

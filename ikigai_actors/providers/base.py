@@ -39,6 +39,11 @@ class Usage:
     cache_read_input_tokens: int = 0
     """Tokens of the request that the provider's cache served."""
 
+    @property
+    def all_tokens(self) -> int:
+        """Tokens of all four kinds."""
+        return self.input_tokens + self.output_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,

@@ -19,6 +19,7 @@ from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
 from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
+from ikigai_actors.records.left import with_left
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free, get
@@ -43,6 +44,15 @@ class CallAppended(NamedTuple):
     """The message that tells of the act."""
     answer: Any
     """The answer of the act."""
+
+
+class AppendCompleted(NamedTuple):
+    """The answer of an `Append` that has completed its messages."""
+
+    unit: LogUnit
+    """The unit as it was written."""
+    answer: Held | Paused | Settled | None
+    """What it is answered with beside."""
 
 
 class AppendCall(Around):
@@ -80,7 +90,10 @@ class AppendCall(Around):
         if row is None:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_fence(tx, row, self._fence)
-        answer = self._act.write(tx, locked)
+        try:
+            answer = self._act.write(tx, locked)
+        except RunAlone as alone:
+            raise RunAlone(self.around(alone.unit)) from None
         message = self._to_message(answer)
         tx.append([message.row()])
         locked.others.add(uuid)
@@ -91,8 +104,9 @@ class Append(Unit):
     """A `LogUnit` with its fence: what the journal commits.
 
     Answered with what is held for the request that follows (`Held`), or why that waits (`Paused`); with `Settled` when
-    somebody else's request may go on now; mostly with None. Refused with `BudgetExceeded` where a request would have to
-    wait that may not (`LogUnit.may_wait`).
+    somebody else's request may go on now; mostly with None. Where the messages of births were completed, with
+    `AppendCompleted`. Refused with `BudgetExceeded` where a request would have to wait that may not
+    (`LogUnit.may_wait`).
     """
 
     __slots__ = ("_fence", "_purse", "_rows", "_unit", "touches", "tree")
@@ -107,8 +121,8 @@ class Append(Unit):
         self.touches = (unit.agent,)
         self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
 
-    def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | None:
-        unit = self._unit
+    def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
+        unit, rows = self._unit, self._rows
         row = locked.get(unit.agent)
         if row is None:
             raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
@@ -120,6 +134,9 @@ class Append(Unit):
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.births:
+            if unit.inherited is not None and self._is_limited(row):
+                unit = with_left(tx, unit)
+                rows = [message.row() for message in unit.messages]
             _bear(tx, unit.births, row)
             locked.others.update(birth.uuid for birth in unit.births)
         answer = self._spend(row, charge) if spends else None
@@ -130,8 +147,8 @@ class Append(Unit):
         elif unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
         write_blobs(tx, unit.blobs)
-        tx.append(self._rows)
-        return answer
+        tx.append(rows)
+        return answer if unit is self._unit else AppendCompleted(unit, answer)
 
     def _charge(self, row: Locked) -> Charge | None:
         """What the agent's open request has cost; None when there is none, or it stays open."""
@@ -153,6 +170,10 @@ class Append(Unit):
             self._purse.plan(row, charge, self._unit.need)
         except Short:
             raise RunAlone(AppendAlone(self._unit, self._fence)) from None
+
+    def _is_limited(self, row: Locked) -> bool:
+        """Whether a budget limits the agent or one of its children."""
+        return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
         """Settle the request that is over, and hold what the next one needs."""
@@ -180,6 +201,9 @@ class AppendAlone(Append, Addressed):
         self._ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
         if self._unit.births:
             self._ledger.bear(row.budget, len(self._unit.births))
+
+    def _is_limited(self, row: Locked) -> bool:
+        return True
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
         ledger, freed = self._ledger, tuple[str, ...]()

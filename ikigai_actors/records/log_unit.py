@@ -57,5 +57,9 @@ class LogUnit:
     """What that request needs."""
     charge: Charge | None = None
     """What the request has cost whose end this tells; None when none has ended."""
+    inherited: int | None = None
+    """Of births by a call of the model: how many tokens the children inherit, 0 when nobody has told. Then the results
+    end with what is left of the budgets (`ikigai_actors.records.left`). None where nothing is added.
+    """
     unpaused: bool = False
     """Whether the agent has waited for a budget until now: its request never left."""

@@ -14,7 +14,6 @@ An answer is a value, or an error of ours: its class by name, its message, and w
 import inspect
 import json
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,9 +123,7 @@ class CarryOut(Around):
         try:
             done = self._act.write(tx, locked)
         except RunAlone as alone:
-            again = copy(self)
-            Around.__init__(again, alone.unit)
-            raise RunAlone(again) from None
+            raise RunAlone(self.around(alone.unit)) from None
         tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now)
         return done
 

@@ -802,6 +802,13 @@ DELETE FROM portions WHERE budget = :budget AND unit = :unit AND host = :host
 -- name: nearest_budget
 SELECT COALESCE(a.budget, (SELECT r.uuid FROM agents r WHERE r.parent_uuid IS NULL)) FROM agents a WHERE a.uuid = :uuid
 
+-- name: parents_of
+-- From whom an agent descends.
+WITH RECURSIVE line(uuid) AS (
+    SELECT parent_uuid FROM agents WHERE uuid = :uuid
+    UNION SELECT a.parent_uuid FROM agents a JOIN line ON a.uuid = line.uuid)
+SELECT uuid FROM line WHERE uuid IS NOT NULL
+
 -- name: root_budget
 SELECT b.owner FROM budgets b WHERE b.above IS NULL
 

@@ -10,8 +10,9 @@ one agent, or one mail to each of a thousand, are one update.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -152,6 +153,12 @@ class Around(Addressed):
         self._act = act
         self.alone, self.tree = act.alone, act.tree
         self.concerns_others, self.concerns_hosts = act.concerns_others, act.concerns_hosts
+
+    def around(self, act: Unit) -> Self:
+        """The same around another unit."""
+        again = copy(self)
+        Around.__init__(again, act)
+        return again
 
     def look_up(self, tx: Transaction) -> None:
         if isinstance(self._act, Addressed):

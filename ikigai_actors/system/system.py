@@ -40,7 +40,7 @@ from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.records import registry
-from ikigai_actors.records.append import CallAppended
+from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
@@ -334,7 +334,7 @@ class ActorSystem(System):
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
         match answer:
-            case CallAppended():
+            case CallAppended() | AppendCompleted():
                 self._on_commit(answer.answer)
             case LifecycleChange():
                 self._processes.follow(answer)

@@ -16,6 +16,7 @@ from ikigai_actors.agent.turn.fork import Childbed, give_birth
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.tools.policy import SHELL, ToolTraits
@@ -36,12 +37,19 @@ class ForkCall(BuiltinCall):
     arguments: ClassVar = {
         "prompt": Argument("string", "What the child is to do."),
         "name": Argument("string", "A name for the child, unique among living agents."),
+        "budget": Argument(
+            "string",
+            "The most that the child and all below it may spend, as 'tokens=200k' or 'usd=0.5,agents=3'. Without it, "
+            "they share what is left for you.",
+        ),
     }
 
     def check(self, given: Given) -> None:
         super().check(given)
         if name := given.get("name"):
             check_name(name)
+        if budget := given.get("budget"):
+            parse_budget(budget)
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Carry out this call, and with it those of ``fork`` that follow it at once; see `Continue.one_by_one`."""
@@ -49,7 +57,8 @@ class ForkCall(BuiltinCall):
         calls = [call, *following][: len(event.fresh)]
         beds = [self._bed(state, one, child, tools) for one, child in zip(calls, event.fresh, strict=False)]
         done = progress(state.calls, (one.id for one in calls), Progress.DONE)
-        step = give_birth(replace(state, calls=done), beds, now)
+        told = 0 if event.spent is None else event.spent.usage.all_tokens
+        step = give_birth(replace(state, calls=done), beds, now, inherited=told)
         return replace(step, call=call.id, together=len(calls) > 1)
 
     def _following(self, state: State, call: Call, tools: Mapping[str, ToolTraits]) -> Iterator[Call]:
@@ -76,7 +85,8 @@ class ForkCall(BuiltinCall):
             own.append((Kind.USER, prompt, NO_DATA))
         told = (_result(call, f"Forked: the child is {child}."),)
         named = check_name(name) if name else None
-        return Childbed(child, named, "transient", own, told, opens=True, limit=LIVING_LIMIT)
+        budget = parse_budget(given) if (given := call.input.get("budget")) else None
+        return Childbed(child, named, "transient", own, told, opens=True, limit=LIVING_LIMIT, budget=budget)
 
 
 CALLS = (ForkCall(),)

@@ -67,8 +67,14 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
 
 
-def give_birth(state: State, beds: Sequence[Childbed], now: int, blobs: tuple[Attachment, ...] = ()) -> Step:
-    """The unit in which children are born, in order."""
+def give_birth(
+    state: State,
+    beds: Sequence[Childbed],
+    now: int,
+    blobs: tuple[Attachment, ...] = (),
+    inherited: int | None = None,
+) -> Step:
+    """The unit in which children are born, in order; ``inherited`` as in `LogUnit`."""
     mine: list[PendingMessage] = []
     births: list[Birth] = []
     for bed in beds:
@@ -76,8 +82,15 @@ def give_birth(state: State, beds: Sequence[Childbed], now: int, blobs: tuple[At
         births.append(_birth(state.uuid, head, bed, now))
         mine += (_told("child", bed.child, bed.at, head), *bed.told)
     messages = messages_of(state.uuid, state.head, now, tuple(mine))
-    unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs)
+    unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs, inherited=inherited)
     return Step(advance(state, messages), unit, tuple(map(Spawn, births)))
+
+
+def as_written(step: Step, unit: LogUnit) -> Step:
+    """A step whose unit was completed as it was written: its children begin with what stands there."""
+    written = {birth.uuid: birth for birth in unit.births}
+    effects = (Spawn(written[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
+    return replace(step, unit=unit, effects=tuple(effects))
 
 
 def _told(of: str, other: str, at: int | None, head: int) -> PendingMessage:

@@ -46,6 +46,7 @@ from dataclasses import replace
 from ikigai_actors.agent.turn import compaction
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import (
+    FORK,
     GIVE_RESULT,
     LOOKS,
     Progress,
@@ -162,7 +163,7 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         case on.LookAtMail() if state.notice:
             told = next(log.between(state.notice - 1, state.notice)).data
             return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
-        case on.Continue() if any(call.name == GIVE_RESULT for call in state.calls):
+        case on.Continue() if any(call.name in (GIVE_RESULT, FORK) for call in state.calls):
             reply = state.calls[0].reply
             return replace(event, spent=spent_of(next(log.between(reply - 1, reply))))
     return event

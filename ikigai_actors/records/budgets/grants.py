@@ -6,16 +6,17 @@ it is to be repeated. Whoever may not go on now, because it is stopped or no hos
 place: CONT, or the host that takes it, has the budget looked at again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ikigai_actors.errors import AgentNotFound, BadInput
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
 from ikigai_actors.records.budgets.amounts import Held, Need
 from ikigai_actors.records.budgets.budget import MOST, UNITS, Budget
 from ikigai_actors.records.budgets.ceilings import MONEY, Level
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
 from ikigai_actors.records.budgets.limits import add_limit
+from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone, TreeLock, write_alone
 
@@ -36,6 +37,8 @@ class Served(NamedTuple):
     """Whether more may wait that can go on."""
     due: int | None = None
     """When the next may go on by itself, in milliseconds since 1970; None when that takes a grant."""
+    granted: tuple[tuple[str, int], ...] = ()
+    """What it grants now of what was granted more, by the units of table ``limits``."""
 
 
 class Serve(Addressed):
@@ -73,7 +76,13 @@ class Serve(Addressed):
         except HearerDied:
             raise RunAlone(self) from None
         ledger.write()
-        return served._replace(notified=tuple(ledger.notified))
+        granted = tuple((unit, level.limits[unit].granted) for unit in self.changed)
+        return served._replace(notified=tuple(ledger.notified), granted=granted)
+
+    @property
+    def changed(self) -> Iterable[str]:
+        """The units of which it changes how much is granted; none here."""
+        return ()
 
     def change(self, tx: Transaction, level: Level) -> None:
         """Change what the budget grants, before those who wait are served. Does nothing here."""
@@ -123,8 +132,18 @@ class Grant(Serve):
         self._agent, self._more, self._sets = agent, more, sets
 
     def look_up(self, tx: Transaction) -> None:
-        self.budget = nearest_budget(tx, self._agent)
-        super().look_up(tx)
+        self.budget = next((str(budget) for (budget,) in tx.run("nearest_budget", uuid=self._agent)), "")
+        if self.budget:
+            super().look_up(tx)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Served:
+        if not self.budget:
+            raise AgentNotFound(f"There is no agent {self._agent}.", self._agent)
+        return super().write(tx, locked)
+
+    @property
+    def changed(self) -> Iterable[str]:
+        return self._more
 
     def change(self, tx: Transaction, level: Level) -> None:
         for unit, more in self._more.items():
@@ -146,11 +165,37 @@ class Grant(Serve):
             limit.granted, limit.notified, limit.changed = granted, 0, True
 
 
-def nearest_budget(tx: Transaction, agent: str) -> str:
-    """The nearest budget of an agent, by its owner. Raises `AgentNotFound`."""
-    for (budget,) in tx.run("nearest_budget", uuid=agent):
-        return str(budget)
-    raise AgentNotFound(f"There is no agent {agent}.", agent)
+class GrantByAgent(Grant):
+    """An agent grants more of the nearest budget of another one, which it names. Answered as `Grant` is.
+
+    The budget must be of an agent that descends from it. So it grants nothing to itself, and what it grants is bounded
+    by its own budgets.
+
+    Raises what `Grant` does, `AmbiguousAgent`, and `BadInput` for any other budget.
+    """
+
+    def __init__(self, target: str, sender: str, more: Mapping[str, int]) -> None:
+        """Make the unit: ``sender`` by uuid."""
+        super().__init__("", more)
+        self._target, self._sender = target, sender
+        self._refusal: IkigaiError | None = None
+
+    def look_up(self, tx: Transaction) -> None:
+        try:
+            self._agent, self._refusal = find(tx, self._target).uuid, None
+        except (AgentNotFound, AmbiguousAgent) as error:
+            self._agent, self._refusal = "", error
+        super().look_up(tx)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Served:
+        if self._refusal is not None:
+            raise self._refusal
+        if (self._sender,) not in tx.run("parents_of", uuid=self.budget):
+            raise BadInput(
+                f"The nearest budget of agent {self._agent} is that of agent {self.budget}, which is not below you: "
+                "only a person, or an agent above it, grants more of it."
+            )
+        return super().write(tx, locked)
 
 
 class SetFirstLimits(Addressed):

@@ -1,0 +1,44 @@
+"""The built-in call about budgets: grant."""
+
+from typing import ClassVar
+
+from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import Budget, amount_text
+from ikigai_actors.records.budgets.grants import GrantByAgent, Served
+
+
+class GrantCall(BuiltinCall):
+    """Grant more of the budget of an agent below the one whose model calls."""
+
+    name = "grant"
+    description = (
+        "Raise the budget of an agent that descends from you, where it has one of its own: whoever waits for it goes "
+        "on. What all of you may spend together stays as it is."
+    )
+    arguments: ClassVar = {
+        "agent": Argument("string", WHICH_AGENT, required=True),
+        "tokens": Argument("integer", "How many more tokens it may use."),
+        "usd": Argument("number", "How many more dollars it may spend."),
+    }
+
+    def check(self, given: Given) -> None:
+        super().check(given)
+        if not any(_more(given).limits().values()):
+            raise BadInput("grant needs tokens, or usd: how much more, above 0.")
+
+    def act(self, agent: str, given: Given, now: int) -> GrantByAgent:
+        return GrantByAgent(text(given, "agent"), agent, _more(given).limits())
+
+    def to_model(self, answer: Served) -> str:
+        granted = " and ".join(amount_text(unit, amount) for unit, amount in answer.granted)
+        going = f", and {len(answer.held)} that waited for it go on" if answer.held else ""
+        return f"The budget of {answer.budget} grants {granted} in all now{going}."
+
+
+def _more(given: Given) -> Budget:
+    """What is granted more. Raises `BadInput`."""
+    return Budget(tokens=given.get("tokens"), usd=given.get("usd"))
+
+
+CALLS = (GrantCall(),)
