@@ -112,8 +112,10 @@ class AgentActor(PooledActor):
             origin: the agent, as the registry knew it at the boot or at its birth.
             handover: what an earlier actor of the same agent handed over; None for the first one.
         """
-        last = handover or Handover(origin.head, origin.turn, origin.standing, paused=origin.paused)
-        state = State(origin.uuid, last.head, last.turn, callers=last.callers, standing=last.standing, hold=last.paused)
+        last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)
+        state = State(
+            origin.uuid, last.head, last.turn, callers=last.callers, lifecycle=last.lifecycle, hold=last.paused
+        )
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state
         self.tally = Tally(state.uuid, runtime.clock, state.shown, state.turn)
@@ -256,8 +258,8 @@ class AgentActor(PooledActor):
         self._restarted = restarted
         for hook in self.runtime.instruments.restart_ends:
             hook(self.tally)
-        standing = self.state.standing._replace(status=restarted.status)
-        self._become(replace(self.state, turn=restarted.turn, standing=standing))
+        lifecycle = self.state.lifecycle._replace(status=restarted.status)
+        self._become(replace(self.state, turn=restarted.turn, lifecycle=lifecycle))
         if restarted.turn:  # before all that waits for the end of that turn
             self.backlog.add_first(on.TurnPoisoned(restarted.poison) if restarted.poison else on.Resume(Future()))
             return
@@ -463,7 +465,7 @@ class AgentActor(PooledActor):
         state = self.state
         if self._may_rest:
             self._log.drop()
-            self._become(State(state.uuid, state.head, request=state.request + 1, standing=state.standing))
+            self._become(State(state.uuid, state.head, request=state.request + 1, lifecycle=state.lifecycle))
 
     @property
     def _may_rest(self) -> bool:
@@ -480,7 +482,7 @@ class AgentActor(PooledActor):
         self._log.abandon()
         before = self.state
         head = before.head if step is None else UNKNOWN
-        self._become(State(before.uuid, head, before.turn, request=before.request + 1, standing=before.standing))
+        self._become(State(before.uuid, head, before.turn, request=before.request + 1, lifecycle=before.lifecycle))
         for caller in callers:
             caller.settle(error)
 
@@ -560,7 +562,7 @@ class AgentActor(PooledActor):
             self._step = replace(self._step, state=replace(self._step.state, callers=()))
         head = state.head if self._step is None else UNKNOWN
         paused = state.hold if isinstance(state.hold, Paused) else None
-        return Handover(head, state.turn, state.standing, callers, waiting, paused)
+        return Handover(head, state.turn, state.lifecycle, callers, waiting, paused)
 
     def _depart(self) -> None:
         """Leave all callers to the host that runs the agent from now on."""

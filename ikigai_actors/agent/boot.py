@@ -52,7 +52,7 @@ class Origin(NamedTuple):
     """Position of its latest message."""
     turn: int
     """Id of the message that opened the turn in progress; 0 when idle."""
-    standing: LifecycleState = RUNNING
+    lifecycle: LifecycleState = RUNNING
     """Its status in the registry, and what belongs to that."""
     interrupted: bool = False
     """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
@@ -90,12 +90,12 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
         )
         try:
             reason = _wrong(row, heads.get(parent, other_parents_head))
-            standing = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
+            lifecycle = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
             waits = Paused(paused[0], paused[1], "") if paused[0] is not None else None
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, standing, 0 < turn == interrupted, waits))
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, 0 < turn == interrupted, waits))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:

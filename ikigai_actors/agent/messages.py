@@ -114,7 +114,7 @@ class Handover:
 
     head: int
     turn: int
-    standing: LifecycleState
+    lifecycle: LifecycleState
     callers: tuple[Any, ...] = ()
     """The callers that wait for the outcome of the turn in progress."""
     commands: tuple[Any, ...] = ()

@@ -11,7 +11,7 @@ from ikigai_actors.arguments import check_choice, check_count, check_flag, check
 from ikigai_actors.attachments import Attachment, attachments
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records import registry
-from ikigai_actors.records.attached import stored_in
+from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.budgets.budget import Budget, as_budget, encode_budget
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import check_name

@@ -16,7 +16,7 @@ IDLE = State("me", 5, phase=Phase.IDLE)
 IN_TURN = replace(IDLE, turn=3, phase=Phase.WAITING_FOR_MODEL)
 AT_BOUNDARY = replace(IDLE, turn=3, phase=Phase.RUNNING_TOOLS)
 UNLOADED = State("me", 5)
-STOPPED = replace(IDLE, standing=LifecycleState(Status.STOPPED))
+STOPPED = replace(IDLE, lifecycle=LifecycleState(Status.STOPPED))
 NOTIFIED = replace(IDLE, view=EMPTY._replace(settings={"notify": True}))
 
 

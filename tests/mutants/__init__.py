@@ -262,8 +262,8 @@ MUTANTS = (
     Mutant(
         "a restart forgets who waits",
         "agent/actor.py",
-        "return Handover(head, state.turn, state.standing, callers, waiting, paused)",
-        "return Handover(head, state.turn, state.standing, (), waiting, paused)",
+        "return Handover(head, state.turn, state.lifecycle, callers, waiting, paused)",
+        "return Handover(head, state.turn, state.lifecycle, (), waiting, paused)",
     ),
     Mutant(
         "stopped agents take prompts",

@@ -230,10 +230,10 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.ExitNow():
             return _exit(state, event, now)
         case on.StatusChanged():
-            standing = state.standing._replace(status=event.status, ending=event.reason)
-            return Step(replace(state, standing=standing))
+            lifecycle = state.lifecycle._replace(status=event.status, ending=event.reason)
+            return Step(replace(state, lifecycle=lifecycle))
         case on.Leave():
-            return Step(state, Departure(Cause.TERMINATED, state.standing.ending))
+            return Step(state, Departure(Cause.TERMINATED, state.lifecycle.ending))
         case on.TurnPoisoned() if state.turn:
             return end_turn(state, now, ProviderError(event.reason), (Kind.ERROR, storable(event.reason), NO_DATA))
         case on.TurnPoisoned():

@@ -38,7 +38,7 @@ from ikigai_actors.providers.blocks import (
     read_block,
 )
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
-from ikigai_actors.records.attached import blobs_of
+from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.settings import SETTINGS

@@ -130,7 +130,7 @@ class State:
     """The callers that wait for the outcome of the turn in progress."""
     last: TurnOutcome | None = None
     """How the latest turn ended."""
-    standing: LifecycleState = RUNNING
+    lifecycle: LifecycleState = RUNNING
     """Its status in the registry, and what belongs to that."""
     failed: int = 0
     """Id of the message that opened the latest turn, when that ended with an error and nothing was said since; else 0.
@@ -157,7 +157,7 @@ class State:
     @property
     def status(self) -> Status:
         """Its status in the registry."""
-        return self.standing.status
+        return self.lifecycle.status
 
     @property
     def shown(self) -> Phase:

@@ -71,7 +71,7 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
     """End the agent normally. For a permanent agent this closes the turn, and its supervisor restarts the agent."""
-    if not state.standing.permanent:
+    if not state.lifecycle.permanent:
         return Step(state, Departure(Cause.EXITED, result), call=call.id if call is not None else None)
     drafts = [] if call is None else [(Kind.TOOL_RESULT, "You exited, and were restarted.", call.data)]
     ended = end_turn(state, now, Reply(result, stop_reason="exit"), *drafts, (Kind.INTERRUPTED, "", {"exit": result}))

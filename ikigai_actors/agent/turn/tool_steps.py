@@ -28,7 +28,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.records.attached import stored_in
+from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.attached import blobs_of
+from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.messages import OPENINGS, Kind, Message
 from ikigai_actors.records.registry import AgentRecord

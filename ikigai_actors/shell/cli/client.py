@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import attachments
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.records.attached import stored_in
+from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client

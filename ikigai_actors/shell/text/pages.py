@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.base import CUT_BY_BUDGET
-from ikigai_actors.records.attached import ATTACHMENTS_KEY
+from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of

@@ -98,10 +98,10 @@ class ProcessTable(Processes):
             if agent.uuid in self._actors:  # it was born into the shard after that was taken
                 return
             actor = self._actors[agent.uuid] = AgentActor(self._parts, agent)
-            if agent.standing.status is not Status.RUNNING:
-                self._last_status[agent.uuid] = agent.standing.status
-        if agent.standing.status is Status.TERMINATING:
-            actor.actor_inbox.put_urgent(on.StatusChanged(agent.standing.status, agent.standing.ending))
+            if agent.lifecycle.status is not Status.RUNNING:
+                self._last_status[agent.uuid] = agent.lifecycle.status
+        if agent.lifecycle.status is Status.TERMINATING:
+            actor.actor_inbox.put_urgent(on.StatusChanged(agent.lifecycle.status, agent.lifecycle.ending))
         if agent.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
 
@@ -165,8 +165,8 @@ class ProcessTable(Processes):
         return self._handle(uuid)
 
     def expect(self, birth: Birth) -> None:
-        standing = LifecycleState(permanent=birth.restart == "permanent")
-        child = Origin(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, standing)
+        lifecycle = LifecycleState(permanent=birth.restart == "permanent")
+        child = Origin(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, lifecycle)
         actor = AgentActor(self._parts, child)
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor

@@ -130,7 +130,7 @@ class SupervisionLoop(Worker, Supervision):
         That is: a supervisor that gave up and whose own restart was cut off, deadlines, and what other processes have
         changed and prompted since the agents were looked at.
         """
-        if any(one.standing.ending == GAVE_UP for one in found.restored):
+        if any(one.lifecycle.ending == GAVE_UP for one in found.restored):
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)

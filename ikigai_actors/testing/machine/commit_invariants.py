@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
-from ikigai_actors.records.attached import blobs_of
+from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message

@@ -73,13 +73,13 @@ class Ledger:
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
         """Note that a signal was acknowledged: a stopped agent without a request in flight gets no further."""
-        for uuid, standing in commits.agents.items():
-            if standing.status == "stopped":
+        for uuid, agent in commits.agents.items():
+            if agent.status == "stopped":
                 actor = system.actor(uuid)
                 phase = actor.state.phase  # idle, and in a turn by the commits: it has yet to hear of that commit
-                rests = (phase in (Phase.IDLE, Phase.UNLOADED) and not standing.turn) or phase is Phase.RUNNING_TOOLS
+                rests = (phase in (Phase.IDLE, Phase.UNLOADED) and not agent.turn) or phase is Phase.RUNNING_TOOLS
                 busy = actor.actor_inbox.held or not rests
-                standing.paused = standing.paused or not busy
+                agent.paused = agent.paused or not busy
 
     def check_histories(self, world: Simulation) -> None:
         """Check ``history``, in memory and in the database."""

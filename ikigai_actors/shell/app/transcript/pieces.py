@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.records.attached import ATTACHMENTS_KEY
+from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
