@@ -809,11 +809,23 @@ WITH RECURSIVE line(uuid) AS (
     UNION SELECT a.parent_uuid FROM agents a JOIN line ON a.uuid = line.uuid)
 SELECT uuid FROM line WHERE uuid IS NOT NULL
 
+-- name: descent
+-- An agent and all that descend from it, with their nearest budgets. UNION: a damaged circle ends.
+WITH RECURSIVE line(uuid) AS (
+    SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN line ON a.parent_uuid = line.uuid)
+SELECT a.uuid, a.status, a.budget, a.spent_tokens, a.spent_usd FROM agents a JOIN line ON a.uuid = line.uuid
+
+-- name: move_below_budget
+UPDATE agents SET budget = :budget WHERE uuid = ANY(:uuids)
+
+-- name: raise_holds
+-- What is held for open requests becomes the most that they can cost.
+UPDATE agents SET held_tokens = held_tokens + held_risk_tokens, held_usd = held_usd + held_risk_usd, held_risk_tokens = 0,
+       held_risk_usd = 0
+ WHERE uuid = ANY(:uuids)
+
 -- name: root_budget
 SELECT b.owner FROM budgets b WHERE b.above IS NULL
-
--- name: spent_by_all
-SELECT CAST(COALESCE(SUM(spent_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(spent_usd), 0) AS BIGINT), COUNT(*) FROM agents
 
 -- name: set_strict
 -- With the time from which a limit of time counts.

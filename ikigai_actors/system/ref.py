@@ -32,9 +32,10 @@ from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NoHost
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
-from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, micro_dollars, new_limits
+from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
 from ikigai_actors.records.budgets.charges import ChargeAgent
 from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.diff import Diff, read_diff
@@ -714,36 +715,38 @@ class AgentRef:
         more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
         if not any(more.values()):
             raise BadInput("Expected what to grant, e.g. grant(tokens=100_000) or grant(usd=5); got nothing.")
-        return self._grant(more, sets=False, timeout=timeout)
+        nearest = self.budget
+        if nearest is None:
+            raise BadInput(f"No budget limits agent {self.uuid}: there is nothing to grant.")
+        system.writer.perform(Grant(nearest.owner, more), timeout)
+        return self._limited()
 
     def set_budget(self, budget: Budget | Mapping[str, Any], *, timeout: float | None = None) -> BudgetStatus:
-        """Set how much the agent's nearest budget grants in all; those who wait for it go on, in order.
+        """Set how much the agent's own budget grants in all; make it where the agent has none.
 
-        Of tokens and dollars that is at least what is spent and held.
+        Those who wait for it go on, in order. Of tokens and dollars it grants at least what is spent and held. A new
+        limit counts from now on, for the agent and all that descend from it.
 
         Args:
-            budget: the new limits, e.g. ``{"usd": 5}``, each of something that the budget limits already; what it does
-                not name stays. ``strict`` is set where a budget is made, and must be left out.
+            budget: the limits, e.g. ``{"usd": 5}``; what it does not name stays as it is. ``strict`` is set where a
+                budget is made.
             timeout: seconds to wait; None waits for ever.
 
         Returns:
-            What the budget grants now, and whose it is.
+            What the budget grants now.
 
         Raises:
             AgentNotFound: there is no such agent.
-            BadInput: the budget does not limit that, or a value is no amount.
+            BadInput: an agent that descends from this one has a budget of its own, above which none can be put; or a
+                value is no amount.
         """
         self.system.check_open()
         check_timeout(timeout)
-        return self._grant(new_limits(as_budget(budget)), sets=True, timeout=timeout)
+        self.system.writer.perform(SetBudget(self.uuid, checked_limits(as_budget(budget))), timeout)
+        return self._limited()
 
-    def _grant(self, amounts: Mapping[str, int], *, sets: bool, timeout: float | None) -> BudgetStatus:
-        system = self.system
-        nearest = system.store.read(lambda tx: budget_of(tx, self.uuid))
-        if nearest is None:
-            raise BadInput(f"No budget limits agent {self.uuid}: there is nothing to grant.")
-        system.writer.perform(Grant(nearest.owner, amounts, sets), timeout)
-        found = system.store.read(lambda tx: budget_of(tx, self.uuid))
+    def _limited(self) -> BudgetStatus:
+        found = self.budget
         assert found is not None  # limits stay
         return found
 

@@ -44,8 +44,9 @@ from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.budgets.grants import Served, limit_everybody
+from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.holds import settle_left_behind
+from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.mail import Mail

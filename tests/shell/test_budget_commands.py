@@ -51,7 +51,8 @@ def test_a_person_sees_a_budget_at_the_shell_and_grants_more_of_it(open_session:
     ]
     assert session("/budget buyer +1ktokens")[1] == "  0 tokens of 1,040 tokens"
     assert session("/budget buyer usd=2.5,tokens=7")[1:] == ["  0 tokens of 7 tokens", "  $0.00 of $2.50"]
-    [wrong] = session("/budget buyer usd=2,strict")
+    assert session("/budget usd=9")[1:] == ["  $0.00 of $9.00"]
+    [wrong] = session("/budget usd=2,strict")
     assert "strict is set where a budget is made" in wrong
     [wrong] = session("/budget +$5")
     assert "Expected what to grant" in wrong
@@ -73,10 +74,12 @@ def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: st
         assert buyer.reply(timeout=DEADLINE).text == "ok"
         told = json.loads(ikigai(durable, "budget", "--json"))
         assert (told["granted"], told["spent"], told["waiting"]) == ({"tokens": 100}, {"tokens": 30}, 0)
-        assert "30 tokens of 30 tokens" in ikigai(durable, "budget", "buyer", "tokens=5")
-        assert "30 tokens of 100 tokens" in ikigai(durable, "budget", "buyer", "tokens=100")
+        assert "30 tokens of 30 tokens" in ikigai(durable, "budget", "tokens=5")
+        assert "30 tokens of 100 tokens" in ikigai(durable, "budget", "tokens=100")
+        assert ikigai(durable, "budget", "buyer", "usd=0.5") == "budget of buyer\n  $0.00 of $0.50\n"
         with AttachedSystem.open(durable) as attached:
-            assert attached.agent("buyer").grant(tokens=5).granted == {"tokens": 105}
+            assert attached.root.grant(tokens=5).granted == {"tokens": 105}
+            assert attached.agent("buyer").set_budget({"usd": 1}).granted == {"usd": 1}
             child = attached.agent("buyer").fork(budget={"tokens": 3}, timeout=DEADLINE)
             nothing = {"tokens": 0}
             assert child.budget == BudgetStatus(child.uuid, False, {"tokens": 3}, nothing, nothing, nothing)

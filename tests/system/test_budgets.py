@@ -393,19 +393,83 @@ def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_w
         ) as system:
             buyer = system.root.fork(name="buyer")
             assert answered(buyer)
-            assert buyer.set_budget({"tokens": 5}).granted == {"tokens": 30}
+            assert system.root.set_budget({"tokens": 5}).granted == {"tokens": 30}
             assert check(system.store) == []
             assert not answered(buyer)
-            assert buyer.set_budget(Budget(tokens=60)).granted == {"tokens": 60}
+            assert system.root.set_budget(Budget(tokens=60)).granted == {"tokens": 60}
             assert buyer.reply(timeout=DEADLINE).text == "ok"
-            for wrong, told in (
-                ({"usd": 5}, "does not limit usd"),
-                ({"strict": True}, "strict is set where"),
-                ({}, "5"),
-            ):
-                with pytest.raises(BadInput, match=told):
-                    buyer.set_budget(wrong)
+            assert system.root.set_budget({"usd": 5}).granted == {"tokens": 60, "usd": 5}
+            with pytest.raises(BadInput, match="one or more limits"):
+                buyer.set_budget({})
+            if not strict:
+                with pytest.raises(BadInput, match="strict is set where a budget is made"):
+                    system.root.set_budget({"tokens": 5, "strict": True})
             assert check(system.store) == []
+
+
+def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole_branch(database: str) -> None:
+    gated = Gated()
+    for strict in (False, True):
+        with ActorSystem.open(
+            ":memory:", ScriptedProvider(thirty), providers={"gated": gated}, budget={"tokens": 10_000}
+        ) as system:
+            buyer = system.root.fork(name="buyer")
+            kids = [buyer.fork(name=name) for name in ("ann", "ben")]
+            other = system.root.fork(name="other")
+            assert all(answered(one) for one in (buyer, *kids, other))
+            kids[1].kill()
+            kids[0].configure(model="gated:m")
+            kids[0].prompt("go")
+            gated.wait_for(1)
+            status = system.root.budget
+            assert status is not None
+            held, risk = int(status.held["tokens"]), int(status.risk["tokens"])
+            found = buyer.set_budget(Budget(tokens=held + 20, agents=2, strict=strict))
+            assert (found.owner, found.strict, found.granted["agents"]) == (buyer.uuid, strict, 2)
+            assert found.spent == {"tokens": 0, "agents": 1}
+            assert found.held["tokens"] == (held + risk if strict else held)
+            assert found.granted["tokens"] == (held + risk if strict else held + 20)
+            assert check(system.store) == []
+            gated.let_go()
+            assert kids[0].reply(timeout=DEADLINE).text == "ok"
+            assert kids[0].budget == buyer.budget
+            assert buyer.budget is not None
+            assert (buyer.budget.spent, buyer.budget.held["tokens"]) == ({"tokens": 30, "agents": 1}, 0)
+            assert system.root.budget is not None
+            assert (system.root.budget.spent["tokens"], other.budget) == (150, system.root.budget)
+            buyer.fork(name="cai")
+            with pytest.raises(BudgetExceeded, match="The budget of buyer allows 2 agents"):
+                kids[0].fork()
+            assert check(system.store) == []
+
+
+def test_a_budget_is_put_above_no_other_one_and_made_for_no_dead_agent(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty)) as system:
+        buyer = system.root.fork(name="buyer")
+        leaf = buyer.fork(name="leaf", budget={"tokens": 50})
+        with pytest.raises(BadInput, match=f"{leaf.uuid} descends from agent .* Set that one, or one above"):
+            buyer.set_budget({"tokens": 100})
+        assert buyer.budget is None
+        assert leaf.set_budget({"usd": 1, "seconds": 60}).granted == {"tokens": 50, "usd": 1, "seconds": 60}
+        assert system.root.set_budget({"tokens": 0, "strict": True}).strict
+        assert not answered(leaf)
+        other = system.root.fork()
+        other.kill()
+        with pytest.raises(BadInput, match="is dead"):
+            other.set_budget({"tokens": 100})
+        assert check(system.store) == []
+
+
+def test_what_waits_above_a_new_budget_goes_on_by_a_grant_as_before(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
+        buyer = system.root.fork("go", name="buyer")
+        assert settled(buyer) == "budget"
+        assert buyer.set_budget({"tokens": 0}).waiting == 0  # it waits for agent 0's
+        system.root.grant(tokens=100)
+        assert settled(buyer) == "budget"  # now for its own
+        assert buyer.set_budget({"tokens": 30}).waiting == 0
+        assert buyer.reply(timeout=DEADLINE).text == "ok"
+        assert check(system.store) == []
 
 
 def test_tools_are_charged_to_the_same_budgets_before_they_act(database: str) -> None:

@@ -5,10 +5,10 @@
     ceilings.py  the arithmetic: what is left in a chain of budgets, what a request gets, who is told
     purse.py     the portions of this host, in a transaction that many agents share
     ledger.py    a whole chain, in a transaction of its own
-    grants.py    units: set, grant, let those go on who wait
+    grants.py    units: grant, let those go on who wait
     charges.py   what tools cost
     holds.py     the open request in an agent's row, and those that are left behind
-    limits.py    what a budget is made with
+    limits.py    what a budget is made with, and what is set of it later
     status.py    what a person is told
 
 A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those

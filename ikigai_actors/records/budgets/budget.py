@@ -153,14 +153,11 @@ def parse_grant(text: str) -> dict[str, Any]:
     return {_WRITTEN[found[3]]: _number(found[1], found[2], _SECONDS.get(found[3], 1))}
 
 
-def new_limits(budget: Budget | None) -> dict[str, int]:
-    """The limits that are set anew for a budget that is there, by the units of table ``limits``. Raises `BadInput`."""
-    if budget is None or budget.strict or not budget.limits():
-        raise BadInput(
-            "Expected budget to be one or more limits, e.g. usd=5 (strict is set where a budget is made); got "
-            f"{shown(budget)}."
-        )
-    return budget.limits()
+def checked_limits(budget: Budget | None) -> Budget:
+    """A budget that is to be set. Raises `BadInput` when it limits nothing."""
+    if budget is None or not budget.limits():
+        raise BadInput(f"Expected budget to be one or more limits, e.g. usd=5; got {shown(budget)}.")
+    return budget
 
 
 def _number(digits: str, thousands: str, factor: int = 1) -> int | float:

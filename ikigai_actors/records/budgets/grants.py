@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
 from ikigai_actors.records.budgets.amounts import Held, Need
-from ikigai_actors.records.budgets.budget import MOST, UNITS, Budget
+from ikigai_actors.records.budgets.budget import MOST, UNITS
 from ikigai_actors.records.budgets.ceilings import MONEY, Level
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
-from ikigai_actors.records.budgets.limits import add_limit
 from ikigai_actors.records.registry import find
-from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone, TreeLock, write_alone
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 
 SERVED_AT_ONCE = 100
 """The most agents that one unit lets go on."""
@@ -61,11 +60,16 @@ class Serve(Addressed):
         return self._touched
 
     def look_up(self, tx: Transaction) -> None:
+        self.find_waiting(tx)
+
+    def find_waiting(self, tx: Transaction) -> None:
+        """Find who waits, and who is to be told."""
         waiting = [agent for agent, *_ in tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE)]
         self._hearers = hearers(tx, [self.budget, *waiting])
         self._touched = tuple({*waiting, self.budget, *(hearer.uuid for hearer in self._hearers.values())})
 
     def write(self, tx: Transaction, locked: LockedRows) -> Served:
+        self.check_hearers(locked)
         ledger = BudgetLedger(tx, locked, [self.budget, *(row.budget for row in locked.values())], self._hearers)
         level = ledger.levels.get(self.budget)
         if level is None:
@@ -83,6 +87,11 @@ class Serve(Addressed):
     def changed(self) -> Iterable[str]:
         """The units of which it changes how much is granted; none here."""
         return ()
+
+    def check_hearers(self, locked: LockedRows) -> None:
+        """Run again, before anything is written, when somebody has died since the look-up who is to be told."""
+        if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
+            raise RunAlone(self)
 
     def change(self, tx: Transaction, level: Level) -> None:
         """Change what the budget grants, before those who wait are served. Does nothing here."""
@@ -134,7 +143,7 @@ class Grant(Serve):
     def look_up(self, tx: Transaction) -> None:
         self.budget = next((str(budget) for (budget,) in tx.run("nearest_budget", uuid=self._agent)), "")
         if self.budget:
-            super().look_up(tx)
+            self.find_waiting(tx)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Served:
         if not self.budget:
@@ -196,55 +205,3 @@ class GrantByAgent(Grant):
                 "only a person, or an agent above it, grants more of it."
             )
         return super().write(tx, locked)
-
-
-class SetFirstLimits(Addressed):
-    """Limit agent 0, and so everybody, unless it is limited already; answered with whether it was not.
-
-    What was spent before counts as well: the limits are on top of it. The rows of all living agents are locked, so what
-    they hold is held in the new limits from then on.
-    """
-
-    alone = True
-    tree = TreeLock.WHOLE
-
-    def __init__(self, budget: Budget) -> None:
-        """Make the unit."""
-        self._budget = budget
-        self._touched: tuple[str, ...] = ()
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return self._touched
-
-    def look_up(self, tx: Transaction) -> None:
-        self._touched = tuple(uuid for uuid, *_ in tx.run("living"))
-
-    def write(self, tx: Transaction, locked: LockedRows) -> bool:
-        [(root,)] = tx.run("root_budget")
-        ledger = BudgetLedger(tx, locked, [root], {})
-        if ledger.levels[root].limits:
-            return False
-        [(tokens, usd, born)] = tx.run("spent_by_all")
-        tx.run("set_strict", budget=root, strict=int(self._budget.strict), now=ledger.now)
-        for unit, granted in self._budget.limits().items():
-            base = {"tokens": tokens, "usd": usd}.get(unit, 0)
-            used = {"agents": len(locked) - 1, "agents_ever": born - 1}.get(unit, 0)
-            add_limit(tx, root, unit, granted, base, used)
-            for row in locked.values() if unit in ("tokens", "usd") else ():
-                if row.held_at:
-                    amount, risk = (
-                        (row.held_tokens, row.held_risk_tokens)
-                        if unit == "tokens"
-                        else (row.held_usd, row.held_risk_usd)
-                    )
-                    tx.run("hold_more", budget=root, unit=unit, host=row.held_host, held=amount, risk=risk)
-        return True
-
-
-def limit_everybody(store: Store, budget: Budget) -> bool:
-    """Limit agent 0, unless it is limited already, from a process whose host does not run yet.
-
-    Returns whether it was not limited. Raises what `Store.write` raises.
-    """
-    return bool(write_alone(store, SetFirstLimits(budget)))

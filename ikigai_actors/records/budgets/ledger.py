@@ -53,10 +53,14 @@ def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
     found: dict[str, Hearer] = {}
     for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
         if level.limits:
-            above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
-            living = next((one for one in above if one.living), above[-1])
-            found[owner] = Hearer(above[0].short, living.uuid)
+            found[owner] = hearer_of(tx, owner)
     return found
+
+
+def hearer_of(tx: Transaction, owner: str) -> Hearer:
+    """Who is told of the budget of an agent."""
+    above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
+    return Hearer(above[0].short, next((one for one in above if one.living), above[-1]).uuid)
 
 
 class BudgetLedger:

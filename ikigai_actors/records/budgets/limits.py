@@ -1,16 +1,185 @@
-"""Which limits there are: what a budget is made with."""
+"""Which limits there are: what a budget is made with, and what is set of it later.
 
+A budget that is made for a living agent, or a limit that is new, begins as if it had always been there, but for what
+was spent before (``base``): what is held for open requests is held in it, too. So the rows of all living agents that it
+is above are locked, and the tree as a whole: none is born meanwhile.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.records.budgets.ceilings import MONEY
+from ikigai_actors.records.budgets.grants import Grant, Served
+from ikigai_actors.records.budgets.ledger import BudgetLedger, hearer_of
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import Locked, LockedRows, TreeLock, write_alone
 
 
 def add_budget(tx: Transaction, owner: str, parent: str, budget: Budget, now: int) -> None:
     """Give an agent that is being born a budget of its own, below those of its parent, whose row is locked."""
     tx.run("add_budget", owner=owner, parent=parent, strict=int(budget.strict), now=now)
     for unit, granted in budget.limits().items():
-        add_limit(tx, owner, unit, granted)
+        _add_limit(tx, owner, unit, granted)
 
 
-def add_limit(tx: Transaction, budget: str, unit: str, granted: int, base: int = 0, used: int = 0) -> None:
+def _add_limit(tx: Transaction, budget: str, unit: str, granted: int, base: int = 0, used: int = 0) -> None:
     """Limit a unit of a budget. ``base`` is what its members had spent; ``used``, of agents, how many there are."""
     tx.run("set_limit", budget=budget, unit=unit, granted=granted, base=base, used=used, risk=0, notified=0)
+
+
+class _Member(NamedTuple):
+    """A row of the query ``descent``: an agent, dead or alive, that a budget is above, or will be."""
+
+    uuid: str
+    status: str
+    budget: str | None
+    spent_tokens: int
+    spent_usd: int
+
+
+class SetBudget(Grant):
+    """Set what an agent's own budget grants, and make it where the agent has none. Answered as `Grant` is.
+
+    Limits that are new do not count what was spent before.
+
+    Raises:
+        AgentNotFound: there is no such agent.
+        BadInput: an agent below it has a budget of its own, above which none can be put; the agent is dead and has
+            none; or a budget that limits something already is to be strict, and is not.
+    """
+
+    tree = TreeLock.WHOLE
+
+    def __init__(self, agent: str, budget: Budget) -> None:
+        """Make the unit for an agent, by uuid."""
+        super().__init__(agent, budget.limits(), sets=True)
+        self._wanted = budget
+
+    def look_up(self, tx: Transaction) -> None:
+        members = _members(tx, self._agent)
+        self.budget = self._agent if members else ""
+        if members:
+            self.find_waiting(tx)
+            hearer = hearer_of(tx, self._agent)
+            self._hearers = {**self._hearers, self._agent: hearer}
+            living = (one.uuid for one in members if one.status != "dead")
+            self._touched = tuple({*self._touched, hearer.uuid, *living})
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Served:
+        if self.budget:
+            self.check_hearers(locked)
+            self.make(tx, locked)
+        return super().write(tx, locked)
+
+    def make(self, tx: Transaction, locked: LockedRows) -> None:
+        """Make the budget, or what it does not limit yet."""
+        members = _members(tx, self._agent)
+        ledger = BudgetLedger(tx, locked, [self._agent, *(row.budget for row in locked.values())], {})
+        level = ledger.levels.get(self._agent)
+        if self._wanted.strict and level is not None and level.limits and not level.strict:
+            raise BadInput(
+                f"The budget of agent {self._agent} is not strict, and strict is set where a budget is made: leave "
+                "it out."
+            )
+        if level is None:
+            self._check_place(members)
+            add_budget(tx, self._agent, self._agent, Budget(strict=self._wanted.strict), ledger.now)
+            tx.run("move_below_budget", budget=self._agent, uuids=[one.uuid for one in members])
+        new = {unit: granted for unit, granted in self._more.items() if level is None or unit not in level.limits}
+        made = level is None or not level.limits
+        if made or "ms" in new:  # nothing else counts from then
+            strict = self._wanted.strict if made or level is None else level.strict
+            tx.run("set_strict", budget=self._agent, strict=int(strict), now=ledger.now)
+        holding = [locked[one.uuid] for one in members if one.uuid in locked and locked[one.uuid].held_at]
+        if made and self._wanted.strict:
+            holding = _raised(tx, locked, ledger, holding)
+        for unit, granted in new.items():
+            _add_limit(tx, self._agent, unit, granted, *_counted(unit, members))
+            for row in holding if unit in MONEY else ():
+                held, risk = _held(row, unit)
+                tx.run("hold_more", budget=self._agent, unit=unit, host=row.held_host, held=held, risk=risk)
+        if level is None:
+            for row in [locked[one.uuid] for one in members if one.uuid in locked]:
+                locked[row.uuid] = row._replace(budget=self._agent)
+
+    def _check_place(self, members: Iterable[_Member]) -> None:
+        own = [one.uuid for one in members if one.uuid == one.budget]
+        if own:
+            raise BadInput(
+                f"Agent {own[0]} descends from agent {self._agent} and has a budget of its own: none can be put "
+                "between. Set that one, or one above."
+            )
+        if any(one.uuid == self._agent and one.status == "dead" for one in members):
+            raise BadInput(f"Agent {self._agent} is dead, and has no budget that could be set.")
+
+
+class SetFirstLimits(SetBudget):
+    """Limit agent 0, and so everybody, unless it is limited already; answered with whether it was not.
+
+    What was spent before does not count.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        """Make the unit."""
+        super().__init__("", budget)
+
+    def look_up(self, tx: Transaction) -> None:
+        [(self._agent,)] = tx.run("root_budget")
+        super().look_up(tx)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:  # type: ignore[override]
+        if BudgetLedger(tx, locked, [self._agent], {}).levels[self._agent].limits:
+            return False
+        super().write(tx, locked)
+        return True
+
+
+def limit_everybody(store: Store, budget: Budget) -> bool:
+    """Limit agent 0, unless it is limited already, from a process whose host does not run yet.
+
+    Returns whether it was not limited. Raises what `Store.write` raises.
+    """
+    return bool(write_alone(store, SetFirstLimits(budget)))
+
+
+def _members(tx: Transaction, agent: str) -> list[_Member]:
+    """An agent, and all that descend from it."""
+    return [_Member._make(row) for row in tx.run("descent", uuid=agent)]
+
+
+def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
+    """What a limit that is new does not count, and what it counts from the first: ``base`` and ``used``."""
+    match unit:
+        case "tokens":
+            return sum(one.spent_tokens for one in members), 0
+        case "usd":
+            return sum(one.spent_usd for one in members), 0
+        case "agents":
+            return 0, sum(one.status != "dead" for one in members[1:])
+        case "agents_ever":
+            return 0, len(members) - 1
+    return 0, 0
+
+
+def _held(row: Locked, unit: str) -> tuple[int, int]:
+    """What is held for the open request of an agent, and its risk."""
+    return (row.held_tokens, row.held_risk_tokens) if unit == "tokens" else (row.held_usd, row.held_risk_usd)
+
+
+def _raised(tx: Transaction, locked: LockedRows, ledger: BudgetLedger, holding: list[Locked]) -> list[Locked]:
+    """Hold the most that open requests can cost, as a strict budget wants it, at the budgets above them, too."""
+    for row in holding:
+        for level in ledger.chain(row.budget):
+            for unit in level.money:
+                _, risk = _held(row, unit)
+                tx.run("hold_more", budget=level.owner, unit=unit, host=row.held_host, held=risk, risk=-risk)
+        locked[row.uuid] = row._replace(
+            held_tokens=row.held_tokens + row.held_risk_tokens,
+            held_usd=row.held_usd + row.held_risk_usd,
+            held_risk_tokens=0,
+            held_risk_usd=0,
+        )
+    tx.run("raise_holds", uuids=[row.uuid for row in holding])
+    return [locked[row.uuid] for row in holding]

@@ -3,29 +3,31 @@
 from dataclasses import asdict
 
 from ikigai_actors.errors import BadInput, NoHost
-from ikigai_actors.records.budgets.budget import Budget, BudgetStatus, new_limits, parse_budget, parse_grant
+from ikigai_actors.records.budgets.budget import Budget, BudgetStatus, checked_limits, parse_budget, parse_grant
 from ikigai_actors.records.budgets.grants import Grant
+from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.system.remote.client import Client
 
 
 def look_or_grant(database: str | None, agent: str, more: str | None) -> tuple[BudgetStatus | None, str]:
-    """The nearest budget of an agent, or of agent 0, after a grant if one is asked for; and what people call its owner.
+    """The nearest budget of an agent, or of agent 0, after a grant, or what was set; and what people call its owner.
 
     Raises `BadInput`, and what `Client.open` and `Client.find` do.
     """
-    granted, sets = dict[str, int](), more is not None and "=" in more
-    if more is not None:
-        granted = new_limits(parse_budget(more)) if sets else Budget(**parse_grant(more)).limits()
+    wanted = None if more is None or "=" not in more else checked_limits(parse_budget(more))
+    granted = Budget(**parse_grant(more)).limits() if more is not None and wanted is None else {}
     with Client.open(database) as client:
         record = client.find(agent) if agent else client.root()
         if record is None:
             raise NoHost(f"Database {client.location} has no agents yet.")
+        if wanted is not None:
+            client.write(SetBudget(record.uuid, wanted))
         found = client.budget(record.uuid)
         if granted:
             if found is None:
                 raise BadInput(f"No budget limits {record.short}: there is nothing to grant.")
-            client.write(Grant(found.owner, granted, sets))
+            client.write(Grant(found.owner, granted))
             found = client.budget(record.uuid)
         return found, "" if found is None else client.get(found.owner).short
 

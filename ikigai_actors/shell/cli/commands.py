@@ -296,13 +296,14 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
 def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
     """Show the nearest budget of an AGENT, or grant more of it: +5usd, +100ktokens, +2agents, +1h.
 
-    Those who wait for it go on. usd=5 sets how much is granted in all, at least what is spent and held. Without AGENT
-    it is that of agent 0. Works beside a running shell or without one.
+    Those who wait for it go on. usd=5 sets how much AGENT's own budget grants in all, at least what is spent and held,
+    and makes it where there is none. Without AGENT it is that of agent 0, for all together. Works beside a running
+    shell or without one.
     """
     from ikigai_actors.shell.cli import budgets
     from ikigai_actors.shell.text.budgets import budget_lines
 
-    if agent.startswith("+"):
+    if more is None and (agent.startswith("+") or "=" in agent):
         agent, more = "", agent
     found, owner = budgets.look_or_grant(options.database, agent, more)
     click.echo(budgets.as_object(found) if json else harmless("\n".join(budget_lines(found, owner))))

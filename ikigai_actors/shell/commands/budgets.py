@@ -17,7 +17,7 @@ def budget(shell: CommandContext, agent: str | None, more: str | None) -> None:
     """Show the nearest budget of an agent, or grant more of it; without ID of the current one.
 
     +5usd, +100ktokens, +2agents, +1h: those who wait for it go on. It may be an ancestor's: the answer says whose.
-    usd=5 sets how much is granted in all, at least what is spent and held.
+    usd=5 sets how much its own budget grants in all, at least what is spent and held, and makes it where there is none.
     """
     if agent is not None and more is None and (agent.startswith("+") or "=" in agent):
         agent, more = None, agent
