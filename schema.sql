@@ -94,6 +94,9 @@ CREATE TABLE agents (
     held_host       TEXT,                                -- hosts.id: in whose portions it is held
     spent_tokens    BIGINT NOT NULL DEFAULT 0,           -- by its requests, all its life
     spent_usd       BIGINT NOT NULL DEFAULT 0,
+    imported_at     BIGINT,                              -- when it came from a file. With born = 0 it stands for one that is
+                                                         -- not here: its log tells of forks that are elsewhere
+    pruned_at       BIGINT,                              -- dead: when its messages and mail were deleted, or began to be
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );

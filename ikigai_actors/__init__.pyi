@@ -34,6 +34,7 @@ from ikigai_actors.errors import DocumentError as DocumentError
 from ikigai_actors.errors import DocumentNotFound as DocumentNotFound
 from ikigai_actors.errors import Fenced as Fenced
 from ikigai_actors.errors import HistoryError as HistoryError
+from ikigai_actors.errors import HistoryPruned as HistoryPruned
 from ikigai_actors.errors import HostElsewhere as HostElsewhere
 from ikigai_actors.errors import IkigaiError as IkigaiError
 from ikigai_actors.errors import InboxFull as InboxFull

@@ -11,6 +11,7 @@
     │   ├── TooManyAgents       a model may fork no more
     │   ├── MarkNotFound        no mark to rewind to
     │   ├── NotABoundary        a position at which a history cannot be cut
+    │   ├── HistoryPruned       it was dead for long, and its messages were deleted
     │   ├── NothingToCompact    so little was said that a summary would save nothing
     │   ├── NothingToUncompact  no summary is in force
     │   ├── MailboxFull         it has too much unread mail to take more
@@ -120,6 +121,15 @@ class NotABoundary(AgentError):
         """The nearest position before it that would do; None when there is none."""
         self.after = after
         """The nearest one behind it; None when there is none."""
+
+
+class HistoryPruned(AgentError):
+    """The agent was dead for long, and its messages and mail were deleted. Its row in the registry is left."""
+
+    def __init__(self, message: str, agent: str = "", at: int = 0) -> None:
+        super().__init__(message, agent)
+        self.at = at
+        """When, in milliseconds since 1970."""
 
 
 class NothingToCompact(AgentError):

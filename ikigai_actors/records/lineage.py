@@ -1,6 +1,8 @@
 """Where an agent's history is stored: the ranges of its own log and of its ancestors', read without a log in memory."""
 
-from ikigai_actors.errors import AgentNotFound, HistoryError
+from datetime import UTC, datetime
+
+from ikigai_actors.errors import AgentNotFound, HistoryError, HistoryPruned
 from ikigai_actors.records.history import Ancestor, ReplayRange, walk
 from ikigai_actors.records.messages import Message
 from ikigai_actors.store.base import Row, Transaction
@@ -39,16 +41,26 @@ LAST = 2**63 - 1
 """No position is greater."""
 
 
+def check_unpruned(uuid: str, at: int | None) -> None:
+    """Raise `HistoryPruned` when the messages of an agent were deleted, at a time in milliseconds since 1970."""
+    if at is not None:
+        told = f"The history of agent {uuid} was deleted on {datetime.fromtimestamp(at / 1000, UTC).date()}"
+        raise HistoryPruned(f"{told} by ikigai prune; only its row in the registry is left.", uuid, at)
+
+
 def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancestor]:
     """The agent and its ancestors, nearest first; unless ``whole``, no further than the latest clear in its history.
 
     Raises:
         AgentNotFound: there is no such agent.
+        HistoryPruned: its messages were deleted. Then so are those of all that descend from it, and of no ancestor of
+            an agent that has a history.
         HistoryError: an ancestor is missing, or the lineage runs in a circle.
     """
     rows = {row[0]: row for row in tx.run("lineage", uuid=uuid, whole=int(whole))}
     if uuid not in rows:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    check_unpruned(uuid, rows[uuid][5])
     lineage: list[Ancestor] = []
     row: Row | None = rows.pop(uuid)
     while row is not None:

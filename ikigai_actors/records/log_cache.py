@@ -14,11 +14,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ikigai_actors.errors import AgentNotFound, HistoryError, IkigaiError
+from ikigai_actors.errors import AgentNotFound, HistoryError, HistoryPruned, IkigaiError
 from ikigai_actors.records.fork_point import settings_at
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.history import Ancestor
-from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY
+from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY, check_unpruned
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -115,6 +115,7 @@ class LogCache:
 
         Raises:
             AgentNotFound: there is no such agent.
+            HistoryPruned: its messages were deleted.
             HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
         """
         held = self.at_hand(uuid)
@@ -160,7 +161,7 @@ class LogCache:
         for uuid in uuids:
             try:
                 needed = lines[uuid] = family.line(uuid, planned)
-            except (AgentNotFound, HistoryError) as error:
+            except (AgentNotFound, HistoryError, HistoryPruned) as error:
                 found[uuid] = error
             else:
                 planned.update((stretch.key, stretch) for stretch in needed)
@@ -224,7 +225,9 @@ class _Family:
     def __init__(self, rows: Iterable[Row]) -> None:
         self._agents: dict[str, Ancestor] = {}
         self._clears: dict[str, list[int]] = {}
+        self._pruned: dict[str, int | None] = {}
         for row in rows:
+            self._pruned[row[0]] = row[4]
             self._agents[row[0]] = Ancestor(*row[:3])
             if row[3] is not None:
                 self._clears.setdefault(row[0], []).append(row[3])
@@ -238,10 +241,12 @@ class _Family:
 
         Raises:
             AgentNotFound: there is no such agent.
+            HistoryPruned: its messages were deleted.
             HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands before the fork point.
         """
         if uuid not in self._agents:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        check_unpruned(uuid, self._pruned[uuid])
         line: list[tuple[Ancestor, int]] = []
         keys: list[_Key | None] = []
         seen: set[str] = set()

@@ -89,6 +89,10 @@ class AgentRecord:
     """The same in micro-dollars, as far as the models had prices then."""
     waits_for: str | None = None
     """What is short of the budget for which its request waits; None while none does."""
+    imported_at: int | None = None
+    """When it came from a file, in milliseconds since 1970."""
+    pruned_at: int | None = None
+    """When its messages and mail were deleted, since it was dead for long; in milliseconds since 1970."""
 
     @property
     def living(self) -> bool:

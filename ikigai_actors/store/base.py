@@ -168,6 +168,20 @@ class Store(Protocol):
         """
         return
 
+    def shrink(self, whole: bool = False) -> bool:
+        """Give the room that deletions have left in the database's file back to the disk.
+
+        Args:
+            whole: write the file anew, while nobody runs the agents. It then takes the room of two for a while.
+
+        Returns:
+            Whether the room is given back: not that of an older file, but by ``whole``. A server does it by itself: by
+            default nothing is to be done.
+
+        Raises `StoreInUse` when the file is to be written anew, and a process runs the agents.
+        """
+        return True
+
     def introduce(self, host: str) -> None:
         """Let every connection say from now on which host uses it: see `Transaction.end_stalled`.
 

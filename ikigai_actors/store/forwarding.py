@@ -26,6 +26,9 @@ class ForwardingStore(Store):
     def checkpoint(self) -> None:
         self._use(self._store.checkpoint)
 
+    def shrink(self, whole: bool = False) -> bool:
+        return self._use(lambda: self._store.shrink(whole))
+
     def introduce(self, host: str) -> None:
         self._use(lambda: self._store.introduce(host))
 

@@ -334,6 +334,15 @@ _BUDGETS = Migration(
     """,
 )
 
+_PRUNED = Migration(
+    16,
+    """
+    -- Agents come from files, and the messages of the dead may be deleted.
+    ALTER TABLE agents ADD COLUMN imported_at BIGINT;
+    ALTER TABLE agents ADD COLUMN pruned_at BIGINT;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -349,6 +358,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _BIRTHS,
     _BLOBS,
     _BUDGETS,
+    _PRUNED,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -7,6 +7,7 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     = ANY(:names)      IN (SELECT value FROM json_each(:names))  = ANY(%(names)s)
     now_ms()           a function that the adapter registers     (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     FOR NO KEY UPDATE  dropped: SQLite has one writer            unchanged
+    FOR KEY SHARE      likewise                                  unchanged
     %                  %                                         %%
     {name}             the columns of this name                  the same
 
@@ -29,7 +30,7 @@ _TOKEN = re.compile(
       | (?P<any>    =\s*ANY\s*\(\s*:(?P<list>[a-zA-Z_]\w*)\s*\) )
       | (?P<name>   :(?P<parameter>[a-zA-Z_]\w*) )
       | (?P<now>    \bnow_ms\(\) )
-      | (?P<lock>   \s*\bFOR\s+NO\s+KEY\s+UPDATE\b (?:\s+OF\s+\w+)? )
+      | (?P<lock>   \s*\bFOR\s+(?:NO\s+KEY\s+UPDATE|KEY\s+SHARE)\b (?:\s+OF\s+\w+)? )
       | (?P<end>    ; )
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,

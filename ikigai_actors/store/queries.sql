@@ -9,7 +9,7 @@
 a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason, a.created_at,
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
-       a.spent_tokens, a.spent_usd, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for
+       a.spent_tokens, a.spent_usd, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at, a.pruned_at
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
@@ -121,7 +121,7 @@ WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared, bound) AS (
            CASE WHEN a.fork_message_id < line.bound THEN a.fork_message_id ELSE line.bound END
       FROM line JOIN agents a ON a.uuid = line.parent_uuid
      WHERE line.bound > 0 AND (line.cleared IS NULL OR CAST(:whole AS BIGINT) = 1))
-SELECT uuid, parent_uuid, fork_message_id, cleared, bound FROM line
+SELECT uuid, parent_uuid, fork_message_id, cleared, bound, (SELECT a.pruned_at FROM agents a WHERE a.uuid = line.uuid) FROM line
 
 -- name: lineages
 -- The same for many agents at once. An ancestor that some of them need is there once for each bound.
@@ -135,7 +135,7 @@ WITH RECURSIVE line(uuid, parent_uuid, fork_message_id, cleared, bound) AS (
            CASE WHEN a.fork_message_id < line.bound THEN a.fork_message_id ELSE line.bound END
       FROM line JOIN agents a ON a.uuid = line.parent_uuid
      WHERE line.bound > 0 AND line.cleared IS NULL)
-SELECT uuid, parent_uuid, fork_message_id, cleared FROM line
+SELECT uuid, parent_uuid, fork_message_id, cleared, (SELECT a.pruned_at FROM agents a WHERE a.uuid = line.uuid) FROM line
 
 -- name: latest_clears
 -- By the index of clears.
@@ -675,7 +675,11 @@ SELECT r.agent_uuid, r.id, r.supervisor_uuid FROM restarts r
  WHERE NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = r.supervisor_uuid)
 
 -- name: known_blobs
-SELECT sha256 FROM blobs WHERE sha256 = ANY(:hashes)
+-- Under a lock: who deletes blobs waits until what refers to them now is committed. Who comes later waits, and finds none.
+SELECT sha256 FROM blobs WHERE sha256 = ANY(:hashes) ORDER BY sha256 FOR KEY SHARE
+
+-- name: lock_blobs
+SELECT sha256 FROM blobs WHERE sha256 = ANY(:hashes) ORDER BY sha256 FOR NO KEY UPDATE
 
 -- name: add_blob
 -- Another transaction may have stored the same bytes meanwhile.
@@ -689,14 +693,63 @@ SELECT sha256 FROM blobs ORDER BY sha256
 
 -- name: referring
 -- All that refers to blobs, and perhaps a few more. A prompt or a remote command that was carried out has a message by now.
-SELECT data FROM messages WHERE data LIKE '%"attached":%'
+SELECT agent_uuid, data FROM messages WHERE data LIKE '%"attached":%'
 UNION ALL
-SELECT data FROM mail WHERE data LIKE '%"attached":%' AND read_at IS NULL
+SELECT recipient, data FROM mail WHERE data LIKE '%"attached":%' AND read_at IS NULL
 UNION ALL
-SELECT body FROM requests WHERE body LIKE '%"attached":%' AND answer IS NULL
+SELECT agent_uuid, body FROM requests WHERE body LIKE '%"attached":%' AND answer IS NULL
 
 -- name: drop_blobs
 DELETE FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: prunable
+-- Those who died before a time, and from whom nobody descends who lives or has died since: the needed are closed upwards.
+WITH RECURSIVE needed(uuid) AS (
+    SELECT a.uuid FROM agents a WHERE a.status <> 'dead' OR a.ended_at >= CAST(:before AS BIGINT)
+    UNION SELECT a.parent_uuid FROM agents a JOIN needed n ON n.uuid = a.uuid WHERE a.parent_uuid IS NOT NULL)
+SELECT a.uuid FROM agents a
+ WHERE a.status = 'dead' AND a.ended_at < CAST(:before AS BIGINT) AND a.pruned_at IS NULL AND a.uuid NOT IN (SELECT uuid FROM needed)
+
+-- name: mark_pruned
+UPDATE agents SET pruned_at = :now, unread = 0 WHERE uuid = ANY(:uuids)
+
+-- name: half_pruned
+SELECT a.uuid FROM agents a
+ WHERE a.pruned_at IS NOT NULL
+   AND (EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid) OR EXISTS (SELECT 1 FROM mail m WHERE m.recipient = a.uuid)
+        OR EXISTS (SELECT 1 FROM signals s WHERE s.agent_uuid = a.uuid)
+        OR EXISTS (SELECT 1 FROM restarts r WHERE r.agent_uuid = a.uuid)
+        OR EXISTS (SELECT 1 FROM requests r WHERE r.agent_uuid = a.uuid))
+
+-- name: size_of_logs
+-- The numbers of messages and mails of some agents, and of their characters.
+SELECT (SELECT COUNT(*) FROM messages WHERE agent_uuid = ANY(:uuids)), (SELECT COUNT(*) FROM mail WHERE recipient = ANY(:uuids)),
+       CAST((SELECT COALESCE(SUM(length(content) + COALESCE(length(data), 0)), 0) FROM messages WHERE agent_uuid = ANY(:uuids))
+            + (SELECT COALESCE(SUM(length(body)), 0) FROM mail WHERE recipient = ANY(:uuids)) AS BIGINT)
+
+-- name: size_of_blobs
+SELECT CAST(COALESCE(SUM(length(bytes)), 0) AS BIGINT) FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: prune_messages
+-- Some at a time, as the following.
+DELETE FROM messages WHERE (agent_uuid, id) IN (
+    SELECT m.agent_uuid, m.id FROM messages m WHERE m.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
+
+-- name: prune_mail
+DELETE FROM mail WHERE (recipient, id) IN (
+    SELECT m.recipient, m.id FROM mail m WHERE m.recipient = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
+
+-- name: prune_signals
+DELETE FROM signals WHERE (agent_uuid, id) IN (
+    SELECT s.agent_uuid, s.id FROM signals s WHERE s.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
+
+-- name: prune_restarts
+DELETE FROM restarts WHERE (agent_uuid, id) IN (
+    SELECT r.agent_uuid, r.id FROM restarts r WHERE r.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
+
+-- name: prune_requests
+DELETE FROM requests WHERE (agent_uuid, id) IN (
+    SELECT r.agent_uuid, r.id FROM requests r WHERE r.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
 
 -- name: budget_levels
 -- The budgets above some agents, whose nearest ones are given, and agent 0's; each with its limits. UNION: a damaged circle ends.

@@ -62,6 +62,7 @@ PUBLIC = [
     "Future",
     "Handle",
     "HistoryError",
+    "HistoryPruned",
     "HostChanged",
     "HostElsewhere",
     "HostEnded",

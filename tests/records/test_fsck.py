@@ -50,6 +50,12 @@ def idle(uuid: str) -> list[str]:
     return [agent(uuid, "turn = 0, held_at = 0, held_tokens = 0, held_host = NULL"), "UPDATE portions SET held = 0"]
 
 
+def pruned(uuid: str) -> list[str]:
+    """The statements that bury and prune an agent, whose children go on without it."""
+    buried = agent(uuid, f"status = 'dead', on_orphan = 'continue', unread = 0, pruned_at = 9, {BURIED}")
+    return [buried, "UPDATE limits SET used = used - 1 WHERE unit = 'agents'"]
+
+
 ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}'
 
 CASES: list[Case] = [
@@ -75,6 +81,9 @@ CASES: list[Case] = [
     (Invariant.DEATH, "a", agent("a", "exit_cause = 'killed'")),
     (Invariant.DEATH, "b", agent("b", "exit_cause = NULL")),
     (Invariant.DEATH, "b", agent("b", "exit_sender = 'nobody'")),
+    (Invariant.PRUNED, "a", agent("a", "pruned_at = 9")),
+    (Invariant.PRUNED, "b", agent("b", "pruned_at = 9")),
+    (Invariant.PRUNED, "g", pruned("a")),
     (Invariant.DEADLINE, "a", agent("a", "deadline = 5")),
     (Invariant.DEADLINE, "b", agent("b", "deadline = 5")),
     (Invariant.DEADLINE, "a", agent("a", "status = 'terminating'")),

@@ -9,6 +9,7 @@
     living-supervisor  the supervisor of a living agent lives, unless its policy was to leave its children as orphans
     status             status, restart type, strategy and orphan policy are words that we know
     death              a dead agent has no open turn, but a time, cause and reason; a living one has no time or cause
+    pruned             a pruned agent is dead, has no unread mail, and all that descend from it are pruned
     deadline           a terminating agent has a deadline, and nobody else
     signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
@@ -201,6 +202,10 @@ def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator
         yield Violation(
             Invariant.PARENT, record.uuid, f"expected its parent {parent!r} to exist, there is no such agent"
         )
+    over = records.get(parent or "")
+    if over is not None and not over.living and over.pruned_at is not None and record.pruned_at is None:
+        text = f"expected it to be pruned, since its parent {parent} is: it has no history without that"
+        yield Violation(Invariant.PRUNED, record.uuid, text)
     if (parent is None) != (above is None):
         wanted = "none (it has no parent)" if parent is None else "an agent"
         yield Violation(

@@ -16,6 +16,7 @@ class Invariant(StrEnum):
     LIVING_SUPERVISOR = "living-supervisor"
     STATUS = "status"
     DEATH = "death"
+    PRUNED = "pruned"
     DEADLINE = "deadline"
     SIGNAL = "signal"
     RESTART = "restart"

@@ -33,6 +33,9 @@ def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Itera
         wanted = "a deadline, since it is terminating" if record.deadline is None else "no deadline"
         text = f"expected {wanted}; it is {record.status}, and its deadline is {record.deadline}"
         yield Violation(Invariant.DEADLINE, record.uuid, text)
+    if record.pruned_at is not None and (record.living or record.unread):
+        text = f"expected a pruned agent to be dead, with no unread mail; it is {record.status}, with {record.unread}"
+        yield Violation(Invariant.PRUNED, record.uuid, text)
     for text in _wrong_with_living(record) if record.living else _wrong_with_dead(record, records):
         yield Violation(Invariant.DEATH, record.uuid, text)
 

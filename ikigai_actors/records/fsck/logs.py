@@ -54,7 +54,7 @@ class LogCheck:
         self._due = {
             (one.parent_uuid, one.born, one.uuid)
             for one in records.values()
-            if one.parent_uuid is not None and one.uuid in rooted
+            if one.parent_uuid is not None and one.uuid in rooted and not self._is_pruned(one.parent_uuid)
         }
         self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
@@ -79,7 +79,7 @@ class LogCheck:
             self._next = position if record is None else record.fork_message_id + 1
             if record is None:
                 self._report(Invariant.LOG, uuid, "expected it to exist, since it has a log; there is no such agent")
-        if record is None:
+        if record is None or record.pruned_at is not None:  # a prune that was cut off has left it
             return
         if position != self._next:
             self._report(Invariant.POSITION, uuid, f"expected message {self._next} next in its log, got {position}")
@@ -183,13 +183,18 @@ class LogCheck:
         return [
             one
             for uuid, one in self._records.items()
-            if one.born > one.fork_message_id + 1 and uuid not in self._past and self._is_sound(uuid)
+            if one.born > one.fork_message_id + 1
+            and one.pruned_at is None
+            and uuid not in self._past
+            and self._is_sound(uuid)
         ]
 
     def _check_fork_points(self) -> None:
         for uuid, record in self._records.items():
             parent = record.parent_uuid
-            if parent is not None and uuid in self._rooted and record.fork_message_id > self._heads[parent]:
+            if parent is None or uuid not in self._rooted or self._is_pruned(parent):
+                continue
+            if record.fork_message_id > self._heads[parent]:
                 self._past.add(uuid)
                 text = f"expected its fork point to be at most {self._heads[parent]}, the head of its parent {parent}; "
                 self._report(Invariant.FORK_POINT, uuid, f"{text}got {record.fork_message_id}")
@@ -217,7 +222,7 @@ class LogCheck:
 
     def _check_births(self) -> None:
         for uuid, record in self._records.items():
-            if record.parent_uuid is None or uuid in self._past or uuid in self._holes:
+            if record.parent_uuid is None or record.pruned_at is not None or uuid in self._past or uuid in self._holes:
                 continue
             if self._heads[uuid] == record.fork_message_id:
                 text = "expected its log to begin with the fork that made it; it has no message"
@@ -239,6 +244,10 @@ class LogCheck:
                     f"expected its open turn to begin with a message of its own log; there is no message {record.turn}"
                 )
                 self._report(Invariant.TURN, uuid, text)
+
+    def _is_pruned(self, uuid: str) -> bool:
+        record = self._records.get(uuid)
+        return record is not None and record.pruned_at is not None
 
     def _is_unknown(self, uuid: str, position: int) -> bool:
         return any(position in hole for hole in self._holes.get(uuid, ()))

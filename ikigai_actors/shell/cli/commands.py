@@ -407,9 +407,27 @@ def backup(context: click.Context, file: str) -> None:
     context.exit(0 if done.sound else 1)
 
 
+@click.command()
+@click.option("--dead-before", metavar="SPAN", required=True, help="Of agents that died so long ago: 30d, 12h, 90m.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--vacuum", is_flag=True, help="SQLite: write the file of an earlier ikigai anew, so that it shrinks.")
+@click.pass_context
+def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool) -> None:
+    """Delete the messages and mail of dead agents that nobody needs any more. Works beside a running shell.
+
+    Nothing is deleted of an agent from which a living one descends, or one that died later. Agents stay in the
+    registry, and documents stay. There is no way back: export the agents first, or back the database up.
+    """
+    from ikigai_actors.shell.cli import prune
+
+    with _ended_early(context):
+        lines = prune.run(context.obj.database, dead_before, dry_run, vacuum)
+    click.echo(harmless("\n".join(lines)))
+
+
 COMMANDS = (
-    agents, backup, budget, copy, diff, drain, fork, fsck, hosts, kill, log, move, prompt, rename, send, send_signal,
-    stats, tail,
+    agents, backup, budget, copy, diff, drain, fork, fsck, hosts, kill, log, move, prompt, prune, rename, send,
+    send_signal, stats, tail,
 )  # fmt: skip
 
 

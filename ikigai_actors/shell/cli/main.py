@@ -29,6 +29,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai move AGENT HOST          has another host run an agent, and those below it
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
+    ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of

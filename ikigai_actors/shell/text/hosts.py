@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
+from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 
@@ -33,7 +34,7 @@ def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
     if not any(host.state in ("runs", "drains") for host in hosts):
         yield "no process runs these agents"
     elif vacant.shards:
-        yield f"nobody yet runs {_count(vacant.agents, 'agent')}, in {_count(vacant.shards, 'vacant shard')}"
+        yield f"nobody yet runs {counted(vacant.agents, 'agent')}, in {counted(vacant.shards, 'vacant shard')}"
 
 
 def host_changed(event: HostChanged) -> str:
@@ -66,11 +67,11 @@ def enumerated(names: Sequence[str]) -> str:
 def _state(host: HostRecord) -> str:
     if host.ended_at is not None:
         return f"ended {_time(host.ended_at)}"
-    agents = [_count(host.agents, "agent")]
+    agents = [counted(host.agents, "agent")]
     if host.working:
         agents.append(f"{host.working} working")
     if host.name is not None:  # one without a name has all shards
-        agents.append(_count(host.shards, "shard"))
+        agents.append(counted(host.shards, "shard"))
     share = ", ".join(agents)
     seen = "" if host.age is None else f", seen {_seconds(host.age)} ago"
     if host.silent:
@@ -78,10 +79,6 @@ def _state(host: HostRecord) -> str:
     if host.draining:
         return f"gives its agents away: {share} left{seen}"
     return f"runs {share}{seen}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _seconds(milliseconds: int) -> str:

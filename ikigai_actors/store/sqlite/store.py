@@ -46,6 +46,12 @@ SPILL = 64 * 1024
 _PAGE = 4
 """KiB of a page."""
 
+FREED = 1_000
+"""Pages that are given back to the disk at once."""
+
+_INCREMENTAL = 2
+"""What SQLite calls the mode of a file that gives pages back when it is asked."""
+
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
@@ -192,6 +198,36 @@ class SQLiteStore(Store):
             self._check()
             self._care(WriteAheadLog.move)
 
+    def shrink(self, whole: bool = False) -> bool:
+        """Free the pages that hold nothing, `FREED` at a time. A file of an earlier program has to be written anew."""
+        if self._file is None:
+            return True
+        if whole:
+            unlock = self.lock()
+            try:
+                self._vacuum("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+            finally:
+                unlock()
+        free, mode = self._vacuum()
+        while mode == _INCREMENTAL and free:
+            free, mode = self._vacuum(f"PRAGMA incremental_vacuum({FREED})")
+        return mode == _INCREMENTAL
+
+    def _vacuum(self, script: str = "") -> tuple[int, int]:
+        """Run a script outside of transactions; return how many pages are free then, and the mode of the file."""
+        with self._writer.lock:
+            self._check()
+            connection = self._writer.connection
+            try:
+                connection.executescript(script)  # by `execute` it would free one page alone
+                [(free,)] = connection.execute("PRAGMA freelist_count").fetchall()
+                [(mode,)] = connection.execute("PRAGMA auto_vacuum").fetchall()
+            except sqlite3.Error as error:
+                raise ours(error, self.location) from error
+            if self._hosted:
+                self._care(WriteAheadLog.move_when_long)
+            return int(free), int(mode)
+
     def lock(self) -> Callable[[], object]:
         """Lock the file for a host, under any name; in memory there is nothing to lock.
 
@@ -277,6 +313,8 @@ class SQLiteStore(Store):
         try:
             writer.execute("PRAGMA synchronous = FULL")
             if self._file is not None:
+                if not _tables(writer):  # later it would need the whole file to be written anew
+                    writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 self._keep_log(self._file)
             writer.execute("PRAGMA foreign_keys = ON")
             writer.execute(f"PRAGMA cache_size = -{CACHE}")

@@ -1,0 +1,69 @@
+"""The deletion of old histories, as a command tells of it."""
+
+import re
+from pathlib import Path
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
+from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.database_clock import clock_of
+from ikigai_actors.store.existing import existing
+from ikigai_actors.store.hosts.rows import owner
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_SPAN = re.compile(r"([0-9]{1,9}) ?([smhdw])")
+
+
+def parse_span(text: str) -> int:
+    """A length of time as a person writes it, as ``30d`` or ``12h``, in milliseconds. Raises `BadInput`."""
+    found = _SPAN.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
+    return int(found[1]) * _SECONDS[found[2]] * 1_000
+
+
+def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:
+    """Delete the messages and mail of those who were dead for so long; return lines for a person.
+
+    Args:
+        database: its place.
+        dead_before: as `parse_span` takes it.
+        dry_run: only say what would be deleted.
+        vacuum: write an SQLite file anew afterwards.
+
+    Raises what `existing`, `prune_logs` and `Store.shrink` do, and `BadInput`.
+    """
+    span = parse_span(dead_before)
+    with existing(database) as store:
+        now = clock_of(store, SystemClock()).now_ms()
+        if dry_run:
+            return [_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
+        lines = [_told("Deleted", prune_logs(store, now - span, now))]
+        before, given_back = _size(store), store.shrink(vacuum)
+        hosted = store.read(owner) is not None
+    after = _size(store)
+    if not given_back:
+        lines.append(
+            "The file keeps its size, and what is written next takes the room: an earlier ikigai made it. When nobody "
+            "runs the agents, ikigai prune --vacuum makes it smaller."
+        )
+    elif before is not None and after is not None and after < before:
+        lines.append(f"The file shrank from {before:,} to {after:,} bytes.")
+    elif before is not None and hosted:
+        lines.append("The file shrinks when the process that runs the agents next writes to it.")
+    return lines
+
+
+def _told(what: str, found: Pruned) -> str:
+    parts = [counted(found.messages, "message"), counted(found.mails, "mail")]
+    if found.blobs:
+        parts.append(counted(found.blobs, "attachment"))
+    return f"{what} {', '.join(parts)} of {counted(found.agents, 'dead agent')}: about {found.size:,} bytes."
+
+
+def _size(store: Store) -> int | None:
+    """The bytes of a database's file; None when it is none."""
+    path = Path(store.location)
+    return path.stat().st_size if path.is_file() else None
