@@ -877,6 +877,12 @@ UPDATE agents SET held_tokens = held_tokens + held_risk_tokens, held_usd = held_
        held_risk_usd = 0
  WHERE uuid = ANY(:uuids)
 
+-- name: time_limits
+-- Limits of time whose owners were told nothing yet, of agents in the shards of a host; the dead too: somebody above them is told.
+SELECT l.budget, b.created_at, l.granted FROM limits l JOIN budgets b ON b.owner = l.budget JOIN agents a ON a.uuid = b.owner
+  JOIN shards s ON s.id = a.shard AND s.host = :host
+ WHERE l.unit = 'ms' AND l.notified = 0 AND l.granted > 0
+
 -- name: root_budget
 SELECT b.owner FROM budgets b WHERE b.above IS NULL
 

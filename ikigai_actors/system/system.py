@@ -348,6 +348,7 @@ class ActorSystem(System):
                 for uuid, held in answer.held:
                     self._processes.granted(uuid, held)
                 self._processes.notified(answer.notified)
+                self._supervision.watch_time()
                 if answer.again or answer.due is not None:
                     self._processes.serve((answer.budget,), None if answer.again else answer.due)
             case Mail():

@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, Request, ScriptedProvider, Signal, Spent, Usage
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    Delta,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    Spent,
+    Usage,
+)
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulate, simulated
 
@@ -130,6 +141,36 @@ def test_a_limit_of_time_ends_at_the_next_request() -> None:
         kid.prompt("again")
         world.settle()
         assert kid.state == "waiting for budget"
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_the_owner_of_time_is_told_once_at_80_percent_of_it_and_once_more_after_a_grant(hosts: int) -> None:
+    with simulated(hosts=hosts) as world:
+        system = world.open(ScriptedProvider(thirty))
+        boss = system.root.fork(name="boss")
+        kid = boss.fork(name="kid", budget={"seconds": 100})
+        living = boss.fork(name="living")
+        world.sleep(20)
+        living.set_budget({"seconds": 100})
+        world.sleep(59)
+        assert notices(kid) == []
+        kid.kill()
+        world.sleep(2)
+        assert notices(boss) == ["80 % of the 100 s of kid are over."]  # the owner is dead
+        assert notices(living) == []
+        world.sleep(20)
+        assert notices(living) == ["80 % of the 100 s of living are over."]
+        living.grant(seconds=100)
+        living.prompt("go")
+        world.sleep(58)
+        assert len(notices(living)) == 1
+        world.sleep(60)
+        assert notices(living)[1:] == ["80 % of the 200 s of living are over."]
+        assert len(notices(boss)) == 1
+
+
+def notices(agent: AgentRef) -> list[str]:
+    return [mail.body for mail in agent.mails() if mail.kind == "notice"]
 
 
 @pytest.mark.parametrize("commit", range(1, 14))

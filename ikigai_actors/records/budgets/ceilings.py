@@ -113,6 +113,11 @@ class Level:
                 portion.wanted, portion.changed = int(wanted), True
 
 
+def time_line(created_at: int, granted: int) -> int:
+    """When the owner of a limit of time is told that it is nearly over, in milliseconds since 1970."""
+    return created_at + granted * LINE // 100
+
+
 Chain = Sequence[Level]
 """The budgets above an agent, agent 0's first."""
 
@@ -226,9 +231,10 @@ def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
 
 def nearly_notice(level: Level, unit: str, name: str) -> str:
     """The notice that a limit is nearly used."""
-    granted = level.limits[unit].granted
-    spent = "" if unit == "ms" else f": {amount_text(unit, level.spent(unit))} of {amount_text(unit, granted)}"
-    return f"{LINE} % of the budget of {name} is used{spent}."
+    granted = amount_text(unit, level.limits[unit].granted)
+    if unit == "ms":
+        return f"{LINE} % of the {granted} of {name} are over."
+    return f"{LINE} % of the budget of {name} is used: {amount_text(unit, level.spent(unit))} of {granted}."
 
 
 def pause_notice(level: Level, unit: str, need: Need, name: str, waits: bool = True) -> str:

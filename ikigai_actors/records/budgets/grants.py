@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
 from ikigai_actors.records.budgets.amounts import Held, Need
 from ikigai_actors.records.budgets.budget import MOST, UNITS
-from ikigai_actors.records.budgets.ceilings import MONEY, Level
+from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
 from ikigai_actors.records.registry import find
@@ -205,3 +205,8 @@ class GrantByAgent(Grant):
                 "only a person, or an agent above it, grants more of it."
             )
         return super().write(tx, locked)
+
+
+def time_lines(tx: Transaction, host: str) -> dict[str, int]:
+    """When those are to be told whose time will be nearly over, by owner of the budget: of agents of a host."""
+    return {budget: time_line(since, granted) for budget, since, granted in tx.run("time_limits", host=host)}

@@ -12,6 +12,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.amounts import Charge, Held, Need, Paused
 from ikigai_actors.records.budgets.ceilings import (
     LINE,
+    MONEY,
     NOTIFIED_NEARLY,
     NOTIFIED_PAUSE,
     SLOT_TIME,
@@ -23,6 +24,7 @@ from ikigai_actors.records.budgets.ceilings import (
     decide_hold,
     nearly_notice,
     pause_notice,
+    time_line,
 )
 from ikigai_actors.records.budgets.purse import budget_chain, read_levels
 from ikigai_actors.records.mail import NOTICE, write_mail
@@ -183,11 +185,16 @@ class BudgetLedger:
         )
 
     def _note_nearly_used(self, level: Level) -> None:
-        for unit in level.money:
-            limit = level.limits[unit]
-            if not limit.notified and 0 < limit.granted * LINE <= level.spent(unit) * 100:
+        for unit, limit in level.limits.items():
+            if not limit.notified and self._is_nearly_used(level, unit):
                 limit.notified, limit.changed = NOTIFIED_NEARLY, True
                 self._notify(level, level.owner, nearly_notice(level, unit, self._name(level)))
+
+    def _is_nearly_used(self, level: Level, unit: str) -> bool:
+        granted = level.limits[unit].granted
+        if unit == "ms":
+            return granted > 0 and self.now >= time_line(level.created_at, granted)
+        return unit in MONEY and 0 < granted * LINE <= level.spent(unit) * 100
 
     def _name(self, level: Level) -> str:
         """What people call the owner of a budget."""

@@ -53,6 +53,9 @@ class Supervision(Protocol):
     def retry_prompts(self) -> None:
         """Have actors be given again, later, the prompts and remote commands that no agent has taken up."""
 
+    def watch_time(self) -> None:
+        """See to it that the owners of limits of time are told, of which some may be new. Never waits."""
+
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
 
@@ -174,6 +177,9 @@ class ProcessTable(Processes):
     def spawn(self, birth: Birth, log: Log | None) -> None:
         if (actor := self._actors.get(birth.uuid)) is not None:
             actor.begin(log)
+        if birth.budget is not None and birth.budget.seconds:
+            assert self._supervision is not None
+            self._supervision.watch_time()
 
     def forget(self, birth: Birth) -> None:
         self._actors.pop(birth.uuid).actor_inbox.set()

@@ -33,7 +33,7 @@ from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
-from ikigai_actors.records.budgets.grants import Serve
+from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
@@ -116,6 +116,7 @@ class SupervisionLoop(Worker, Supervision):
         )
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
+        self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer
         self._to_serve: set[str] = set()  # budgets, by their owners, that will be looked at
         self._retrying = False  # whether a timer will hand over prompts again
 
@@ -134,6 +135,7 @@ class SupervisionLoop(Worker, Supervision):
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
+        self.watch_time()
         self.post(lambda: self._follow_changes(found.version))
         self.post(self._hand_over_prompts)
 
@@ -171,6 +173,9 @@ class SupervisionLoop(Worker, Supervision):
                 self._to_serve.add(budget)
                 self.post(partial(self._serve, budget))
 
+    def watch_time(self) -> None:
+        self.post(self._watch_time)
+
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
         """Have the actors follow what other processes may have committed: changes, prompts, remote commands and mail.
 
@@ -180,6 +185,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._hand_over_prompts)
         self.post(lambda: self._processes.look_for_mail(among))
         self.post(self._look_for_grants)
+        self.watch_time()
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""
@@ -334,6 +340,20 @@ class SupervisionLoop(Worker, Supervision):
 
     def _serve_later(self, budget: str, due: int) -> None:
         self.after(max(0, due - self._clock.now_ms()) / 1000, lambda: self.serve((budget,)))
+
+    def _watch_time(self) -> None:
+        now = self._clock.now_ms()
+        for budget, line in self._reader.read(lambda tx: time_lines(tx, self._host)).items():
+            if self._time_lines.get(budget) != line:
+                self._time_lines[budget] = line
+                self.after(max(0, line - now) / 1000, partial(self._tell_of_time, budget, line))
+
+    def _tell_of_time(self, budget: str, line: int) -> None:
+        """Look at a budget whose time is nearly over; once more where the database's clock is behind this one."""
+        if self._time_lines.get(budget) == line:
+            del self._time_lines[budget]
+            self._serve(budget)
+            self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
         """Let those go on for whom another process has placed what they wait for."""
