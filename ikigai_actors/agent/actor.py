@@ -454,7 +454,7 @@ class AgentActor(PooledActor):
             charge = step.unit.charge if isinstance(step.unit, LogUnit) else None
             self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error)), charge=charge))
         elif isinstance(step.unit, LogUnit) and (begun := step.state.compaction) is not None and step.caller is None:
-            refused = on.RefusedSummary(begun.plan, begun.by, begun.must, step.unit.messages)
+            refused = on.RefusedSummary(begun, step.unit.messages)
             why = ProviderError(str(error))
             self._decide(on.SummaryFailed(self.state.request, why, charge=step.unit.charge, refused=refused))
         elif isinstance(step.unit, Departure):  # of agent 0, by its own code

@@ -12,7 +12,7 @@ from ikigai_actors.agent.messages import LoadFailed, LogRead, LookedUp
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
-from ikigai_actors.agent.turn.calls import recover
+from ikigai_actors.agent.turn.calls import focus_in, recover
 from ikigai_actors.agent.turn.typed import repairs_in
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
@@ -79,6 +79,7 @@ class AgentLog:
             failed,
             opened[0].data.get("output") if opened else None,
             repairs_in(opened),
+            focus_in(opened) if turn else None,
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

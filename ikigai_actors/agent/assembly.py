@@ -44,7 +44,7 @@ def conversation_of(
             break
         new.append(spoken)
     sent = _Sent(log, head, key)
-    turns = Turns(last, model, sent)
+    turns = Turns(last, model, sent, log.elided(head))
     if last is None:
         turns.open_with(*log.opening(head))
     for spoken in reversed(new):

@@ -24,6 +24,7 @@ from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
+from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.providers.prices import Price, Prices
@@ -182,7 +183,7 @@ class Costs:
                 return spent.usage, size, blocks
             if own and model.counts is False:
                 break
-            size, blocks = size + _bytes(message), blocks + 1
+            size, blocks = size + _bytes(message, log.elided(head)), blocks + 1
         opening = [one for one in log.opening(head) if one is not None]
         return None, size + sum(map(_opening_bytes, opening)), blocks + len(opening)
 
@@ -260,8 +261,8 @@ def _cost(tokens: int, price: int) -> int:
     return -(-tokens * price // 1_000_000)
 
 
-def _bytes(message: Message) -> int:
-    size = len(message.content.encode(errors="replace"))
+def _bytes(message: Message, elide: int = 0) -> int:
+    size = len(text_to_model(message, elide).encode(errors="replace"))
     if message.kind == Kind.ASSISTANT and (blocks := message.data.get("blocks") or message.data.get("tool_calls")):
         size += _size(blocks)
     return size

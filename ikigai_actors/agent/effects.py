@@ -303,8 +303,8 @@ class Effects:
         fixed = fixed_tokens(chosen.settings, chosen.tools)
         fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
         own_code = getattr(chosen.provider, "own_code", False) and not chosen.settings.get("compact_model")
-        if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed):
-            return on.WindowFull(state.request, fit.is_full, fit.readable)
+        if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed, state.left_at):
+            return on.WindowFull(state.request, fit.tokens, fit.near, fit.is_full, fit.readable)
         if fit.is_to_be_told and self._warned != state.turn:
             self._warned = state.turn
             name = self._name or self._uuid[:SHORT_LENGTH]

@@ -22,6 +22,10 @@ TOLD_AT = 0.8
 """The part of the window at which who watches is told."""
 LEAST_NEW = 0.1
 """So much of the window has come since the summary in force before there is another one that nobody asked for."""
+MORE_PART = 0.05
+"""So much more of the window a request must have to be put off again, where no summary came of the last time."""
+LEFT_PART = 0.9
+"""A request that has less than this part of what the last one had is another one: much was cleared or rewound."""
 _MARGIN = 1.1
 """What is estimated may be so much more."""
 _SPARE = 1_000
@@ -35,8 +39,10 @@ class Fit(NamedTuple):
     """How many tokens it has, about."""
     window: int
     """How many the model takes."""
-    is_near: bool
-    """Whether it comes near the window, as the settings say, and a summary may be made for that."""
+    near: float
+    """At how many tokens it comes near the window, as the settings say."""
+    may_be_near: bool
+    """Whether a summary may be made for that."""
     is_full: bool
     """Whether it leaves no place for a reply."""
     readable: float
@@ -68,17 +74,20 @@ def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: 
     asked = tokens + min(ANSWER_TOKENS, window // 4) + min(_SPARE, window // 20)
     part = max(READABLE * window - fixed, 0) / max(tokens - fixed, 1)
     readable = 1.0 if asked <= window else min(part, READABLE)
-    return Fit(tokens, window, tokens > near and may, is_full, readable)
+    return Fit(tokens, window, near, may, is_full, readable)
 
 
-def puts_off(fit: Fit, squeezed: int) -> bool:
+def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
     """Whether a request waits for a summary.
 
     Args:
         fit: how it lies in the window.
         squeezed: how often it was put off already.
+        left_at: the tokens of an earlier one of which no summary came (`State.left_at`).
     """
-    return (fit.is_near and squeezed == 0) or (fit.is_full and squeezed < MOST_PUT_OFF)
+    as_before = left_at and LEFT_PART * left_at <= fit.tokens < left_at + MORE_PART * fit.window
+    near = fit.tokens > fit.near and fit.may_be_near and not as_before
+    return (near and squeezed == 0) or (fit.is_full and squeezed < MOST_PUT_OFF)
 
 
 def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> int:
@@ -93,14 +102,14 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
 
     ``fixed``: those beside the conversation. What a reply tells of its request has them.
     """
-    since = 0
+    since, elide = 0, log.elided(head)
     for message in log.spoken(head):
         spent = spent_of(message) if message.kind == Kind.ASSISTANT and message.data.get("model") == model else None
         if spent is not None and log.is_shown_as(head, message.id):
             usage = spent.usage
             read = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             return read + usage.output_tokens + ceil(since * _MARGIN)
-        since += tokens_of(message)
+        since += tokens_of(message, elide)
     opening = sum(tokens_of(one) for one in log.opening(head) if one is not None)
     return ceil((since + opening + fixed) * _MARGIN)
 
@@ -114,5 +123,5 @@ def _new_tokens(log: Log, head: int) -> float:
     for message in log.spoken(head):
         if message.id <= lens.id:
             break
-        size += tokens_of(message)
+        size += tokens_of(message, lens.elide)
     return size

@@ -190,6 +190,11 @@ class Log:
         spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
+    def elided(self, position: int) -> int:
+        """In the folded history up to a position, long results before this one are shown by reference; 0 for none."""
+        lens = self.view(position).lens
+        return lens.elide if lens is not None else 0
+
     def is_shown_as(self, position: int, earlier: int) -> bool:
         """Whether the same summary was in force at an earlier position of the history: so requests then had all this.
 

@@ -120,6 +120,21 @@ def recover(messages: Iterable[Message]) -> Calls:
     return calls
 
 
+def focus_in(messages: Iterable[Message]) -> str | None:
+    """What matters most in the summary that a model has asked for by a call of its latest reply; None for none.
+
+    ``messages``: an agent's own, of a turn.
+    """
+    focus: str | None = None
+    for message in messages:
+        match message.kind:
+            case Kind.ASSISTANT | Kind.SUMMARY:
+                focus = None
+            case Kind.TOOL_RESULT if isinstance(asked := message.data.get("compact"), str):
+                focus = asked
+    return focus
+
+
 def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
     """The calls, with the progress of those with these ids set to ``now``."""
     changed = set(ids)

@@ -8,6 +8,9 @@
       │ calls, or an answer that was cut: asked once more; they are denied, and leave no trace
       └ no text, an error, INT: as before, and who asked for it hears why
 
+Where it is enough to show long results by reference, a ``summary`` without a text says so, and no model is asked
+(`ikigai_actors.agent.turn.elision`). A model may ask for a summary itself, by a call: it comes before the next step.
+
 What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary
 stands. The plan stays true whatever is appended meanwhile, since that comes behind it; forks are made at once, and have
 the long view.
@@ -21,7 +24,7 @@ spent.
 from dataclasses import replace
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, SummaryPlan
+from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, Elision, SummaryPlan
 from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
@@ -43,8 +46,8 @@ MOST_SQUEEZED = 8
 """How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
 MOST_PUT_OFF = 3
 """How many of these may come before a service has refused the request."""
-AUTO, REFUSAL = "auto", "refusal"
-"""By whom a summary is asked for, beside a person: a request came near the window, or was refused."""
+AUTO, REFUSAL, MODEL = "auto", "refusal", "model"
+"""By whom a summary is asked for, beside a person: a request came near the window, or was refused; a model's call."""
 
 _REFUSAL = "refusal"
 """The stop reason of a model that does not want to answer."""
@@ -70,19 +73,29 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     return Step(after, _holding(state), (Summarise(request),), event.caller)
 
 
-def begin_automatic(state: State, plan: SummaryPlan, by: str, must: bool = True) -> Step:
-    """Ask for a summary in place of the request that is due: it is too long (``must``), or would soon be."""
-    after = replace(_compacting(state, plan, by, must), hold=None)
+def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
+    """Ask for the summary that the model itself has asked for; nothing where there is too little behind it."""
+    if plan is None:
+        return Step(replace(state, focus=None))
+    request = state.request + 1
+    compaction = Compaction(plan, state.focus or "", None, Phase.RUNNING_TOOLS, MODEL)
+    after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, focus=None, hold=None)
+    return Step(after, _holding(after), (Summarise(request),))
+
+
+def begin_automatic(state: State, compaction: Compaction) -> Step:
+    """Ask for a summary in place of the request that is due: it is too long, or would soon be."""
+    after = replace(_compacting(state, compaction), hold=None)
     return Step(after, _holding(after), (Summarise(after.request),))
 
 
-def _compacting(state: State, plan: SummaryPlan, by: str, must: bool) -> State:
+def _compacting(state: State, compaction: Compaction) -> State:
     """The state in which a summary is asked for in place of the request that is due."""
     return replace(
         state,
         phase=Phase.COMPACTING,
         request=state.request + 1,
-        compaction=Compaction(plan, "", None, Phase.RUNNING_TOOLS, by, must),
+        compaction=compaction,
         steps=state.steps - 1,
         calls=(),
         squeezed=state.squeezed + 1,
@@ -90,39 +103,64 @@ def _compacting(state: State, plan: SummaryPlan, by: str, must: bool) -> State:
 
 
 def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSummary, now: int) -> Step:
-    """Go on without a summary that nobody asked for, and that no budget has room for."""
-    if not refused.must:
-        return Step(replace(state, squeezed=state.squeezed + 1), effects=(RequestModel(state.request),))
-    return fail_compaction(
-        _compacting(state, refused.plan, refused.by, refused.must), event.error, now, refused.messages
-    )
+    """Go on without a summary that no budget has room for, and for which nobody waits."""
+    compaction: Compaction = refused.compaction
+    if compaction.must:
+        return fail_compaction(_compacting(state, compaction), event.error, now, refused.messages)
+    if compaction.by == MODEL:
+        return Step(replace(state, focus=None))
+    return _let_go(state, compaction.tokens)
 
 
-def window_full(state: State, event: on.WindowFull) -> Step:
-    """Summarise before a request that comes near the window, if that frees enough; else let it leave.
+def _let_go(state: State, tokens: int) -> Step:
+    """Let a request of so many tokens leave that was put off. The next one is not, unless it has a good deal more."""
+    left = max(state.squeezed + 1, MOST_PUT_OFF)
+    return Step(replace(state, squeezed=left, left_at=tokens), effects=(RequestModel(state.request),))
 
-    What is too long is summarised if that frees anything. The size is an estimate, so a request of which nothing can be
+
+def window_full(state: State, event: on.WindowFull, now: int, can_recall: bool) -> Step:
+    """Shorten a request that comes near the window, if that frees enough; else let it leave.
+
+    What is too long is shortened if that frees anything. The size is an estimate, so a request of which nothing can be
     summarised leaves, too: the service has the last word.
+
+    ``can_recall``: whether the model has a call that shows what is shown by reference.
     """
     plan = event.plan
+    if event.elision is not None and can_recall:
+        messages = messages_of(state.uuid, state.head, now, (_references(event.elision, AUTO),))
+        after = advance(state, messages, squeezed=state.squeezed + 1, left_at=0)
+        return Step(after, LogUnit(state.uuid, messages), (RequestModel(state.request),))
     if plan is not None and (event.is_full or plan.replaced >= LEAST_FREED * (plan.replaced + plan.kept)):
-        return begin_automatic(state, plan, AUTO, must=event.is_full)
-    left = max(state.squeezed + 1, MOST_PUT_OFF)
-    return Step(replace(state, squeezed=left), effects=(RequestModel(state.request),))
+        begun = Compaction(plan, "", None, Phase.RUNNING_TOOLS, AUTO, event.tokens, must=event.is_full)
+        return begin_automatic(state, begun)
+    return _let_go(state, event.tokens)
 
 
-def may_squeeze(state: State, plan: SummaryPlan | None) -> bool:
-    """Whether a refused request is sent again behind a summary."""
-    return plan is not None and state.view.settings.get("compact") != "off" and state.squeezed < MOST_SQUEEZED
+def _references(elision: Elision, by: str) -> PendingMessage:
+    """The summary without a text: long results are shown by reference from now on."""
+    data = {"elide": elision.elide, "how": "elide", "by": by, "before": elision.before, "after": elision.after}
+    return (Kind.SUMMARY, "", data)
 
 
-def squeeze_refused(state: State, event: on.ReplyFailed, plan: SummaryPlan, now: int) -> Step:
-    """Ask for a summary in place of a request that was refused. What a reply has cost that was cut is written down."""
-    step = begin_automatic(state, plan, REFUSAL)
-    if event.spent is None:
-        return step
+def may_squeeze(state: State, event: on.ReplyFailed) -> bool:
+    """Whether a refused request is sent again in a shorter form."""
+    off = state.view.settings.get("compact") == "off" or state.squeezed >= MOST_SQUEEZED
+    return not off and (event.plan is not None or event.elision is not None)
+
+
+def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: bool) -> Step:
+    """Shorten a request that was refused. What a reply has cost that was cut is written down."""
     retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
-    messages = messages_of(state.uuid, state.head, now, (retry,))
+    told = () if event.spent is None else (retry,)
+    if event.elision is not None and (can_recall or event.plan is None):
+        messages = messages_of(state.uuid, state.head, now, (*told, _references(event.elision, REFUSAL)))
+        request = state.request + 1
+        after = advance(state, messages, request=request, squeezed=state.squeezed + 1, left_at=0, hold=None)
+        return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
+    assert event.plan is not None  # as it was asked
+    step = begin_automatic(state, Compaction(event.plan, "", None, Phase.RUNNING_TOOLS, REFUSAL, must=True))
+    messages = messages_of(state.uuid, state.head, now, told)
     return replace(step, state=advance(step.state, messages), unit=replace(_holding(state), messages=messages))
 
 
@@ -178,10 +216,10 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
         sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
         return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now, first)
     told = answers_of_compaction(state, error)
+    after = replace(state_behind(state), left_at=compaction.tokens or state.left_at)
     if not isinstance(state.hold, Held):
-        return Step(state_behind(state), effects=told)
-    unit = LogUnit(state.uuid, ())  # settles what was held for a request of the turn
-    return Step(replace(state_behind(state), hold=None), unit, told)
+        return Step(after, effects=told)
+    return Step(replace(after, hold=None), LogUnit(state.uuid, ()), told)  # settles what was held for it
 
 
 def state_behind(state: State) -> State:
@@ -255,5 +293,8 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
     told = {"position": messages[-1].id, **{name: data.get(name) for name in ("before", "after", "usage")}}
     unit = LogUnit(state.uuid, messages)
     return Step(
-        advance(state_behind(state), messages, hold=None), unit, answers_of_compaction(state, told), compaction.caller
+        advance(state_behind(state), messages, hold=None, left_at=0),
+        unit,
+        answers_of_compaction(state, told),
+        compaction.caller,
     )

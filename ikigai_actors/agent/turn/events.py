@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
-from ikigai_actors.agent.turn.plan import SummaryPlan
+from ikigai_actors.agent.turn.plan import Elision, SummaryPlan
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent
@@ -287,6 +287,8 @@ class Loaded:
     """What `State.output` is then."""
     repairs: int = 0
     """What `State.repairs` is then."""
+    focus: str | None = None
+    """What `State.focus` is then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +313,8 @@ class ReplyFailed:
     """The model to ask if the service is not available, ``provider:model``; empty when there is no other."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`, for a request that was refused because of its length. The actor looks it up in the log."""
+    elision: Elision | None = None
+    """As `WindowFull.elision`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +322,19 @@ class WindowFull:
     """A request comes near the model's window, and has not left."""
 
     request: int
+    tokens: int = 0
+    """How many it has, about."""
+    near: float = 0
+    """At how many it comes near the window."""
     is_full: bool = False
     """Whether it would be too long: it is not to leave without a summary, or what stands in its place."""
     readable: float = 1.0
     """The part of the conversation that the model can read when it writes the summary."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`."""
+    elision: Elision | None = None
+    """What is enough without a summary, if its long results are shown by reference. The actor looks it up in the log.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +354,8 @@ class SummaryReplied:
 class RefusedSummary(NamedTuple):
     """A summary in place of a request that is due, which could not begin, since the unit before it was refused."""
 
-    plan: SummaryPlan
-    by: str
-    must: bool
+    compaction: Any
+    """The `Compaction` of the state that did not come true."""
     messages: tuple[Message, ...]
     """What that unit would have written."""
 
@@ -414,6 +424,8 @@ class Continue:
     """The tokens of the reply whose calls these are. The actor looks them up in the log where they matter."""
     one_by_one: bool = False
     """Whether the next call is carried out alone: together with others it was refused."""
+    plan: SummaryPlan | None = None
+    """As `Compact.plan`, where the model has asked for a summary. The actor looks it up in the log."""
 
 
 Command = (

@@ -42,6 +42,7 @@ A reply or a result that belongs to an earlier request changes nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ikigai_actors.agent.turn import compaction
 from ikigai_actors.agent.turn import events as on
@@ -56,9 +57,10 @@ from ikigai_actors.agent.turn.calls import (
     settle_cut_off,
     waits,
 )
+from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
-from ikigai_actors.agent.turn.plan import History, plan_of
+from ikigai_actors.agent.turn.plan import History, elision_of, plan_of
 from ikigai_actors.agent.turn.state import (
     BETWEEN_TURNS,
     UNKNOWN,
@@ -151,10 +153,12 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
         case on.ReplyFailed() if _expects(state, event.request) and (refused := too_long(str(event.error))) is not None:
-            part = READABLE * refused.window / refused.tokens if refused.window and refused.tokens else READABLE
-            return replace(event, plan=plan_of(log, state.head, state.turn, min(part, READABLE)))
+            known = bool(refused.window and refused.tokens)
+            part = READABLE * refused.window / refused.tokens if known else READABLE
+            size = (refused.tokens, refused.window) if known else (0, 0)
+            return replace(event, **_shorter(state, log, min(part, READABLE), *size, must=True))
         case on.WindowFull() if _expects(state, event.request):
-            return replace(event, plan=plan_of(log, state.head, state.turn, event.readable))
+            return replace(event, **_shorter(state, log, event.readable, event.tokens, event.near, event.is_full))
         case on.Compact():
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
         case on.Prompt() if state.failed:
@@ -163,10 +167,21 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         case on.LookAtMail() if state.notice:
             told = next(log.between(state.notice - 1, state.notice)).data
             return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
+        case on.Continue() if state.focus is not None and all(one.progress is Progress.DONE for one in state.calls):
+            return replace(event, plan=plan_of(log, state.head, state.turn))
         case on.Continue() if any(call.name in (GIVE_RESULT, FORK) for call in state.calls):
             reply = state.calls[0].reply
             return replace(event, spent=spent_of(next(log.between(reply - 1, reply))))
     return event
+
+
+def _shorter(state: State, log: History, part: float, tokens: int, near: float, must: bool) -> dict[str, Any]:
+    """What would make a request shorter: a plan for a summary, and what is enough without one."""
+    plan = plan_of(log, state.head, state.turn, part)
+    elision = elision_of(log, state.head, state.turn, tokens, near) if tokens else None
+    if elision is None and plan is None and must and tokens:
+        elision = elision_of(log, state.head, state.turn, tokens, near, whole=True)
+    return {"plan": plan, "elision": elision}
 
 
 def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
@@ -188,10 +203,9 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.ReplyReceived() if _expects(state, event.request):
             return _reply(state, event, now)
         case on.WindowFull() if _expects(state, event.request):
-            return compaction.window_full(state, event)
-        case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event.plan):
-            assert event.plan is not None  # as it was asked
-            return compaction.squeeze_refused(state, event, event.plan, now)
+            return compaction.window_full(state, event, now, can_recall=RECALL in tools)
+        case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event):
+            return compaction.squeeze_refused(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
         case on.Exited() if _expects(state, event.request) and state.output is not None:
@@ -277,7 +291,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
         phase = Phase.WAITING_FOR_BUDGET
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
-    return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs)
+    return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs, focus=event.focus)
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
@@ -302,6 +316,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         output=event.data.get("output"),
         repairs=0,
         squeezed=0,
+        focus=None,
         hold=None,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
@@ -318,7 +333,8 @@ def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
         reply = replace(reply, output=None)
         return end_turn(state, now, reply, draft)
     messages = messages_of(state.uuid, state.head, now, (draft,))
-    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, calls=calls_of(messages[0]), hold=None, squeezed=0)
+    anew = {"calls": calls_of(messages[0]), "hold": None, "squeezed": 0, "focus": None}
+    after = advance(state, messages, phase=Phase.RUNNING_TOOLS, **anew)
     return Step(after, LogUnit(state.uuid, messages))
 
 

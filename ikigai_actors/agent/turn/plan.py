@@ -2,12 +2,15 @@
 
 Whole steps are kept, the newest ones: as many as fit into a part of what there is. In a turn its latest step is always
 among them, and its prompt is shown verbatim wherever the cut lies. Answered prompts become past.
+
+Before a model is asked for a text, `elision_of` looks whether it is enough to show long results by reference.
 """
 
 import json
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.messages import Kind, Message
 
@@ -19,11 +22,13 @@ LEAST_FREED = 0.2
 """A summary that is not asked for replaces this part of the conversation at least."""
 FEWEST_STEPS = 2
 """A summary stands for so many replies at least."""
+ELIDED_TO, LEAST_ELIDED = 0.6, 0.3
+"""References are enough where they bring a request below this part of where it comes near the window, and save that."""
 _DIGESTED = 300
 """How many characters of a prompt stand in a digest."""
 _DIGEST_PART = 5
 """One in so many tokens may be a digest, or those of many summaries that failed would fill the window."""
-_DIGEST = "(Nobody could summarise what was said; this is what was asked.)"
+_DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
 """How a digest begins."""
 BYTES_PER_TOKEN = 3
 """How many bytes a token has, where nobody has counted."""
@@ -43,6 +48,9 @@ class History(Protocol):
 
     def spoken(self, position: int) -> Iterator[Message]:
         """What a model may see verbatim, newest first."""
+
+    def elided(self, position: int) -> int:
+        """Long results before this position are shown by reference; 0 for none."""
 
 
 class SummaryPlan(NamedTuple):
@@ -66,6 +74,43 @@ class SummaryPlan(NamedTuple):
     """What stands for the past where no model can tell: its prompts, each with its position, cut."""
 
 
+class Elision(NamedTuple):
+    """What it saves to show long results by reference."""
+
+    elide: int
+    """Those before this position."""
+    before: int
+    """How many tokens the request has, about."""
+    after: int
+    """How many it would have."""
+
+
+def elision_of(log: History, head: int, turn: int, tokens: int, near: float, whole: bool = False) -> Elision | None:
+    """What is enough to bring a request away from its model's window without a summary; None where nothing is.
+
+    What would be kept verbatim beside a summary is so here, too.
+
+    Args:
+        log: the agent's log.
+        head: the position of its latest message.
+        turn: position of the message that opened the turn which is open.
+        tokens: how many tokens the request has, about.
+        near: at how many it comes near the window.
+        whole: whether to look at all results, those of the latest step too, and to take any that save enough. Where
+            nothing is left to be summarised, a request cannot leave without that.
+    """
+    shown, known = list(log.spoken(head)), log.elided(head)
+    sizes = {message.id: tokens_of(message, known) for message in shown}
+    elide = head + 1
+    if not whole:
+        elide, _ = _kept(log, shown, sizes, min(KEPT_TOKENS, sum(sizes.values()) // KEPT_PART), head, turn)
+    long = [sizes[one.id] - ELIDED_TOKENS for one in shown if is_elided(one, elide) and not is_elided(one, known)]
+    saved = sum(long)
+    if saved < LEAST_ELIDED * tokens or (tokens - saved >= ELIDED_TO * near and not whole):
+        return None
+    return Elision(elide, tokens, tokens - saved)
+
+
 def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPlan | None:
     """The plan for a summary now.
 
@@ -80,17 +125,9 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     """
     opening = [message for message in log.opening(head) if message is not None]
     shown = list(log.spoken(head))  # newest first
-    sizes = {message.id: tokens_of(message) for message in (*opening, *shown)}
+    sizes = {message.id: tokens_of(message, log.elided(head)) for message in (*opening, *shown)}
     total = sum(sizes.values())
-    allowed = min(KEPT_TOKENS, total // KEPT_PART)
-    keep_from, kept, size = head + 1, 0, 0
-    for message in shown:
-        size += sizes[message.id]
-        if message.kind not in (Kind.USER, Kind.ASSISTANT) or not _may_cut(log, message.id - 1):
-            continue
-        if size > allowed and not (turn and keep_from > head):
-            break
-        keep_from, kept = message.id, size
+    keep_from, kept = _kept(log, shown, sizes, min(KEPT_TOKENS, total // KEPT_PART), head, turn)
     upto = head
     if part < 1:
         if kept > (1 - LEAST_FREED) * total:
@@ -118,6 +155,24 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
             opening, [one for one in reversed(shown) if one.id < keep_from], total // _DIGEST_PART * BYTES_PER_TOKEN
         ),
     )
+
+
+def _kept(
+    log: History, shown: list[Message], sizes: dict[int, int], allowed: int, head: int, turn: int
+) -> tuple[int, int]:
+    """From where on all is kept, and how many tokens that has: the newest whole steps, in a turn at least its latest.
+
+    ``shown`` is newest first.
+    """
+    keep_from, kept, size = head + 1, 0, 0
+    for message in shown:
+        size += sizes[message.id]
+        if message.kind not in (Kind.USER, Kind.ASSISTANT) or not _may_cut(log, message.id - 1):
+            continue
+        if size > allowed and not (turn and keep_from > head):
+            break
+        keep_from, kept = message.id, size
+    return keep_from, kept
 
 
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
@@ -150,8 +205,10 @@ def _digest(opening: list[Message], past: list[Message], most: int) -> str:
     return "\n".join([_DIGEST, *([earlier] if earlier else []), *reversed(lines)])
 
 
-def tokens_of(message: Message) -> int:
-    """How many tokens a message has, about."""
+def tokens_of(message: Message, elide: int = 0) -> int:
+    """How many tokens a message has, about, when long results before a position are shown by reference."""
+    if is_elided(message, elide):
+        return ELIDED_TOKENS
     blocks = message.data.get("blocks") or message.data.get("tool_calls")
     size = len(message.content.encode("utf-8", "replace"))
     return max(size, len(json.dumps(blocks, ensure_ascii=False)) if blocks else 0) // BYTES_PER_TOKEN + 1

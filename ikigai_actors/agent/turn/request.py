@@ -27,6 +27,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
+from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
 from ikigai_actors.providers.blocks import (
     Block,
@@ -113,17 +114,18 @@ def _name(name: str) -> str:
 class Turns:
     """The passages of a conversation while they are made; the user's side stays open while calls wait for results."""
 
-    def __init__(self, last: Passage | None, model: str, sent: Container[str]) -> None:
+    def __init__(self, last: Passage | None, model: str, sent: Container[str], elide: int = 0) -> None:
         """Go on where a chain ends.
 
         Args:
             last: The chain so far; None for a conversation that begins.
             model: The model that will answer; it gets its own thinking back only.
             sent: The ids of the calls in the chain, as they were sent: the API wants them unique in a request.
+            elide: Long results before this position are shown by reference (`agent.turn.elision`).
         """
         self.last = last
         """The chain so far."""
-        self._model, self._sent = model, sent
+        self._model, self._sent, self._elide = model, sent, elide
         self._open: dict[str, tuple[str, str]] = {}  # id in the log → id in the request and name, of the last reply
         if last is not None:
             self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
@@ -227,7 +229,7 @@ class Turns:
     def _close_user(self) -> None:
         """Add the user's side: a result for each call of the last reply, then what was said."""
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
-        results = [_result(*self._open[call_id], self._results.get(call_id)) for call_id in forks_last]
+        results = [_result(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
         if results or self._said:
             self._append("user", [*results, *self._said])
         self._open, self._results, self._said = {}, {}, []
@@ -254,10 +256,10 @@ def _escape(value: str) -> str:
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _result(call_id: str, name: str, message: Message | None) -> ResultBlock:
+def _result(call_id: str, name: str, message: Message | None, elide: int) -> ResultBlock:
     """The block that answers a call."""
     if message is None:
         return ResultBlock(call_id, name, NOT_RUN, is_error=True)
-    text = message.content if message.content.strip() else NO_OUTPUT
+    text = text_to_model(message, elide) if message.content.strip() else NO_OUTPUT
     parts = tuple(map(attached, blobs_of(message)))
     return ResultBlock(call_id, name, text, bool(message.data.get("is_error")), parts)

@@ -100,6 +100,8 @@ class Compaction:
     """The phase before, and behind it."""
     by: str = "person"
     """Who asked for it."""
+    tokens: int = 0
+    """Those of the request that waits for it, about; 0 where none does."""
     must: bool = False
     """Whether the request that waits for it cannot leave without: where the model gives none, a digest stands there."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
@@ -146,6 +148,10 @@ class State:
     """How often the model was told in that turn that its value does not fit."""
     squeezed: int = 0
     """How often the request that is due was put off for a summary, or let go in spite of its length."""
+    left_at: int = 0
+    """The tokens of a request that came near the window and has left, since no summary came of it; 0 for none."""
+    focus: str | None = None
+    """What matters most in the summary that the model has asked for, by a call of its last reply; None for none."""
     compaction: Compaction | None = None
     """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
     notice: int = 0

@@ -24,6 +24,7 @@ from ikigai_actors.agent.turn.calls import (
     unknown,
     waits,
 )
+from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
@@ -63,6 +64,8 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
         return Step(state)
+    if state.focus is not None:
+        return begin_for_model(state, event.plan)
     if state.steps >= MAX_STEPS:
         text = f"The turn was ended after {MAX_STEPS} steps. /resume, or resume(), lets it go on."
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
@@ -188,7 +191,8 @@ def _write_results(
 def _asks_next(state: State) -> bool:
     """Whether nothing but a command, or a signal, comes before the next request to the model."""
     done = all(call.progress is Progress.DONE for call in state.calls)
-    return done and state.hold is None and state.status is not Status.STOPPED and state.steps < MAX_STEPS
+    free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
+    return done and free and state.steps < MAX_STEPS
 
 
 def _result(call: Call, content: str, is_error: bool) -> PendingMessage:

@@ -1,0 +1,132 @@
+"""The built-in calls about an agent's own history: recall, compact."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.elision import RECALL
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.agent.turn.steps import advance, messages_of
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.tools.function import LIMIT
+from ikigai_actors.tools.policy import ToolTraits
+
+_SHOWN = CONVERSATION | {Kind.SUMMARY.value}
+"""The kinds that have a text which a model may have seen."""
+
+
+class Recalled(NamedTuple):
+    """A message that was recalled."""
+
+    position: int
+    text: str
+    """All of it."""
+    offset: int
+    """Where what is shown begins."""
+
+
+class RecallCall(BuiltinCall):
+    """Show a message of the agent's own history."""
+
+    name = RECALL
+    description = (
+        "Show a message of your own history again that is summarised by now, or shown by reference: all that a summary "
+        "stands for is still there."
+    )
+    arguments: ClassVar = {
+        "message": Argument("integer", "Its position, as a reference or a summary tells it.", required=True),
+        "offset": Argument("integer", "How many characters of it to skip, where it is too long for one result."),
+    }
+
+    def check(self, given: Given) -> None:
+        super().check(given)
+        if (given.get("offset") or 0) < 0:
+            raise BadInput(f"recall wants offset to be 0 or more, got {given['offset']!r}.")
+
+    def act(self, agent: str, given: Given, now: int) -> "ReadMessage":
+        return ReadMessage(agent, given["message"], given.get("offset") or 0)
+
+    def to_model(self, answer: Recalled) -> str:
+        end = answer.offset + LIMIT
+        if not (more := len(answer.text) - end) > 0:
+            return answer.text[answer.offset :]
+        told = f"[cut: {more:,} more characters; {RECALL}({answer.position}, offset={end}) goes on]"
+        return f"{answer.text[answer.offset : end]}\n{told}"
+
+    def noted(self, answer: Recalled) -> Mapping[str, Any]:
+        return {"recalled": answer.position}
+
+
+class CompactCall(BuiltinCall):
+    """Have the model's own past summarised."""
+
+    name = "compact"
+    description = (
+        "Have your history so far summarised, before your next step: you go on with notes in place of what was said, "
+        "and with your latest steps as they are. Do so before you fork many children, or when what lies behind you "
+        "does not matter any more in detail."
+    )
+    arguments: ClassVar = {"focus": Argument("string", "What matters most, and must not be lost.")}
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        """Write the result, which a restart finds. The summary is asked for when all calls have theirs."""
+        self.check(call.input)
+        focus = text(call.input, "focus")
+        told = "Your history is summarised before your next step."
+        messages = messages_of(
+            state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, {**call.data, "compact": focus}),)
+        )
+        done = progress(state.calls, (call.id,), Progress.DONE)
+        return Step(advance(state, messages, calls=done, focus=focus), LogUnit(state.uuid, messages))
+
+
+CALLS = (RecallCall(), CompactCall())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage(Unit):
+    """Read a message that counts in an agent's history: it may be summarised, but not cleared or rewound.
+
+    Answered with `Recalled`. Raises `BadInput` where there is no such message.
+    """
+
+    agent: str
+    position: int
+    offset: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Recalled:
+        history = StoredHistory(tx, read_lineage(tx, self.agent))
+        head = history.head
+        if not 0 < self.position <= head:
+            raise BadInput(f"There is no message {self.position}: your history has messages 1 to {head}.")
+        found = None
+        if history.view().shows(self.position, head):
+            found = next(iter(history.between(self.position - 1, self.position)), None)
+        if found is None:
+            raise BadInput(
+                f"Message {self.position} is no part of your history any more: it was cleared or taken back."
+            )
+        if found.kind not in _SHOWN:
+            raise BadInput(f"Message {self.position} has nothing to show: it is of kind {found.kind}.")
+        return Recalled(self.position, _text_of(found), self.offset)
+
+
+def _text_of(message: Message) -> str:
+    """All that a message says; of a reply its calls, too."""
+    if message.kind != Kind.ASSISTANT:
+        return message.content
+    calls = (
+        f"{call.name}({', '.join(f'{key}={value!r}' for key, value in call.input.items())})"
+        for call in calls_in(message)
+    )
+    return "\n".join([message.content, *calls])

@@ -1,0 +1,33 @@
+"""Elision: long results of calls are shown by reference, and the call ``recall`` shows each of them again. Pure.
+
+A ``summary`` without a text says up to where: no model is asked for it, and nothing is taken away. It is decided once,
+not at each request, or each would differ from the one before and find nothing of it in the provider's cache.
+"""
+
+from ikigai_actors.records.messages import Kind, Message
+
+RECALL = "recall"
+"""The built-in call that shows a message."""
+
+ELIDED_FROM = 2_000
+"""From so many characters on a result is long."""
+
+ELIDED_TOKENS = 20
+"""How many tokens a reference has, about."""
+
+
+def is_elided(message: Message, elide: int) -> bool:
+    """Whether a message is shown by reference, when long results before a position are."""
+    return message.id < elide and message.kind == Kind.TOOL_RESULT and len(message.content) >= ELIDED_FROM
+
+
+def reference(message: Message) -> str:
+    """What stands for a long result. For one of ``recall`` it names the message that was recalled."""
+    size = f"{len(message.content.encode('utf-8', 'replace')) / 1_000:.0f} KB"
+    place = message.data.get("recalled", message.id)
+    return f"({size}; message {place}: {RECALL}({place}) shows it)"
+
+
+def text_to_model(message: Message, elide: int) -> str:
+    """The text of a message as a model sees it, when long results before a position are shown by reference."""
+    return reference(message) if is_elided(message, elide) else message.content
