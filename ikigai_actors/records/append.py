@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from ikigai_actors.errors import (
-    AgentNotFound,
     AgentStopped,
     Fenced,
     MailNotFound,
@@ -86,9 +85,7 @@ class AppendCall(Around):
 
     def write(self, tx: Transaction, locked: LockedRows) -> CallAppended:
         uuid = self._agent
-        row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).get(uuid)
-        if row is None:
-            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).existing(uuid)
         check_fence(tx, row, self._fence)
         try:
             answer = self._act.write(tx, locked)
@@ -123,9 +120,7 @@ class Append(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
         unit, rows = self._unit, self._rows
-        row = locked.get(unit.agent)
-        if row is None:
-            raise AgentNotFound(f"There is no agent {unit.agent}.", unit.agent)
+        row = locked.existing(unit.agent)
         check_fence(tx, row, self._fence)
         charge = self._charge(row)
         spends = charge is not None or unit.need is not None or bool(unit.births)

@@ -20,7 +20,7 @@ from typing import Any
 
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
-from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, DocumentChanged, DocumentNotFound
+from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -124,13 +124,11 @@ class WriteVersion(Unit):
     expect: int | None
     now: int
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return () if self.author is None else (self.author,)
+    locks = ("author",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
         if self.author is not None:
-            _check_author(locked, self.author)
+            locked.living(self.author, " and writes no documents. Write as one that lives")
         while True:
             there = _latest(tx, self.path)
             version = 0 if there is None else there.version
@@ -241,14 +239,6 @@ class Documents(OfOneProcess):
 def check_version(version: int, least: int) -> None:
     """Raise `BadInput` unless it is a number that a version can have."""
     check_count(version, "version", least)
-
-
-def _check_author(locked: LockedRows, author: str) -> None:
-    row = locked.get(author)
-    if row is None:
-        raise AgentNotFound(f"There is no agent {author}. See the list of agents.", author)
-    if row.status == "dead":
-        raise AgentDead(f"Agent {author} is dead and writes no documents. Write as one that lives.", author)
 
 
 def _versions(rows: list[Row]) -> Versions:

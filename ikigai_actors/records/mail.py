@@ -26,14 +26,14 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, MailboxFull, MailNotFound
+from ikigai_actors.errors import BadInput, MailboxFull, MailNotFound
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.records.forms import problem_of, prompt_form
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.registry import Handle, uuid_of
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.unit import Locked, LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text
 
 MAIL, EXIT, NOTICE, PROMPT = "mail", "exit", "notice", "prompt"
@@ -167,9 +167,7 @@ def write_mail(
         AgentNotFound, AgentDead: there is no such living agent.
         MailboxFull: too much mail is unread; never for the kinds ``exit`` and ``notice``.
     """
-    row = _mailbox(locked, recipient)
-    if row.status == "dead":
-        raise AgentDead(f"Agent {recipient} is dead and takes no mail. See who lives, and send it there.", recipient)
+    row = locked.living(recipient, " and takes no mail. See who lives, and send it there")
     if kind == MAIL and row.unread >= MAILBOX_CAPACITY:
         raise MailboxFull(
             f"The mailbox of agent {recipient} is full: {row.unread:,} unread mails. "
@@ -202,7 +200,7 @@ def take_mail(
         limit: take whole mails as long as the sum of their sizes is at most this, but always the first; None takes all.
         size: the size of a mail, as it will be shown; by default the characters of its body.
     """
-    row = _mailbox(locked, recipient)
+    row = locked.existing(recipient)
     mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
     if mails:
         tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id, now=now)
@@ -212,7 +210,7 @@ def take_mail(
 
 def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
     """Read one mail of a locked agent, and mark it as read. Raises `MailNotFound`."""
-    _mailbox(locked, recipient)
+    locked.existing(recipient)
     mail = one(tx, recipient, number)
     if mail.read_at is not None:
         return mail
@@ -249,9 +247,9 @@ class Send(Unit):
     Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
     """
 
-    __slots__ = ("_blobs", "_body", "_data", "_kind", "_now", "_recipient", "_sender", "touches")
+    __slots__ = ("_blobs", "_body", "_data", "_kind", "_now", "_recipient", "_sender")
 
-    touches: tuple[str, ...]
+    locks = ("_recipient", "_sender")
 
     concerns_others = True
 
@@ -269,12 +267,11 @@ class Send(Unit):
         self._blobs = blobs
         self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
-        self.touches = (recipient,) if sender is None else (recipient, sender)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         sender = self._sender
-        if sender is not None and _mailbox(locked, sender).status == "dead":
-            raise AgentDead(f"Agent {sender} is dead and sends no mail. Send as one that lives.", sender)
+        if sender is not None:
+            locked.living(sender, " and sends no mail. Send as one that lives")
         write_blobs(tx, self._blobs)
         return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind, self._data)
 
@@ -305,9 +302,7 @@ class KeepPrompt(Unit):
     blobs: tuple[Attachment, ...] = ()
     """What these refer to."""
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.recipient,)
+    locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Kept:
         number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT, self.data).id
@@ -325,9 +320,7 @@ class Read(Unit):
     sender: str | None = None
     limit: int | None = None
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.recipient,)
+    locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Taken:
         return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)
@@ -341,9 +334,7 @@ class Open(Unit):
     id: int
     now: int
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.recipient,)
+    locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         return take_one(tx, locked, self.recipient, self.id, self.now)
@@ -356,12 +347,10 @@ class Delete(Unit):
     recipient: str
     id: int
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.recipient,)
+    locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        _mailbox(locked, self.recipient)
+        locked.existing(self.recipient)
         deleted = tx.run("delete_mail", recipient=self.recipient, id=self.id)
         if not deleted:
             raise _no_mail(self.recipient, self.id)
@@ -376,9 +365,7 @@ class WithdrawPrompt(Unit):
     recipient: str
     id: int
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.recipient,)
+    locks = ("recipient",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
         return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
@@ -495,13 +482,6 @@ def _unread_within(
                 return taken
             taken.append(mail)
     return taken
-
-
-def _mailbox(locked: LockedRows, uuid: str) -> Locked:
-    row = locked.get(uuid)
-    if row is None:
-        raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
-    return row
 
 
 def _no_mail(recipient: str, number: int) -> MailNotFound:

@@ -4,12 +4,12 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.records.append`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
 from ikigai_actors.arguments import shown
-from ikigai_actors.errors import AgentDead, AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.identity import (
     PREFIX_LENGTH,
@@ -22,7 +22,7 @@ from ikigai_actors.records.identity import (
     same_name,
 )
 from ikigai_actors.store.base import Row, Store, Transaction
-from ikigai_actors.store.unit import Locked, TreeLock, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
@@ -330,10 +330,9 @@ class Rename(Unit):
         NameTaken: a living agent has the name.
     """
 
-    __slots__ = ("_name", "_uuid", "touches")
+    __slots__ = ("_name", "_uuid")
 
-    touches: tuple[str, ...]
-
+    locks = ("_uuid",)
     tree = TreeLock.WHOLE
     concerns_others = True
 
@@ -348,14 +347,9 @@ class Rename(Unit):
             BadInput: the text cannot be a name.
         """
         self._uuid, self._name = uuid, check_name(name) if name not in (None, "") else None
-        self.touches = (uuid,)
 
-    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> Renamed:
-        row = locked.get(self._uuid)
-        if row is None:
-            raise AgentNotFound(f"There is no agent {self._uuid}. See the list of agents.", self._uuid)
-        if row.status == "dead":
-            raise AgentDead(f"Agent {self._uuid} is dead and keeps the name that it had.", self._uuid)
+    def write(self, tx: Transaction, locked: LockedRows) -> Renamed:
+        locked.living(self._uuid, " and keeps the name that it had")
         if self._name is not None:
             check_free(tx, self._name, self._uuid)
         tx.run("rename", uuid=self._uuid, name=self._name)
@@ -371,11 +365,9 @@ class Touch(Unit):
         self._uuid = uuid
         self._now = now
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self._uuid,)
+    locks = ("_uuid",)
 
-    def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
         tx.defer("touch", uuid=self._uuid, now=self._now)
 
 

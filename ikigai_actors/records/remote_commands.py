@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors import errors
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, IkigaiError
+from ikigai_actors.errors import AgentDead, AgentError, IkigaiError
 from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
@@ -79,16 +79,10 @@ class AddRemoteCommand(Unit):
     blobs: tuple[Attachment, ...] = ()
     """What the arguments refer to."""
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.agent,)
+    locks = ("agent",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
-        row = locked.get(self.agent)
-        if row is None:
-            raise AgentNotFound(f"There is no agent {self.agent}. See the list of agents.", self.agent)
-        if row.status == "dead":
-            raise AgentDead(f"Agent {self.agent} is dead: it reads, but never acts again.", self.agent)
+        row = locked.living(self.agent, ": it reads, but never acts again")
         write_blobs(tx, self.blobs)
         [(number,)] = tx.run(
             "add_remote_command", agent=self.agent, kind=self.kind, body=self.body, mailed=row.mailed, now=self.now

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors.errors import AgentDead, AgentError, AgentNotFound, BadInput
+from ikigai_actors.errors import AgentError, BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.groups import gather
@@ -67,7 +67,7 @@ class RecordRestart(Unit):
         return (self.agent,) if self.known is None else (self.agent, self.supervisor)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
-        _living(locked, self.agent)
+        locked.living(self.agent)
         if self.known is not None and restarts_of(tx, self.supervisor, self.known.since) != self.known.times:
             raise RestartsChanged(f"Supervisor {self.supervisor} has counted another restart.", self.supervisor)
         [(turn,)] = tx.run("turn_of", uuid=self.agent)
@@ -156,12 +156,10 @@ class SetSupervision(Unit):
     policy: str | None = None
     """What happens to its children when it dies."""
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return (self.agent,)
+    locks = ("agent",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        _living(locked, self.agent)
+        locked.living(self.agent)
         tx.run(
             "set_supervision",
             uuid=self.agent,
@@ -184,7 +182,7 @@ class SetGroupSupervision(SetSupervision):
     tree = TreeLock.WHOLE
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
-        _living(locked, self.agent)
+        locked.living(self.agent)
         gather(tx, locked, self.agent, [one.uuid for one in registry.children(tx, self.agent) if one.living])
         super().write(tx, locked)
 
@@ -213,7 +211,7 @@ class AdoptChild(Unit):
         above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
         locked.lock(tx, (self.agent, self.by))
         for uuid in (self.agent, self.by):
-            _living(locked, uuid)
+            locked.living(uuid)
         if self.agent in above:
             raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
         if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
@@ -231,14 +229,6 @@ def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row]) -> Lifec
         locked.lock(tx, children)
         tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
     return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
-
-
-def _living(locked: LockedRows, uuid: str) -> None:
-    row = locked.get(uuid)
-    if row is None:
-        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-    if row.status == Status.DEAD:
-        raise AgentDead(f"Agent {uuid} is dead. See who lives.", uuid)
 
 
 def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:

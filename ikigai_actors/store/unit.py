@@ -14,6 +14,7 @@ from copy import copy
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
+from ikigai_actors.errors import AgentDead, AgentNotFound
 from ikigai_actors.store.base import Row, Store, Transaction
 
 
@@ -69,6 +70,19 @@ class LockedRows(dict[str, Locked]):
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted))
 
+    def existing(self, uuid: str) -> Locked:
+        """The row of an agent. Raises `AgentNotFound`."""
+        if (row := self.get(uuid)) is None:
+            raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
+        return row
+
+    def living(self, uuid: str, what: str = ". See who lives") -> Locked:
+        """The row of a living agent. Raises `AgentNotFound`, and `AgentDead`, which tells ``what`` the dead do not."""
+        row = self.existing(uuid)
+        if row.status == "dead":
+            raise AgentDead(f"Agent {uuid} is dead{what}.", uuid)
+        return row
+
     def count(self, uuid: str, *, mailed: int = 0, unread: int = 0) -> Locked:
         """Add to the counts of an agent's mailbox; return its row with the new counts."""
         row = self[uuid]
@@ -120,11 +134,13 @@ class Unit:
     """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
     concerns_hosts = False
     """Whether other hosts are told at once, even if no agent of theirs is touched."""
+    locks: tuple[str, ...] = ()
+    """The attributes that hold the agents whose rows are locked, each a uuid or None."""
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Uuids of the agents whose rows are locked before it runs; none by default."""
-        return ()
+        """Uuids of the agents whose rows are locked before it runs."""
+        return tuple(uuid for name in self.locks if (uuid := getattr(self, name)) is not None)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to be run otherwise."""

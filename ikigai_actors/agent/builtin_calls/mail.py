@@ -99,9 +99,7 @@ class SendMail(Addressed):
         except AgentError as refusal:
             self._refusal = refusal
 
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return () if self._uuid is None else (self._uuid,)
+    locks = ("_uuid",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail:
         if self._uuid is None:

@@ -1,6 +1,6 @@
 """Charges: what an agent's tools have cost, on the same budgets as its requests."""
 
-from ikigai_actors.errors import AgentDead, AgentNotFound, BudgetExceeded
+from ikigai_actors.errors import BudgetExceeded
 from ikigai_actors.records.budgets.amounts import Settled
 from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.budgets.ceilings import is_strict
@@ -35,11 +35,7 @@ class ChargeAgent(Addressed):
         self._hearers = hearers(tx, [self._agent])
 
     def write(self, tx: Transaction, locked: LockedRows) -> Settled:
-        row = locked.get(self._agent)
-        if row is None:
-            raise AgentNotFound(f"There is no agent {self._agent}.", self._agent)
-        if row.status == "dead":
-            raise AgentDead(f"Agent {self._agent} is dead, and is charged nothing.", self._agent)
+        row = locked.living(self._agent, ", and is charged nothing")
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(self)  # it has died since the look-up
         ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
