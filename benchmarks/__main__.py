@@ -21,6 +21,7 @@ from benchmarks import (
     journal,
     keyboard,
     lifetime,
+    long,
     mail,
     reach,
     replay,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     for module in (
         fork,
         turn,
+        long,
         replay,
         lifetime,
         journal,

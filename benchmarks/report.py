@@ -195,6 +195,7 @@ TABLES = {
         _at_largest(("a fork", "fork"), ratio=True),
         lambda rows: [Column("growth", _growth("fork"))])),
     "fork-bytes": Table("fork", _by_size("fork: bytes written", ratio=True), "inherited messages"),
+    "long": Table("long", _at_largest(("one turn of 100 model calls", "long turn"), ("files", "long turn: files"))),
     "journal": Table("journal", _by_size("durable appends", ratio=True), "agents"),
     "append": Table("journal", _by_size("one append", ratio=True), "messages before"),
     "mail": Table("mail", _both(

@@ -32,6 +32,37 @@ def converse(count: int) -> int:
     return count
 
 
+@DBOS.step()
+def ask(messages: list[str], calls: int) -> str:
+    """The reply of a model to a conversation: a call, or the end."""
+    return "Done." if len(messages) // 2 + 1 >= calls else f"look({len(messages)})"
+
+
+@DBOS.step()
+def look(result: str) -> str:
+    """A tool."""
+    return result
+
+
+@DBOS.workflow()
+def take_turn(prompt: str, result: str, calls: int) -> int:
+    """One turn: the model and the tool, until the model makes no call."""
+    messages = [prompt]
+    while (reply := ask(messages, calls)) != "Done.":
+        messages += [reply, look(result)]
+    return len(messages) // 2 + 1
+
+
+def long_turn(directory: Path, prompt: str, result: str, calls: int) -> None:
+    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+    DBOS(config=_config(f"sqlite:///{directory / 'dbos.db'}", "dbos"))
+    DBOS.launch()
+    try:
+        assert take_turn(prompt, result, calls) == calls
+    finally:
+        DBOS.destroy()
+
+
 class Workflow:
     """A workflow that has taken so many steps."""
 
@@ -40,11 +71,7 @@ class Workflow:
         self._connect = partial(_connect, directory / "dbos.db", url)
         where = url.replace("postgresql://", "postgresql+psycopg://") if url else f"sqlite:///{directory / 'dbos.db'}"
         self._schema = f"dbos_{uuid4().hex}"
-        config = DBOSConfig(
-            name="benchmark", system_database_url=where, dbos_system_schema=self._schema, log_level="ERROR",
-            run_admin_server=False,
-        )  # fmt: skip
-        DBOS(config=config)
+        DBOS(config=_config(where, self._schema))
         DBOS.listen_queues([])
         DBOS.launch()
         self._id = self._converse(min(count, 1))
@@ -100,6 +127,12 @@ class Workflow:
             connection.commit()
         finally:
             connection.close()
+
+
+def _config(url: str, schema: str) -> DBOSConfig:
+    return DBOSConfig(
+        name="benchmark", system_database_url=url, dbos_system_schema=schema, log_level="ERROR", run_admin_server=False
+    )
 
 
 def _connect(path: Path, url: str, schema: str) -> tuple[Any, str, str]:

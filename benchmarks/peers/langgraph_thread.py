@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -109,3 +109,30 @@ class PostgresThread(Thread):
     def close(self) -> None:
         """See `Session.close`."""
         self._stack.close()
+
+
+def long_turn(directory: Path, prompt: str, result: str, calls: int, channel: str) -> None:
+    """One turn of so many model calls, each before the last with one call of a tool that gives this result."""
+
+    def model(state: Any) -> dict[str, Any]:
+        step = sum(isinstance(one, AIMessage) for one in state["messages"]) + 1
+        asked = [] if step == calls else [{"name": "look", "args": {"step": step}, "id": f"call_{step}"}]
+        return {"messages": [AIMessage("" if asked else "Done.", tool_calls=asked)]}
+
+    def tools(state: Any) -> dict[str, Any]:
+        [call] = state["messages"][-1].tool_calls
+        return {"messages": [ToolMessage(result, tool_call_id=call["id"])]}
+
+    builder: Any = StateGraph(DeltaState if channel == "delta" else MessagesState)
+    builder.add_node("model", model)
+    builder.add_node("tools", tools)
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+    builder.add_edge("tools", "model")
+    connection = sqlite3.connect(directory / "langgraph.db", check_same_thread=False)
+    try:
+        graph = builder.compile(checkpointer=SqliteSaver(connection))
+        ended = graph.invoke({"messages": [HumanMessage(prompt)]}, {**THREAD, "recursion_limit": 3 * calls})
+        assert ended["messages"][-1].content == "Done."
+    finally:
+        connection.close()

@@ -9,6 +9,7 @@
     context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
     thinking        how much the model thinks, a dict as in the Messages API
+    max_steps       how often its model may be asked in one turn; 50 when it is not set
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     tools           the names of its tools; without it, all
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
@@ -96,6 +97,7 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
+    "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import report, table
+from benchmarks import long, report, table
 from benchmarks.peers.sessions import Peer, Unavailable
 from benchmarks.results import RESULTS, Row, Run, beside_ours, growth, read, write
 
@@ -54,6 +54,11 @@ def test_no_results_are_an_empty_file_of_them_and_another_file_is_refused(tmp_pa
     path.write_text('{"fork": {"rows": 3}}', encoding="utf-8")
     with pytest.raises(ValueError, match="to hold results of the benchmarks"):
         read(path)
+
+
+def test_a_turn_of_a_hundred_model_calls_and_a_long_conversation_ends_in_less_than_3_mb(tmp_path: Path) -> None:
+    long.ours(tmp_path, long.prompt(long.MODEL_CALLS), long.MODEL_CALLS)
+    assert long._size(tmp_path) < 3_000_000
 
 
 @given(

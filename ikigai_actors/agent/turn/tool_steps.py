@@ -38,7 +38,7 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 from supervisors.signals import Status
 
 MAX_STEPS = 50
-"""The most model requests of a turn."""
+"""The most model requests of a turn, where no setting says."""
 
 
 def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
@@ -66,8 +66,11 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         return Step(state)
     if state.focus is not None:
         return begin_for_model(state, event.plan)
-    if state.steps >= MAX_STEPS:
-        text = f"The turn was ended after {MAX_STEPS} steps. /resume, or resume(), lets it go on."
+    if state.steps >= _most_steps(state):
+        text = (
+            f"The turn was ended after {_most_steps(state)} steps. /resume, or resume(), lets it go on; the setting "
+            "max_steps allows more of them."
+        )
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
     return request_model(state)
 
@@ -192,7 +195,12 @@ def _asks_next(state: State) -> bool:
     """Whether nothing but a command, or a signal, comes before the next request to the model."""
     done = all(call.progress is Progress.DONE for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
-    return done and free and state.steps < MAX_STEPS
+    return done and free and state.steps < _most_steps(state)
+
+
+def _most_steps(state: State) -> int:
+    most: int = state.view.settings.get("max_steps", MAX_STEPS)
+    return most
 
 
 def _result(call: Call, content: str, is_error: bool) -> PendingMessage:

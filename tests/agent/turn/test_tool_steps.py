@@ -14,6 +14,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.records.history import EMPTY
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -210,6 +211,9 @@ def test_a_turn_ends_with_an_error_after_its_last_step() -> None:
     assert isinstance(answer.value, ProviderError)
     assert f"after {MAX_STEPS} steps" in str(answer.value)
     assert step(replace(state, steps=MAX_STEPS - 1), CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
+    for most, ends in ((MAX_STEPS, True), (MAX_STEPS + 1, False)):
+        allowed = replace(state, view=EMPTY._replace(settings={"max_steps": most}))
+        assert (step(allowed, CONTINUE, NOW, TOOLS).state.turn == 0) is ends
 
 
 def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_meanwhile() -> None:
