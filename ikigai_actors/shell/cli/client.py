@@ -116,17 +116,9 @@ def fork(
 
     Raises what `AgentRef.fork` and `Client.perform` do, and as `prompt_and_wait` how the turn ended without a reply.
     """
-    from ikigai_actors.actors.futures import Future
-    from ikigai_actors.records.identity import new_agent_uuid
-    from ikigai_actors.system.lifecycle import new_children, new_fork
-
     until = None if timeout is None else monotonic() + timeout
-    [one] = new_children(lambda: new_agent_uuid(os.urandom), prompt, how.pop("name", None))
-    uuid, command = one.uuid, new_fork([one], **how)
     with Client.open(database) as client:
-        parent = client.find(agent)
-        late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
-        client.perform(parent.uuid, command(Future()), timeout, late)
+        parent, [uuid] = _forked(client, agent, prompt, None, timeout, how)
         child, inherited, reply = client.get(uuid), client.scrollback(uuid).remembered(), None
         if wait:
             with client.feed([uuid]) as feed:
@@ -145,16 +137,23 @@ def fork_many(
 
     Takes and raises what `fork` does.
     """
+    with Client.open(database) as client:
+        return _forked(client, agent, prompt, count, timeout, how)
+
+
+def _forked(
+    client: Client, agent: str, prompt: str | None, count: int | None, timeout: float | None, how: dict[str, Any]
+) -> tuple[AgentRecord, list[str]]:
+    """Have an agent make children; return it, and their uuids."""
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.identity import new_agent_uuid
     from ikigai_actors.system.lifecycle import new_children, new_fork
 
     children = new_children(lambda: new_agent_uuid(os.urandom), prompt, how.pop("name", None), count=count)
     command = new_fork(children, **how)
-    with Client.open(database) as client:
-        parent = client.find(agent)
-        late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
-        client.perform(parent.uuid, command(Future()), timeout, late)
+    parent = client.find(agent)
+    late = f"{parent.short} has not forked within {timeout or 0:g} s, and does not later either."
+    client.perform(parent.uuid, command(Future()), timeout, late)
     return parent, [child.uuid for child in children]
 
 

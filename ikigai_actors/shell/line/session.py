@@ -134,15 +134,7 @@ class Shell(CommandContext):
         follow: bool | None = None,
         at: int | None = None,
     ) -> None:
-        """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child.
-
-        Args:
-            prompt: the child's first prompt; None for none.
-            name: a name for the child; None for none.
-            model: its ``model`` setting, ``provider:model``; None inherits.
-            follow: whether to go to the child; None takes the shell's default.
-            at: the last position that it inherits; None is the end of the history.
-        """
+        """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child."""
         parent, busy = self.current, at is None and self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 
@@ -163,13 +155,6 @@ class Shell(CommandContext):
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
-        """Have the current agent change something of its own. A busy agent does so after its turn.
-
-        Args:
-            what: names the change, while it waits.
-            ask: asks for the change.
-            text: is printed when the change is committed.
-        """
         agent = self.current
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
@@ -244,17 +229,7 @@ class Shell(CommandContext):
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """Approve or deny a call that waits. If it is one of the current agent, show the rest of the turn.
-
-        Args:
-            number: the call's number in `questions`; None is the first of the current agent, or the only one.
-            approved: whether it may run.
-            always: whether later calls of its tool are approved without asking.
-            reason: why it is denied, for the model.
-
-        Raises:
-            BadInput: there is no such call, or it is not clear which is meant.
-        """
+        """Approve or deny a call that waits. If it is one of the current agent, show the rest of the turn."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
@@ -265,7 +240,6 @@ class Shell(CommandContext):
         self.follow()
 
     def leave_the_dead(self) -> None:
-        """If the current agent is dead, go to the nearest living one above it, and say so."""
         record = here = self.current.record
         while not here.living and here.supervisor_uuid is not None:
             here = self.system.handle(here.supervisor_uuid).record
