@@ -34,13 +34,7 @@ class Service(ABC):
     """A part that owns a thread."""
 
     def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, lock: "threading.Lock | None" = None) -> None:
-        """Make it; `start` begins.
-
-        Args:
-            name: of the thread.
-            threads: makes the thread.
-            lock: guards what the thread shares with others; None for one of its own.
-        """
+        """Make it; `start` begins a thread of this name. ``lock`` guards what the thread shares with others."""
         self._changed = threads.condition(lock)
         """Held to change what `run` waits for, and notified then."""
         self._stopped = False

@@ -23,12 +23,7 @@ class SpareThreads:
     """Runs calls, each on a thread that runs nothing else meanwhile. Thread-safe."""
 
     def __init__(self, threads: Threads, spare_for: float = SPARE_FOR) -> None:
-        """Start none yet.
-
-        Args:
-            threads: makes them, and what they wait with.
-            spare_for: seconds that a thread waits for a further call.
-        """
+        """Start none yet. A thread waits so many seconds for a further call."""
         self._threads, self._spare_for = threads, spare_for
         self._spare: deque[Queue[_Call]] = deque()
 

@@ -105,13 +105,7 @@ class AgentActor(PooledActor):
     """Runs one agent."""
 
     def __init__(self, runtime: Runtime, origin: Origin, handover: Handover | None = None) -> None:
-        """Make the actor of an agent whose log is not read yet.
-
-        Args:
-            runtime: the parts of the system that the actor works with.
-            origin: the agent, as the registry knew it at the boot or at its birth.
-            handover: what an earlier actor of the same agent handed over; None for the first one.
-        """
+        """Make the actor of an agent whose log is not read yet, from what an earlier actor of it handed over."""
         last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)
         state = State(
             origin.uuid, last.head, last.turn, callers=last.callers, lifecycle=last.lifecycle, hold=last.paused

@@ -35,13 +35,7 @@ class LogEviction:
     """Evicts the logs of the longest idle agents when too many messages are in memory. Thread-safe."""
 
     def __init__(self, log_cache: LogCache, agents: Callable[[], Iterable[Resident]], most: int) -> None:
-        """Watch over the logs of a host.
-
-        Args:
-            log_cache: the logs.
-            agents: gives the agents that run here.
-            most: the messages in memory, and passages made of them, above which idle agents rest.
-        """
+        """Let idle agents rest when more messages than that are in memory, and passages made of them."""
         self._log_cache, self._agents, self._most = log_cache, agents, most
         self._since = 0
         self._lock = threading.Lock()

@@ -144,14 +144,7 @@ class RemoteCaller(Future[Any]):
     """The caller of a command that another process asked for by a row."""
 
     def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
-        """Stand for a row.
-
-        Args:
-            handler: hears how the command ends.
-            key: the row's primary key.
-            kind: the kind of the command.
-            mailed: the number of the agent's latest mail when the row was made.
-        """
+        """Stand for a row; ``mailed`` is the number of the agent's latest mail when it was made."""
         super().__init__()
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
 

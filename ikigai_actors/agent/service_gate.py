@@ -132,12 +132,7 @@ class ServiceGates:
     """The queues before all providers that have limits."""
 
     def __init__(self, limits: Mapping[str, Limits], count_hosts: Callable[[], int] | None = None) -> None:
-        """Make a queue for each.
-
-        Args:
-            limits: the limits by provider.
-            count_hosts: as in `ServiceGate`.
-        """
+        """Make a queue for each provider; ``count_hosts`` as in `ServiceGate`."""
         self._gates = {name: ServiceGate(each, count_hosts) for name, each in limits.items() if each}
 
     def before(self, provider: str) -> ServiceGate | None:

@@ -71,14 +71,7 @@ class Tally:
     )
 
     def __init__(self, uuid: str, clock: Clock, state: str = Phase.IDLE, turn: int = 0) -> None:
-        """Begin to count.
-
-        Args:
-            uuid: the agent.
-            clock: tells the time.
-            state: its state, as people see it.
-            turn: its open turn, 0 for none.
-        """
+        """Begin to count for an agent, in this state and open turn."""
         self.uuid, self._clock, self._state, self._turn = uuid, clock, state, turn
         self._model = self._tools = self._commit = 0.0
         self._model_since: float | None = None

@@ -47,13 +47,7 @@ class HostProcess:
     """A running host."""
 
     def __init__(self, name: str, launch: Launch, on_end: Callable[[], object]) -> None:
-        """Start it.
-
-        Args:
-            name: of the host.
-            launch: how it is started.
-            on_end: called when it has ended and nobody had told it to, on a thread of its own.
-        """
+        """Start a host; ``on_end`` is called, on a thread of its own, when it has ended without being told to."""
         self.status: int | None = None
         """Its exit status, less than 0 for a signal; None while it runs."""
         self._name, self._launch, self._on_end = name, launch, on_end

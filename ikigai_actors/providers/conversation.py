@@ -153,12 +153,7 @@ class MessageForms(_Messages[Mapping[str, Any]]):
     __slots__ = ("_blobs",)
 
     def __init__(self, last: Passage, blobs: Blobs) -> None:
-        """Show a chain.
-
-        Args:
-            last: the passage with which it ends.
-            blobs: the bytes of the blobs to which it refers.
-        """
+        """Show the chain that ends with a passage; ``blobs`` has the bytes to which it refers."""
         super().__init__(last)
         self._blobs = blobs
 

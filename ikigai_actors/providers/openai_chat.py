@@ -181,11 +181,7 @@ class ChatReply:
     """A reply of chat completions while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Wait for the first chunk.
-
-        Args:
-            tools: the tools that the request offered.
-        """
+        """Wait for the first chunk; ``tools`` are those that the request offered."""
         self._names = own_names(tools)
         self._text: list[str] = []
         self._thoughts: list[str] = []

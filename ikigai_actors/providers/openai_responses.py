@@ -141,11 +141,7 @@ class ResponsesReply:
     """A reply of Responses while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Wait for the first event.
-
-        Args:
-            tools: the tools that the request offered.
-        """
+        """Wait for the first event; ``tools`` are those that the request offered."""
         self._names = own_names(tools)
         self._text: list[str] = []
         self._items: dict[int, Mapping[str, Any]] = {}

@@ -63,14 +63,7 @@ class AppendCall(Around):
     __slots__ = ("_agent", "_fence", "_to_message")
 
     def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: Fence) -> None:
-        """Make the unit.
-
-        Args:
-            agent: the uuid of the agent that acts.
-            act: what it does.
-            to_message: makes the message, given the answer of the act.
-            fence: the host that runs the agent, and its epoch.
-        """
+        """Make the unit; ``to_message`` makes the message, given the answer of the act."""
         super().__init__(act)
         self._agent, self._to_message, self._fence = agent, to_message, fence
 

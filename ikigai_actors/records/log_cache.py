@@ -28,13 +28,7 @@ class LogCache:
     """All logs that are in use, each read once."""
 
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
-        """Make a cache without logs.
-
-        Args:
-            store: where logs are read.
-            is_here: whether an agent's log grows here only. Another process may extend that of any other agent, so
-                the store is asked each time for what that has more.
-        """
+        """Make a cache without logs; ``is_here`` tells whose grow here only: of others the store is asked anew."""
         self._store, self._is_here = store, is_here
         self._logs: weakref.WeakValueDictionary[_Key, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()

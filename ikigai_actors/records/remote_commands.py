@@ -99,14 +99,7 @@ class CarryOut(Around):
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, act: Unit, value: Any, now: int) -> None:
-        """Make the unit.
-
-        Args:
-            key: of the command.
-            act: does what is asked.
-            value: the answer.
-            now: milliseconds since 1970.
-        """
+        """Make the unit: an act, and the answer of the command with this key."""
         super().__init__(act)
         self._key, self._answer, self._now = key, encode_answer(value), now
 
@@ -128,13 +121,7 @@ class AnswerRemoteCommand(Unit):
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, value: Any, now: int) -> None:
-        """Make the unit.
-
-        Args:
-            key: of the command.
-            value: the answer; an `IkigaiError` is raised where the command came from.
-            now: milliseconds since 1970.
-        """
+        """Make the unit; an `IkigaiError` as the value is raised where the command came from."""
         self._key, self._answer, self._now = key, encode_answer(value), now
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:

@@ -19,12 +19,7 @@ class StoredHistory:
     """The history of one agent within a transaction. Any method may raise `StoreError` and `HistoryError`."""
 
     def __init__(self, tx: Transaction, lineage: Sequence[Ancestor]) -> None:
-        """Show it.
-
-        Args:
-            tx: the transaction.
-            lineage: the agent and all its ancestors, nearest first (`records.lineage.read_lineage`).
-        """
+        """Show the history of the first of a lineage, nearest first (`records.lineage.read_lineage`)."""
         self._tx, self._lineage = tx, lineage
 
     @property

@@ -17,11 +17,7 @@ class DatabaseClock(Clock):
     """A `Clock` whose calendar is that of a server. Until the first answer it believes the machine's."""
 
     def __init__(self, clock: Clock) -> None:
-        """Begin with the time of the machine.
-
-        Args:
-            clock: the clocks of this machine.
-        """
+        """Begin with the time of this machine's clocks."""
         self._clock = clock
         self._origin = clock.now_ms() - clock.monotonic() * 1000  # milliseconds since 1970 when the other clock began
 

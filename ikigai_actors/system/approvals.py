@@ -32,13 +32,7 @@ class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
     def __init__(self, store: Store, log_cache: LogCache, tell: Callable[[str, object], object]) -> None:
-        """Put the parts together.
-
-        Args:
-            store: where they are looked up.
-            log_cache: the logs that are in use.
-            tell: gives an agent, by its uuid, a command; returns what has taken it.
-        """
+        """Put the parts together; ``tell`` gives an agent a command, and returns what has taken it."""
         self._store, self._log_cache, self._tell = store, log_cache, tell
 
     def pending(self) -> list[PendingCall]:

@@ -43,13 +43,7 @@ class SeededDispatcher(Dispatcher):
     def __init__(
         self, random: Chance, choices: int = CHOICES, on_run: Callable[[PooledActor], None] = lambda actor: None
     ) -> None:
-        """Make a dispatcher.
-
-        Args:
-            random: draws the choices; only its ``randrange`` is used.
-            choices: how many are drawn; from then on it goes on in order.
-            on_run: called with the actor that runs, before each message.
-        """
+        """Make one that goes on in order after so many choices. ``on_run`` gets the actor before each message."""
         self._random = random
         self._left = choices
         self._on_run = on_run

@@ -18,13 +18,7 @@ class PageEvents(LiveConversation):
     def __init__(
         self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """Subscribe.
-
-        Args:
-            system: the system whose events are buffered.
-            changed: called on the subscription's thread when an event other than a delta has come.
-            committed: gets each committed message, on the subscription's thread.
-        """
+        """Subscribe; both are called on the subscription's thread, ``changed`` at every event but a delta."""
         self._system, self._committed = system, committed
         self._notices: list[str] = []
         super().__init__(system, changed, most=MESSAGES_KEPT)

@@ -109,13 +109,7 @@ class Terminal(Keyboard):
     interactive = True
 
     def __init__(self, history: Path, complete: Complete, styled: bool = False) -> None:
-        """Make the one terminal of this process.
-
-        Args:
-            styled: whether the prompt is bold.
-            history: the file that keeps typed lines; it is made readable for its user alone.
-            complete: called at the Tab key with the line before the cursor.
-        """
+        """Make the one terminal of this process. The file of typed lines is made readable for its user alone."""
         self._typed: list[str | None] = []
         self._begun = ""
         self._descriptor = sys.stdin.fileno()

@@ -56,15 +56,7 @@ class Shell(CommandContext):
     def __init__(
         self, system: System, keyboard: Keyboard, screen: Screen, interrupts: Interrupts, follow: bool = True
     ) -> None:
-        """Begin a session.
-
-        Args:
-            system: the running system.
-            keyboard: gives the lines.
-            screen: prints.
-            interrupts: the signals of this process.
-            follow: whether a fork goes to the child by default.
-        """
+        """Begin a session; ``follow`` says whether a fork goes to the child by default."""
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
         """Whether a person is there."""

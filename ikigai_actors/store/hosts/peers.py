@@ -13,13 +13,7 @@ class Peers:
     """The other hosts. For one thread."""
 
     def __init__(self, store: Store, host: str, clock: Clock) -> None:
-        """Make what one host knows of the others: nothing yet.
-
-        Args:
-            store: the database, by a connection on which nothing else is done.
-            host: the id of the host that looks.
-            clock: of the database, for its times; and the clock by which silence is measured.
-        """
+        """Know nothing yet of the others than this host, which looks by a connection of its own."""
         self._store, self._host, self._clock = store, host, clock
         self._membership = KNOWS_NOBODY
         self._held = False  # this host's own lock, at the latest look

@@ -23,11 +23,7 @@ class Bell(Service):
     """Rings on a thread of its own, which begins with the first ring. At its end it rings what is left."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
-        """Make a bell.
-
-        Args:
-            connect: makes a connection; raises `StoreError`, or `SystemClosed` when there are to be no more.
-        """
+        """Make a bell; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
         super().__init__("ikigai-bell")
         self._connect = connect
         self._rings: dict[str, set[str] | None] = {}  # by channel: the agents that it concerns, None for any

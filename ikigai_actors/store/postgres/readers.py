@@ -24,13 +24,7 @@ class Readers:
     """Connections that are lent, one to each caller. Safe to share between threads."""
 
     def __init__(self, connect: Callable[[], Connection], patience: float, location: str) -> None:
-        """Make none yet.
-
-        Args:
-            connect: makes a connection for reads; raises `StoreError`.
-            patience: seconds that a caller waits for one.
-            location: how a person names the database.
-        """
+        """Make none yet. A caller waits ``patience`` seconds for one."""
         self._connect, self._patience, self._location = connect, patience, location
         self._places = BoundedSemaphore(MOST_READERS)
         self._idle: list[Connection] = []

@@ -68,13 +68,7 @@ class Parting:
     """Agents that are about to go to another host, and have some time to end what runs outside."""
 
     def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
-        """Wait for all of them.
-
-        Args:
-            agents: their uuids.
-            until: when they go at the latest, in seconds of the host's monotonic clock.
-            go: gives them away, when their actors have ended.
-        """
+        """Wait for these agents, at most ``until`` (monotonic seconds); then ``go`` gives them away."""
         self.agents, self.until, self.go = agents, until, go
         self.busy = set(agents)
         """Those that have not said yet that nothing of them runs outside."""

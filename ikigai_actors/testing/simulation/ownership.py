@@ -56,13 +56,7 @@ class Ownership:
     """What is known of who owns what."""
 
     def __init__(self, hosts: Sequence[OneHost], clock: ManualClock, lease: float) -> None:
-        """Begin before the first commit.
-
-        Args:
-            hosts: all there are.
-            clock: measures for how long agents have waited.
-            lease: seconds.
-        """
+        """Begin before the first commit; ``lease`` in seconds."""
         self._hosts, self._clock = hosts, clock
         self.lease = lease
         """Seconds for which a host is believed."""

@@ -153,14 +153,7 @@ class Process:
     """One process of a simulation: its threads, its database while it runs."""
 
     def __init__(self, world: World, image: bytes, beside: "Process | None" = None, name: str = "") -> None:
-        """Begin a process.
-
-        Args:
-            world: the simulation.
-            image: what is in the database, if nobody has it open.
-            beside: one that has it open.
-            name: of one of several hosts.
-        """
+        """Begin a process: ``beside`` one that has the database open, else with an image of it."""
         self.world = world
         self.agenda = world.agenda
         self.threads = SimulatedThreads(self.agenda)

@@ -86,14 +86,7 @@ class Agenda:
     """What can happen next. For the thread that made it."""
 
     def __init__(self, chance: Chance, clock: ManualClock, choices: int = CHOICES, most: int = 100_000) -> None:
-        """Make an empty agenda.
-
-        Args:
-            chance: draws the choices; only its ``randrange`` is used.
-            clock: is turned when nothing can go on.
-            choices: how many are drawn; from then on everything is 0.
-            most: steps after which it is taken for endless.
-        """
+        """Make an empty agenda. After so many choices everything is 0; a run of more than the most steps is endless."""
         self.clock = clock
         self.choices = 0
         """Choices until now."""

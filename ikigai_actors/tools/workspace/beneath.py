@@ -49,12 +49,7 @@ class Root:
     """A directory. Paths are relative to it, or absolute ones that lie beneath it."""
 
     def __init__(self, directory: Path, *, by_hand: bool = False) -> None:
-        """Name the directory.
-
-        Args:
-            directory: an absolute path.
-            by_hand: do without the kernel's help even where it is available.
-        """
+        """Name an absolute directory; ``by_hand`` does without the kernel's help even where it is available."""
         self.directory = directory
         self._by_hand = by_hand or not kernel_helps()
 

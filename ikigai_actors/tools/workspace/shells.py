@@ -39,13 +39,7 @@ class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str], idle: float) -> None:
-        """Begin without a shell.
-
-        Args:
-            directory: the first working directory of each shell.
-            environment: all variables of each shell.
-            idle: seconds after which an unused shell is closed.
-        """
+        """Begin without a shell; each begins in this directory, and closes after so many idle seconds."""
         self._directory, self._environment, self._idle = directory, environment, idle
         self._slots: dict[str, AgentSlot] = {}
         self._living: set[Bash] = set()

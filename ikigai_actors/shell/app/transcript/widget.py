@@ -59,13 +59,7 @@ class Transcript(ScrollView, can_focus=True):
         position: int
 
     def __init__(self, workers: Executor, budget: float = BUDGET, picture: PictureRows | None = None) -> None:
-        """Make an empty one.
-
-        Args:
-            workers: the threads that lay out long markdown and pictures.
-            budget: the seconds of one tick that the layout may take.
-            picture: gives the rows of a picture, on such a thread; None leaves pictures at their lines.
-        """
+        """Make an empty one; the layout may take ``budget`` seconds of a tick. None leaves pictures at their lines."""
         super().__init__()
         self._threads, self._budget, self._picture = workers, budget, picture
         self._blocks: list[ShownBlock] = []
