@@ -87,7 +87,7 @@ def main() -> None:
     """Hunt them, some at a time."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--examples", type=int, default=1500)
+    parser.add_argument("--examples", type=int, default=2500)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--hosts", action="store_true", help="those of several hosts")

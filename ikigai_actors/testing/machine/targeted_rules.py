@@ -75,6 +75,14 @@ class AimedRules(Stage):
                 self.fork_of(above)
                 above = self.agent(len(self.ledger.known) - 1)
 
+    @rule(who=AGENTS)
+    def kill_line(self, who: int) -> None:
+        """An agent is killed with all below it: a child, and that one's child."""
+        before = len(self.ledger.known)
+        self.fork_line(who, length=3)
+        if len(self.ledger.known) > before:
+            self.kill_agent(self.agent(before), spread=True)
+
     @rule(who=AGENTS, window=WINDOWS, answer=st.sampled_from(sorted(SUMMARIES)), refusal=REFUSALS)
     def fill_window(self, who: int, window: int, answer: str, refusal: str | None) -> None:
         """An agent whose model has a small window hears much; perhaps the model refuses a request as too long, too."""
