@@ -16,12 +16,12 @@ logger = logging.getLogger(__name__)
 
 
 class EndlessLoop(asyncio.BaseEventLoop):
-    """An event loop that only `end` ends."""
+    """An event loop that only `finish` ends."""
 
     _runs_on = False
 
     def run_to_end(self) -> None:
-        """Run until `end` was called, whatever the callbacks raise."""
+        """Run until `finish` was called, whatever the callbacks raise."""
         self._runs_on = True
         while self._runs_on:
             try:

@@ -51,7 +51,7 @@ class CodeLine(NamedTuple):
 
 
 class LoopWatchdog:
-    """Looks after one event loop. One thread at a time calls `look`."""
+    """Looks after one event loop. One thread at a time calls `sample`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread, clock: Clock) -> None:
         """Look after a loop that runs on this thread."""

@@ -13,9 +13,9 @@ An agent reads three kinds of mail: ``mail`` comes from an agent or a person, ``
 budget) from the runtime. The fourth kind, ``prompt``, is a person's prompt on its way to the agent: it has an id, and
 the functions here do not show it.
 
-`write_mail`, `take` and `take_one` are functions of a transaction that has locked the recipient, so they can be part of
-a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All other functions only read, for dead
-agents too.
+`write_mail`, `take_mail` and `take_one` are functions of a transaction that has locked the recipient, so they can be
+part of a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All other functions only read, for
+dead agents too.
 """
 
 import json
@@ -313,7 +313,7 @@ class KeepPrompt(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Read(Unit):
-    """Read unread mail; answered with `Taken`. See `take`."""
+    """Read unread mail; answered with `Taken`. See `take_mail`."""
 
     recipient: str
     now: int

@@ -1,6 +1,6 @@
 """What the transactions of both databases have in common: order, failure and end.
 
-Deferred statements are gathered by name and run as one `executemany` each, in order of first appearance; then the
+Deferred statements are gathered by name and run as one ``executemany`` each, in order of first appearance; then the
 appended rows. A statement that fails ends the transaction: even if the work catches the error, nothing is committed.
 (PostgreSQL would roll back silently at COMMIT. SQLite rolls back by itself when the disk is full, and the later
 statements of the work would be committed alone.)

@@ -1,8 +1,11 @@
 """Every public name of the runtime says what it is for, itself or by what it inherits."""
 
 import ast
+import builtins
 import importlib
 import inspect
+import keyword
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +49,44 @@ def test_every_public_name_has_a_docstring_or_inherits_one() -> None:
 
     every = (member for name in MODULES for member in members(name))
     assert [path for path, value, is_method in every if not said(value, is_method)] == []
+
+
+OTHERS = ("asyncio", "pykka", "queue", "ray")
+"""Libraries whose names docstrings may have."""
+
+
+def defined(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that statements define: of classes, functions and their arguments, attributes, constants, imports."""
+    for node in body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                given = node.args
+                yield from (node.name, *(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)))
+                every = (one for one in ast.walk(node) if isinstance(one, ast.Attribute))
+                yield from (one.attr for one in every if isinstance(one.ctx, ast.Store))
+            case ast.ClassDef():
+                yield from (node.name, *defined(node.body))
+            case ast.Assign() | ast.AnnAssign():
+                yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+            case ast.Import() | ast.ImportFrom():
+                yield from ((one.asname or one.name).split(".")[-1] for one in node.names)
+            case ast.If():
+                yield from defined(node.body)
+
+
+@pytest.mark.slow("takes two seconds")
+def test_a_name_that_a_docstring_has_in_backticks_is_there() -> None:
+    known = {*dir(builtins), *keyword.kwlist}
+    for path in MODULES.values():
+        known.update(path.relative_to(ROOT).with_suffix("").parts, defined(parsed(path).body))
+    every = ((str(path), *found) for path in MODULES.values() for found in docstrings(path))
+    named = [
+        (path, line, name)
+        for path, line, text in every
+        for name in re.findall(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(.*?\))?`(?!`)", text)
+        if not name.startswith(OTHERS)
+    ]
+    assert [one for one in named if not known.issuperset(one[2].split("."))] == []
 
 
 @pytest.mark.slow("takes a second")

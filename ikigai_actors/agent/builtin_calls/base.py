@@ -1,8 +1,8 @@
 """What a built-in call is: a tool that the runtime itself carries out, as one unit of what it does and of its result.
 
 A call is a class. `name`, `description` and `arguments` describe it to the model; `act` makes the unit of writes;
-`told` makes the text of its result. The descriptions of its arguments say how they are checked; `check` adds what types
-cannot say. A call that changes the course of the turn overrides `begin`.
+`to_model` makes the text of its result. The descriptions of its arguments say how they are checked; `check` adds what
+types cannot say. A call that changes the course of the turn overrides `begin`.
 
 A crash leaves both effect and result or neither, so on resume a call without a result is simply carried out. A refusal
 of the store (the agent to be killed is dead already) is the call's result, as an error.

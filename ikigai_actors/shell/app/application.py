@@ -5,7 +5,7 @@
 
 Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; one runs the lines
 that are submitted (command_context.py); one takes snapshots of the registry; the event buffer is filled by its
-subscription. All of them hand over by `call_soon_threadsafe`. A death of the current agent is seen in the snapshots,
+subscription. All of them hand over by ``call_soon_threadsafe``. A death of the current agent is seen in the snapshots,
 whatever its cause.
 
 The terminal is left clean by every exit that a program can see: signals too end the application in order.
@@ -85,7 +85,7 @@ class Application(App[int]):
         Args:
             system: the running system.
             history: the file that keeps what was submitted; None keeps nothing. What tokens cost is read from
-                `prices.toml` in the same directory.
+                ``prices.toml`` in the same directory.
             follow: whether a fork goes to the child.
             provider: how the lower bar names who answers by default.
             notices: what the person should know at first.

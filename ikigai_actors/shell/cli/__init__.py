@@ -1,1 +1,1 @@
-"""The `ikigai` program: its options and subcommands."""
+"""The ``ikigai`` program: its options and subcommands."""

@@ -1,6 +1,6 @@
 """Signs of life of a host, for whoever started it and would start it again: systemd, Kubernetes, a parent process.
 
-Each renewal of the lease is one. To systemd they go as `sd_notify(3)` says, where the unit has ``Type=notify`` and
+Each renewal of the lease is one. To systemd they go as ``sd_notify(3)`` says, where the unit has ``Type=notify`` and
 ``WatchdogSec``. Others name a file, whose age tells when the last one came, or a pipe, from which they read a line for
 each. In both stands the whole number of seconds after which a host that has given no sign should be killed.
 """

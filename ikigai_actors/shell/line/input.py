@@ -191,7 +191,7 @@ class Terminal(Keyboard):
         """Keep Ctrl-D as the key that it is, for readline to read.
 
         Else a terminal that edits lines itself keeps it as an end, and gives that as a NUL byte once readline has
-        changed its mode: the end would be lost. What was pressed before this block begins is still an end: `take` it.
+        changed its mode: the end would be lost. What was pressed before this block is still an end: `consume` it.
         """
         try:
             import termios

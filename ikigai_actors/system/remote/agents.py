@@ -66,7 +66,7 @@ class RemoteAgents:
             follower: follows all agents, or those of whom something is awaited.
         """
         self.follower = follower
-        """Reads what is new, in a `look`."""
+        """Reads what is new, in a `refresh`."""
         self.wake: Callable[[], object] = lambda: None
         """Has `carry_out` called soon; set by the owner of the thread that calls it."""
         self._store, self._client, self._publisher = store, client, publisher

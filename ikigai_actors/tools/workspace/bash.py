@@ -90,7 +90,7 @@ class Bash(ChildProcess):
     async def run(self, command: str, seconds: float) -> CommandOutput:
         """Run a command, whose standard input is empty.
 
-        A command that does not end in time goes on: `end` the shell then.
+        A command that does not end in time goes on: `stop` the shell then.
 
         Args:
             command: the command for bash.
