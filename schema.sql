@@ -97,6 +97,7 @@ CREATE TABLE agents (
     imported_at     BIGINT,                              -- when it came from a file. With born = 0 it stands for one that is
                                                          -- not here: its log tells of forks that are elsewhere
     pruned_at       BIGINT,                              -- dead: when its messages and mail were deleted, or began to be
+    timed           BIGINT NOT NULL DEFAULT 0,           -- timers it ever had: the id of the latest
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -143,7 +144,7 @@ CREATE TABLE mail (
     kind       TEXT NOT NULL CHECK (kind IN (
                    'mail',                               -- of an agent or a person
                    'exit',                               -- of the runtime: an agent that the recipient supervises is dead
-                   'notice',                             -- of the runtime: a budget of the recipient is nearly or all used
+                   'notice',                             -- of the runtime: about a budget of the recipient, or a reminder
                    'prompt')),                           -- a person's prompt from another process: no agent reads it as mail
     body       TEXT NOT NULL,
     created_at BIGINT NOT NULL,
@@ -277,3 +278,23 @@ CREATE TABLE pauses (
     due_at     BIGINT                                    -- when a request is allowed again, where the time decides; else NULL
 );
 CREATE INDEX pauses_order ON pauses (budget, number);
+
+-- What is to happen to agents later: mail, or a prompt. A row goes when it fires for the last time, and with its agent.
+CREATE TABLE timers (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),   -- who gets what it fires
+    id         BIGINT NOT NULL CHECK (id > 0),           -- from agents.timed: never given again
+    due_at     BIGINT NOT NULL,                          -- when it fires next
+    schedule   TEXT,                                     -- five fields, as of cron; NULL: it fires once
+    zone       TEXT NOT NULL,                            -- IANA: whose clocks the schedule means, and people read
+    fires_as   TEXT NOT NULL CHECK (fires_as IN ('mail', 'notice', 'prompt')),   -- the kind of its mails
+    sender     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent
+    body       TEXT NOT NULL,
+    missed     BIGINT NOT NULL DEFAULT 0,                -- how often it was due without a mail since its latest one
+    since      BIGINT,                                   -- when the first of these was due
+    latest     BIGINT NOT NULL DEFAULT 0,                -- its latest mail, by number: while that is unread no other comes
+    notified   BIGINT NOT NULL DEFAULT 0 CHECK (notified IN (0, 1)),   -- 1: its sender knows that the mailbox is full
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, id)
+);
+-- What is due next, of all agents.
+CREATE INDEX timers_due ON timers (due_at);

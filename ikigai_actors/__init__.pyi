@@ -59,7 +59,9 @@ from ikigai_actors.errors import StoreInUse as StoreInUse
 from ikigai_actors.errors import StoreUnavailable as StoreUnavailable
 from ikigai_actors.errors import StoreUnusable as StoreUnusable
 from ikigai_actors.errors import SystemClosed as SystemClosed
+from ikigai_actors.errors import TimerNotFound as TimerNotFound
 from ikigai_actors.errors import TooManyAgents as TooManyAgents
+from ikigai_actors.errors import TooManyTimers as TooManyTimers
 from ikigai_actors.errors import TurnInterrupted as TurnInterrupted
 from ikigai_actors.errors import WouldDeadlock as WouldDeadlock
 from ikigai_actors.errors import WouldWaitForItself as WouldWaitForItself
@@ -108,6 +110,7 @@ from ikigai_actors.records.registry import AgentRecord as AgentRecord
 from ikigai_actors.records.registry import Died as Died
 from ikigai_actors.records.registry import Handle as Handle
 from ikigai_actors.records.registry import Renamed as Renamed
+from ikigai_actors.records.timers import Timer as Timer
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.context import Context as Context

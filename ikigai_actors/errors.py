@@ -152,6 +152,14 @@ class MailNotFound(AgentError):
     """The agent has no mail with this number."""
 
 
+class TimerNotFound(AgentError):
+    """The agent has no such timer: it has fired for the last time, or was cancelled."""
+
+
+class TooManyTimers(AgentError):
+    """The agent has as many timers as an agent may have."""
+
+
 class NoTurn(AgentError):
     """The agent has had no turn of its own yet."""
 

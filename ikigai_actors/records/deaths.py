@@ -6,6 +6,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 - Its orphan policy decides about the agents that it supervised.
 - The nearest survivor above it gets a mail of kind ``exit``.
 - What is held for its request to a model is spent: it may have left.
+- Its timers go.
 
 Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
 supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
@@ -128,6 +129,7 @@ def end_agents(
     nearest = survivors_above(members, dead.keys())
     locked.lock(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
     _write_deaths(tx, dead, now)
+    tx.run("end_timers", agents=[*dead])
     freed = spend_holds(tx, locked, [locked[uuid] for uuid in dead], ended=True)
     for uuid, why in dead.items():
         write_mail(tx, locked, nearest[uuid], uuid, _exit_message(why), now, EXIT)

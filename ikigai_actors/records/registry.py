@@ -87,6 +87,8 @@ class AgentRecord:
     """What its requests to models have cost in its life: tokens."""
     spent_usd: int = 0
     """The same in micro-dollars, as far as the models had prices then."""
+    timed: int = 0
+    """How many timers it ever had: the id of the latest."""
     waits_for: str | None = None
     """What is short of the budget for which its request waits; None while none does."""
     imported_at: int | None = None

@@ -343,6 +343,31 @@ _PRUNED = Migration(
     """,
 )
 
+_TIMERS = Migration(
+    17,
+    """
+    -- What is to happen to agents later.
+    ALTER TABLE agents ADD COLUMN timed BIGINT NOT NULL DEFAULT 0;
+    CREATE TABLE timers (
+        agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        id         BIGINT NOT NULL CHECK (id > 0),
+        due_at     BIGINT NOT NULL,
+        schedule   TEXT,
+        zone       TEXT NOT NULL,
+        fires_as   TEXT NOT NULL CHECK (fires_as IN ('mail', 'notice', 'prompt')),
+        sender     TEXT REFERENCES agents (uuid),
+        body       TEXT NOT NULL,
+        missed     BIGINT NOT NULL DEFAULT 0,
+        since      BIGINT,
+        latest     BIGINT NOT NULL DEFAULT 0,
+        notified   BIGINT NOT NULL DEFAULT 0 CHECK (notified IN (0, 1)),
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (agent_uuid, id)
+    );
+    CREATE INDEX timers_due ON timers (due_at);
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -359,6 +384,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _BLOBS,
     _BUDGETS,
     _PRUNED,
+    _TIMERS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -9,7 +9,8 @@
 a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a.turn, a.restart, a.exit_reason, a.created_at,
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
-       a.spent_tokens, a.spent_usd, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at, a.pruned_at
+       a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
+       a.pruned_at
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
@@ -21,6 +22,10 @@ a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
 -- What units must know of the agents that they touch: the fields of Locked.
 a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread, a.budget, a.held_at,
        a.held_tokens, a.held_usd, a.held_risk_tokens, a.held_risk_usd, a.held_host
+
+-- columns: timer
+-- A timer: the fields of Timer.
+t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
 
 -- columns: host
 -- A host, as the first version of the schema knew it.
@@ -944,3 +949,47 @@ SELECT p.agent_uuid, p.budget, p.number, p.turn, b.paused FROM pauses p JOIN bud
 
 -- name: add_spent
 UPDATE agents SET spent_tokens = spent_tokens + :tokens, spent_usd = spent_usd + :usd WHERE uuid = :uuid
+
+-- name: new_timer_id
+-- Under the lock of the agent's row.
+UPDATE agents SET timed = timed + 1 WHERE uuid = :agent RETURNING timed
+
+-- name: add_timer
+INSERT INTO timers (agent_uuid, id, due_at, schedule, zone, fires_as, sender, body, created_at)
+VALUES (:agent, :id, :due, :schedule, :zone, :fires_as, :sender, :body, :now)
+
+-- name: count_timers
+SELECT COUNT(*) FROM timers WHERE agent_uuid = :agent
+
+-- name: timer
+SELECT {timer} FROM timers t WHERE t.agent_uuid = :agent AND t.id = :id
+
+-- name: timers_of
+SELECT {timer} FROM timers t WHERE t.agent_uuid = :agent ORDER BY t.due_at, t.id
+
+-- name: timers
+-- Of everybody.
+SELECT {timer} FROM timers t ORDER BY t.due_at, t.agent_uuid, t.id
+
+-- name: next_timers
+-- Which fire next, of the agents that a host runs. By timers_due.
+SELECT t.agent_uuid, t.id, t.due_at, t.sender FROM timers t JOIN agents a ON a.uuid = t.agent_uuid JOIN shards s ON s.id = a.shard
+ WHERE s.host = :host ORDER BY t.due_at, t.agent_uuid, t.id LIMIT CAST(:most AS BIGINT)
+
+-- name: advance_timer
+UPDATE timers SET due_at = :due, missed = :missed, since = CAST(:since AS BIGINT), latest = :latest, notified = :notified
+ WHERE agent_uuid = :agent AND id = :id
+
+-- name: end_timer
+-- It has fired for the last time.
+DELETE FROM timers WHERE agent_uuid = :agent AND id = :id
+
+-- name: cancel_timer
+DELETE FROM timers WHERE agent_uuid = :agent AND id = :id RETURNING id
+
+-- name: end_timers
+-- Of those who die.
+DELETE FROM timers WHERE agent_uuid = ANY(:agents)
+
+-- name: is_unread
+SELECT 1 FROM mail m WHERE m.recipient = :recipient AND m.id = :id AND m.read_at IS NULL

@@ -7,6 +7,7 @@
     branch.kill(cascade=True)                               # it and all its descendants, at once
     root.supervise(strategy="rest_for_one", intensity=5, period=60)
     root.send(child, "The schema has changed.")             # returns after the commit
+    child.remind("look at the build", every="0 9 * * 1-5", zone="Europe/Berlin", prompt=True)
     [mail.body for mail in child.read_mail(sender=root)]
     root.wait([child], timeout=30)                          # {child: "idle"}
 
@@ -17,6 +18,7 @@ that nothing happens. Reading works for any agent, the dead too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypedDict, Unpack, overload
 
 from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
@@ -27,7 +29,7 @@ from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
-from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
+from ikigai_actors.arguments import check_count, check_flag, check_optional, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, NoHost
 from ikigai_actors.providers.base import Reply, Usage
@@ -48,7 +50,6 @@ from ikigai_actors.records.mail import (
     Mailbox,
     Open,
     Read,
-    Send,
     Taken,
     check_mail_id,
     letter,
@@ -62,6 +63,16 @@ from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, u
 from ikigai_actors.records.replies import OUTPUT, last_outcome
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import AdoptChild, times_restarted
+from ikigai_actors.records.timers import (
+    CancelTimer,
+    SetTimer,
+    Timer,
+    check_timer_id,
+    delayed_letter,
+    reminder,
+    timers_of,
+)
+from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, supervision
@@ -271,9 +282,35 @@ class AgentCommands:
         self._ref.system.remote(self._ref.uuid).deliver(Move(host, future))
         return future
 
-    def send(self, recipient: Handle | str, body: str) -> Future[int]:
-        """Send a mail. The future gives its number in the recipient's mailbox."""
-        return self._ref.system.writer.ask(_letter(self._ref, recipient, body), lambda mail: mail.id)
+    def send(
+        self,
+        recipient: Handle | str,
+        body: str,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        zone: str | None = None,
+    ) -> Future[int]:
+        """Send a mail, now or later. The future gives its number in the recipient's mailbox, or that of its timer."""
+        return self._ref.system.writer.ask(_letter(self._ref, recipient, body, at, after, zone), lambda sent: sent.id)
+
+    def remind(
+        self,
+        text: str,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        every: str | None = None,
+        zone: str | None = None,
+        prompt: bool = False,
+    ) -> Future[int]:
+        """Remind the agent of something later. The future gives the number of the timer."""
+        unit = _reminder(self._ref, text, prompt, at=at, after=after, every=every, zone=zone)
+        return self._ref.system.writer.ask(unit, lambda timer: timer.id)
+
+    def cancel_timer(self, number: int) -> Future[None]:
+        """Cancel a timer of the agent. The future is settled after the commit."""
+        return self._ref.system.writer.ask(CancelTimer(self._ref.uuid, check_timer_id(number)))
 
     def read_mail(self, sender: Handle | str | None = None) -> Future[list[Mail]]:
         """Read the unread mail, and mark it as read. The future gives the mails, oldest first."""
@@ -808,24 +845,95 @@ class AgentRef:
         """
         self._within(timeout).move(host).get(timeout=timeout)
 
-    def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
+    def send(
+        self,
+        recipient: Handle | str,
+        body: str,
+        timeout: float | None = None,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        zone: str | None = None,
+    ) -> int:
         """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
 
-        Mails of one sender arrive in the order in which they were sent.
+        Mails of one sender arrive in the order in which they were sent. One that is sent later arrives then, even if
+        this agent is dead by then; until then it is a timer of the recipient, whose number is returned.
 
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits for ever.
+            at: when it is sent, as in `remind`.
+            after: so many seconds from now on it is sent. Without either it is sent now.
+            zone: as in `remind`.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             AgentDead: the recipient is dead, or this agent is.
-            BadInput: the body cannot be sent.
+            BadInput: the body cannot be sent, or not at that time.
             MailboxFull: the recipient has 10,000 unread mails.
+            TooManyTimers: the recipient has 100 timers.
         """
-        mail: Mail = self.system.writer.perform(_letter(self, recipient, body), timeout)
-        return mail.id
+        sent: Mail | Timer = self.system.writer.perform(_letter(self, recipient, body, at, after, zone), timeout)
+        return sent.id
+
+    def remind(
+        self,
+        text: str,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        every: str | None = None,
+        zone: str | None = None,
+        prompt: bool = False,
+        timeout: float | None = None,
+    ) -> int:
+        """Remind the agent of something later, once or again and again, whichever host runs it then.
+
+        It gets a mail (of kind ``notice``) or a prompt. What is missed while no host runs comes once, as soon as one
+        does, and says how much that was. While the latest one of a schedule is unread no other one is added. The timer
+        ends with the agent.
+
+        Args:
+            text: of what; at most 64 KiB in UTF-8, and not blank.
+            at: when, once: a `datetime`, or a text such as ``"2026-11-26 09:00"`` or ``"09:00"``; by the clocks of the
+                zone, unless it says of which.
+            after: so many seconds from now on, once.
+            every: again and again, in five fields as of cron: ``"0 9 * * 1-5"`` is at nine on workdays.
+            zone: whose clocks are meant, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this
+                machine.
+            prompt: whether it is a prompt, which begins a turn when the agent is idle. Mail waits until it is read.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            After the commit, the number of the timer among those of the agent.
+
+        Raises:
+            AgentNotFound, AgentDead: there is no such living agent.
+            BadInput: not one of ``at``, ``after`` and ``every`` is given; the time is over, or more than ten years
+                ahead; there is no such zone; or the text cannot be sent.
+            TooManyTimers: it has 100 timers.
+        """
+        unit = _reminder(self, text, prompt, at=at, after=after, every=every, zone=zone)
+        timer: Timer = self.system.writer.perform(unit, timeout)
+        return timer.id
+
+    def timers(self) -> list[Timer]:
+        """Its timers, those that fire first in front: its reminders, and mail that others will send it."""
+        return self.system.store.read(lambda tx: timers_of(tx, self.uuid))
+
+    def cancel_timer(self, number: int, timeout: float | None = None) -> None:
+        """Cancel one of its timers.
+
+        Args:
+            number: the number of the timer, as `remind` and `send` return it.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            TimerNotFound: there is no such timer; it may have fired.
+        """
+        self.system.writer.perform(CancelTimer(self.uuid, check_timer_id(number)), timeout)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
         """Its unread mail: how many mails, from whom, and how the oldest begin. Marks nothing as read.
@@ -1060,8 +1168,24 @@ def _reply_of(ref: AgentRef, output: Any) -> Future[Reply]:
     return Future(ref.uuid, make=None if output is None and ref._output is None else typed)
 
 
-def _letter(ref: AgentRef, recipient: Handle | str, body: str) -> Send:
-    return letter(ref.system.store, ref.uuid, recipient, body, ref.system.clock.now_ms())
+def _letter(
+    ref: AgentRef,
+    recipient: Handle | str,
+    body: str,
+    at: datetime | str | None,
+    after: float | None,
+    zone: str | None,
+) -> Unit:
+    store, now = ref.system.store, ref.system.clock.now_ms()
+    if at is None and after is None:
+        check_optional(zone, str, "zone", "the name of a time zone")
+        return letter(store, ref.uuid, recipient, body, now)
+    return delayed_letter(store, ref.uuid, recipient, body, now, at=at, after=after, zone=zone)
+
+
+def _reminder(ref: AgentRef, text: str, prompt: bool, **when: Any) -> SetTimer:
+    check_flag(prompt, "prompt")
+    return reminder(ref.uuid, text, ref.system.clock.now_ms(), prompt=prompt, **when)
 
 
 def _reading(ref: AgentRef, sender: Handle | str | None) -> Read:

@@ -49,8 +49,9 @@ from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
-from ikigai_actors.records.mail import Mail
+from ikigai_actors.records.mail import PROMPT, Mail
 from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
+from ikigai_actors.records.timers import Fired, Timer
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
@@ -351,9 +352,16 @@ class ActorSystem(System):
                 self._supervision.watch_time()
                 if answer.again or answer.due is not None:
                     self._processes.serve((answer.budget,), None if answer.again else answer.due)
+            case Mail(kind=kind) if kind == PROMPT:
+                self._processes.prompt(answer.recipient, answer.id, answer.body)
             case Mail():
                 self._publisher.publish(Mailed(answer))
                 self._processes.mailed(answer.recipient, answer.sender)
+            case Timer():
+                self._supervision.look_at_timers()
+            case Fired():
+                for mail in answer.mails:
+                    self._on_commit(mail)
 
     def _open_toolsets(self, toolsets: Sequence[Toolset]) -> None:
         """Start the toolsets, before any agent can be prompted."""

@@ -70,7 +70,7 @@ MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
     call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
-    stopped and continued, restarted twice, and asked for two things. There are `budgets`.
+    stopped and continued, restarted twice, asked for two things, and has a timer. There are `budgets`.
     """
 
     def work(tx: Transaction) -> None:
@@ -93,6 +93,9 @@ def found_family(store: Store) -> None:
         for kind in ("clear", "mark"):
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
+        tx.run("new_timer_id", agent="a")
+        when = {"due": 9, "schedule": "0 9 * * *", "zone": "UTC", "fires_as": "notice"}
+        tx.run("add_timer", agent="a", id=1, sender="root", body="tea", now=1, **when)
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         budgets(tx)

@@ -289,5 +289,36 @@ MUTANTS = (
         "    if not calls:\n        return Step(replace(state, phase=Phase.WAITING_FOR_MODEL), effects=told)\n"
         "        asked = request_model(state)",
     ),
+    Mutant(
+        "a timer fires and stays due",
+        "records/timers.py",
+        "        self._advance(tx, timer, None, 0, None)\n        return Fired((mail,))",
+        "        return Fired((mail,))",
+    ),
+    Mutant(
+        "timers outlive their agents",
+        "records/deaths.py",
+        '    tx.run("end_timers", agents=[*dead])\n',
+        "",
+    ),
+    Mutant(  # the host and the unit both look at the clock
+        "timers fire a second early",
+        "system/host/due_timers.py",
+        "due = [timer for timer in found if timer.due_at <= now]",
+        "due = [timer for timer in found if timer.due_at <= now + 1000]",
+        (Edit("records/timers.py", "or self.now < seen.due_at:", "or self.now + 1000 < seen.due_at:"),),
+    ),
+    Mutant(
+        "the times of a schedule come twice",
+        "records/schedules.py",
+        "        if following > now:\n            return Passed(count, following)",
+        "        if following > now:\n            return Passed(count, due)",
+    ),
+    Mutant(
+        "a host that begins forgets its timers",
+        "system/host/supervision.py",
+        "        self.post(self._hand_over_prompts)\n        self.look_at_timers()\n\n    def stop",
+        "        self.post(self._hand_over_prompts)\n\n    def stop",
+    ),
 )
 """All of them."""

@@ -102,7 +102,7 @@ def test_a_value_that_is_out_of_bounds_is_refused(call: Callable[[ActorSystem], 
         call(system)
 
 
-TABLES = ("agents", "messages", "mail", "documents", "signals", "requests")
+TABLES = ("agents", "messages", "mail", "documents", "signals", "requests", "timers")
 
 
 def stored(system: ActorSystem) -> list[Any]:
@@ -111,7 +111,12 @@ def stored(system: ActorSystem) -> list[Any]:
     return store.read(lambda tx: [sorted(map(repr, sql(tx, f"SELECT * FROM {table}"))) for table in TABLES])
 
 
-BESIDE: dict[str, dict[str, Any]] = {"supervise": {"intensity": 3}, "wait": {"timeout": 0}, "grant": {"tokens": 5}}
+BESIDE: dict[str, dict[str, Any]] = {
+    "supervise": {"intensity": 3},
+    "wait": {"timeout": 0},
+    "grant": {"tokens": 5},
+    "remind": {"after": 5},
+}
 """What makes a right call of those whose parameters all have defaults."""
 
 

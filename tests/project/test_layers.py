@@ -33,7 +33,7 @@ LIBRARIES = {
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
-    "jsonschema referencing": {"records"},
+    "jsonschema referencing cronsim": {"records"},
     "ray": {"cluster"},
     "platformdirs": {"store", "shell"},
 }

@@ -53,7 +53,7 @@ def idle(uuid: str) -> list[str]:
 def pruned(uuid: str) -> list[str]:
     """The statements that bury and prune an agent, whose children go on without it."""
     buried = agent(uuid, f"status = 'dead', on_orphan = 'continue', unread = 0, pruned_at = 9, {BURIED}")
-    return [buried, "UPDATE limits SET used = used - 1 WHERE unit = 'agents'"]
+    return [buried, "DELETE FROM timers", "UPDATE limits SET used = used - 1 WHERE unit = 'agents'"]
 
 
 ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}'
@@ -196,6 +196,14 @@ CASES: list[Case] = [
     (Invariant.STRICT, "a", "UPDATE limits SET granted = 2 WHERE budget = 'a'"),
     (Invariant.STRICT, "a", "UPDATE portions SET allotted = 100 WHERE budget = 'a'"),
     (Invariant.PAUSE, "root", "UPDATE pauses SET number = 7"),
+    (Invariant.TIMER, "a", "UPDATE timers SET id = 3"),
+    (Invariant.TIMER, "a", "UPDATE timers SET latest = 9"),
+    (Invariant.TIMER, "a", "UPDATE timers SET missed = 9"),
+    (Invariant.TIMER, "a", "UPDATE timers SET sender = 'nobody'"),
+    (Invariant.TIMER, "a", "UPDATE timers SET schedule = 'x'"),
+    (Invariant.TIMER, "a", "UPDATE timers SET zone = 'Mars'"),
+    (Invariant.TIMER, "a", "UPDATE timers SET fires_as = 'mail'"),
+    (Invariant.TIMER, "b", "UPDATE timers SET agent_uuid = 'b'"),  # who is dead
     (Invariant.PAUSE, "root", agent("root", "turn = 0")),
 ]
 

@@ -20,6 +20,7 @@ from supervisors.supervisor import Supervisor
 
 WORDS = {
     "exit_cause": set(Cause),
+    "fires_as": {mail.MAIL, mail.NOTICE, mail.PROMPT},
     "kind": {mail.MAIL, mail.EXIT, mail.NOTICE, mail.PROMPT},
     "on_orphan": set(OrphanPolicy),
     "restart": set(RestartType),

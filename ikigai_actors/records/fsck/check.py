@@ -42,6 +42,7 @@
     spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
     strict             a strict budget has spent and holds at most what it grants, and allots no more
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
+    timer              a timer is of a living agent, with a number that was given, and a schedule that is one
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
@@ -65,6 +66,7 @@ from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, che
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
+from ikigai_actors.records.fsck.timers import check_timers
 from ikigai_actors.records.identity import same_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
@@ -126,7 +128,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
-    found += check_budgets(tx, records)
+    found += [*check_budgets(tx, records), *check_timers(tx, records)]
     return Report(len(records), logs.messages, found)
 
 

@@ -49,6 +49,7 @@ class Invariant(StrEnum):
     SPENDING = "spending"
     STRICT = "strict"
     PAUSE = "pause"
+    TIMER = "timer"
 
 
 @dataclass(frozen=True, slots=True)

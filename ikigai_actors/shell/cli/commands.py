@@ -310,6 +310,37 @@ def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
 
 
 @click.command()
+@click.argument("agent", metavar="[AGENT]", default="")
+@click.argument("text", metavar="[TEXT]...", nargs=-1)
+@click.option("--after", metavar="TIME", help="When, as 90s, 10m, 2h or 3d.")
+@click.option("--at", metavar="TIME", help="When, as 09:00 or 2026-11-26T09:00.")
+@click.option("--every", metavar="CRON", help="Again and again, as '0 9 * * 1-5'.")
+@click.option("--zone", metavar="ZONE", help="Whose clocks are meant, as Europe/Berlin; else those of this machine.")
+@click.option("--prompt", is_flag=True, help="As a prompt, which begins a turn; else as mail.")
+@click.option("--cancel", metavar="N", type=click.IntRange(min=1), help="Cancel timer N of the AGENT.")
+@click.option("--json", "json", is_flag=True, help="The timers as a JSON list.")
+@click.pass_obj
+def timers(options: Options, /, agent: str, text: tuple[str, ...], cancel: int | None, json: bool, **how: Any) -> None:
+    """Show the timers of all agents, or of an AGENT; with a TEXT remind the AGENT of it later.
+
+    The process that runs the agent does so when the time comes; what it misses while it does not run comes once.
+    """
+    from ikigai_actors.shell.cli import timers
+
+    if (text or cancel is not None) and not agent:
+        raise click.UsageError("Say whose timer.")
+    if cancel is not None:
+        click.echo(timers.cancel(options.database, agent, cancel))
+    elif text:
+        click.echo(timers.set_timer(options.database, agent, " ".join(text), **how))
+    elif any(how.values()):
+        raise click.UsageError("Say of what: ikigai timers AGENT --after 10m TEXT.")
+    else:
+        found, names = timers.list_timers(options.database, agent)
+        click.echo(timers.as_list(found) if json else "\n".join(timers.as_lines(found, names)))
+
+
+@click.command()
 @click.option("--json", "json", is_flag=True, help="As a JSON list.")
 @click.pass_obj
 def hosts(options: Options, json: bool) -> None:
@@ -427,7 +458,7 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
 
 COMMANDS = (
     agents, backup, budget, copy, diff, drain, fork, fsck, hosts, kill, log, move, prompt, prune, rename, send,
-    send_signal, stats, tail,
+    send_signal, stats, tail, timers,
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai doc COMMAND              the documents that all agents share
     ikigai budget [AGENT] [+5usd]   what an agent and those below it may spend; grants more of it
+    ikigai timers [AGENT] [TEXT]    what agents will be reminded of; reminds one later (--after 10m, --at, --every)
     ikigai stats                    what the database holds, in figures
     ikigai hosts                    which processes run the agents
     ikigai drain HOST               has a host give its agents to the others

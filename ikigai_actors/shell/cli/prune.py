@@ -1,27 +1,15 @@
 """The deletion of old histories, as a command tells of it."""
 
-import re
 from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.errors import BadInput
 from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.spans import parse_span
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
-
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
-_SPAN = re.compile(r"([0-9]{1,9}) ?([smhdw])")
-
-
-def parse_span(text: str) -> int:
-    """A length of time as a person writes it, as ``30d`` or ``12h``, in milliseconds. Raises `BadInput`."""
-    found = _SPAN.fullmatch(text.strip())
-    if found is None:
-        raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
-    return int(found[1]) * _SECONDS[found[2]] * 1_000
 
 
 def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:

@@ -9,7 +9,8 @@ process would lose:
     TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
 
 One thread does all this, in the order of events, and waits for each commit; it also follows what other processes have
-committed (`RemoteCommands`). So nothing here happens at the same time as anything else here.
+committed (`RemoteCommands`), and fires timers (`DueTimers`). So nothing here happens at the same time as anything else
+here.
 
 While the store does not answer, the loop waits for it, and a start that failed for that reason is tried again without
 being counted: an outage ends no agent. Any other failed start is counted, as `supervisors.supervisor` says. A child
@@ -53,6 +54,7 @@ from ikigai_actors.records.supervision import (
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
 from supervisors import supervisor as otp
@@ -114,6 +116,7 @@ class SupervisionLoop(Worker, Supervision):
         self._remote = RemoteCommands(
             self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move
         )
+        self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer
@@ -128,8 +131,8 @@ class SupervisionLoop(Worker, Supervision):
     def take_over(self, found: Survey) -> None:
         """Do what is to be done for agents that this host has just begun to run.
 
-        That is: a supervisor that gave up and whose own restart was cut off, deadlines, and what other processes have
-        changed and prompted since the agents were looked at.
+        That is: a supervisor that gave up and whose own restart was cut off, deadlines, timers, and what other
+        processes have changed and prompted since the agents were looked at.
         """
         if any(one.lifecycle.ending == GAVE_UP for one in found.restored):
             self.post(lambda: self._journal.perform(ReviveAll(self._host)))
@@ -138,6 +141,7 @@ class SupervisionLoop(Worker, Supervision):
         self.watch_time()
         self.post(lambda: self._follow_changes(found.version))
         self.post(self._hand_over_prompts)
+        self.look_at_timers()
 
     def stop(self) -> None:
         """Do no more than the event in progress. The journal must be closed: it refuses, so no commit is waited for."""
@@ -177,7 +181,9 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._watch_time)
 
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
-        """Have the actors follow what other processes may have committed: changes, prompts, remote commands and mail.
+        """Have the actors follow what other processes may have committed.
+
+        That is: changes, prompts, remote commands, mail, grants and timers.
 
         Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
         """
@@ -186,6 +192,11 @@ class SupervisionLoop(Worker, Supervision):
         self.post(lambda: self._processes.look_for_mail(among))
         self.post(self._look_for_grants)
         self.watch_time()
+        self.look_at_timers()
+
+    def look_at_timers(self) -> None:
+        """Look which timers fire next. Never waits."""
+        self.post(self._due_timers.fire_due)
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ikigai_actors.records.messages import Message
     from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey
     from ikigai_actors.records.scrollback import Scrollback
+    from ikigai_actors.records.timers import Timer
     from ikigai_actors.store.hosts.rows import HostRecord, Vacant
     from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
@@ -282,6 +283,19 @@ class Client:
 
         mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
         return mail
+
+    def timers(self, uuid: str | None = None) -> "list[Timer]":
+        """The timers of an agent, or of everybody; those that fire first in front."""
+        from ikigai_actors.records.timers import every_timer, timers_of
+
+        return self._store.read(lambda tx: every_timer(tx) if uuid is None else timers_of(tx, uuid))
+
+    def remind(self, uuid: str, text: str, *, prompt: bool, **when: Any) -> "Timer":
+        """Remind an agent of something later; arguments as of `AgentRef.remind`, and raises what that does."""
+        from ikigai_actors.records.timers import Timer, reminder
+
+        timer: Timer = self.write(reminder(uuid, text, self._clock.now_ms(), prompt=prompt, **when))
+        return timer
 
     def prompt(
         self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA, blobs: "tuple[Attachment, ...]" = ()

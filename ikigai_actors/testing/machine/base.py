@@ -20,6 +20,7 @@ from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, WORK, OwnCode, Work
 from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.store import StoredChange
@@ -50,6 +51,9 @@ class Stage(RuleBasedStateMachine):
 
     commits: CommitCheck
     """Checks each commit of the world."""
+
+    timers: TimerOracle
+    """Follows the timers of the world."""
 
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
@@ -88,7 +92,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        return self.ledger.oracle.committed, self.commits.committed
+        return self.ledger.oracle.committed, self.commits.committed, self.timers.committed
 
     def comes_to_rest(self) -> None:
         """Let everything happen that can; then nobody may be left waiting."""
@@ -113,7 +117,7 @@ class Stage(RuleBasedStateMachine):
         """Open a system in a new world."""
         self._context = context
         self.world = context.__enter__()
-        self.commits = CommitCheck(self.world)
+        self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.world.watchers += self.watchers()
         self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
@@ -261,6 +265,15 @@ class Stage(RuleBasedStateMachine):
         self.attempt(
             lambda: by.send(to, body, timeout=PATIENCE),
             lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
+        )
+
+    def set_timer(self, agent: AgentRef, prompt: bool, **when: Any) -> None:
+        """An agent is reminded of something later."""
+        self.tokens += 1
+        text = f"reminder {self.tokens}"
+        self.attempt(
+            lambda: agent.remind(text, prompt=prompt, zone="UTC", timeout=PATIENCE, **when),
+            lambda number: self.ledger.timers.append((agent.uuid, number)),
         )
 
     def read_mail_of(self, agent: AgentRef) -> None:

@@ -168,7 +168,7 @@ class FleetStage(Stage):
                 self.world.note("refused", f"{type(error).__name__}: {error}")
                 host.kill()
 
-    @precondition(lambda self: self.facts.prompts)
+    @precondition(lambda self: self.facts.prompts or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
         """Every host is there, and everything happens that can; then nobody may be left waiting."""
@@ -179,3 +179,4 @@ class FleetStage(Stage):
             if all(host.answers for host in self.world.hosts) and not self.facts.at_work(self.living()):
                 break
         self.facts.check_rest(self.living())
+        self.timers.check_rest()

@@ -22,6 +22,7 @@ After every rule, and at rest:
     history               every agent's history is what copying at each fork gives, in memory and read anew
     siblings              what siblings were sent is equal up to the last reply before the fork
     acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
+    timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
@@ -92,7 +93,7 @@ class AgentTreeMachine(AimedRules, AgentRules):
         self.ledger.open.clear()
         self.attempt(lambda: self.world.reopen(resume=True))
 
-    @precondition(lambda self: self.ledger.open)
+    @precondition(lambda self: self.ledger.open or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
         """Everything happens that can; then nobody may be left waiting."""
@@ -110,6 +111,7 @@ class AgentTreeMachine(AimedRules, AgentRules):
             process = self.world.process
             self.attempt(rest)
         self.ledger.check_rest(self.world)
+        self.timers.check_rest()
 
     # Invariants
 

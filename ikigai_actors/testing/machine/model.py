@@ -37,6 +37,8 @@ class Ledger:
         """Mails whose sending was acknowledged, by recipient and number."""
         self.read: dict[str, list[int]] = {}
         """Mails that were read, by reader."""
+        self.timers: list[tuple[str, int]] = []
+        """Timers whose setting was acknowledged, by agent and number."""
         self.documents: dict[str, int] = {}
         """Versions that were acknowledged, by path."""
         self.marks: dict[tuple[str, int], str] = {}

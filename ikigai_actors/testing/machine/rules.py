@@ -90,6 +90,21 @@ class AgentRules(Stage):
         """An agent reads its mail."""
         self.read_mail_of(self.agent(who))
 
+    @rule(who=AGENTS, seconds=st.sampled_from((0, 1, 20, 90)), prompt=st.booleans())
+    def remind(self, who: int, seconds: int, prompt: bool) -> None:
+        """An agent is reminded of something, once."""
+        self.set_timer(self.agent(who), prompt, after=seconds)
+
+    @rule(who=AGENTS, prompt=st.booleans())
+    def remind_again_and_again(self, who: int, prompt: bool) -> None:
+        """An agent is reminded of something every five minutes."""
+        self.set_timer(self.agent(who), prompt, every="*/5 * * * *")
+
+    @rule(who=AGENTS, number=st.integers(1, 2))
+    def cancel_timer(self, who: int, number: int) -> None:
+        """A timer is cancelled, if there is one with this number."""
+        self.attempt(lambda: self.agent(who).cancel_timer(number, timeout=PATIENCE))
+
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:
         """An agent sets a mark."""
@@ -188,6 +203,7 @@ class AgentRules(Stage):
     def what_was_acknowledged_is_there(self) -> None:
         """Agents live or are dead as was said; mails, marks, documents and prompts are there, each once."""
         self.ledger.check_acknowledged(self.system)
+        self.timers.check_acknowledged(self.ledger.timers)
         self.look_at_work()
 
     def look_at_work(self) -> None:

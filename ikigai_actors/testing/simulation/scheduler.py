@@ -58,7 +58,7 @@ class Entry:
 
 
 @dataclass(order=True, slots=True)
-class Timer:
+class Alarm:
     """Something that happens at a time."""
 
     due: float
@@ -74,7 +74,7 @@ class _Held:
 
     first: list[Entry]
     entries: list[Entry]
-    due: list[Timer] = field(default_factory=list)
+    due: list[Alarm] = field(default_factory=list)
     """The timers that fell due meanwhile."""
 
 
@@ -100,7 +100,7 @@ class Agenda:
         self._entries: list[Entry] = []
         self._first: list[Entry] = []
         self._aside: deque[tuple[int, Entry]] = deque()
-        self._timers: list[Timer] = []
+        self._timers: list[Alarm] = []
         self._held: dict[object, _Held] = {}
         self._numbers = 0
         self._halt: Callable[[], object] | None = None
@@ -134,10 +134,10 @@ class Agenda:
         """Call this on the thread of the test as soon as the step in progress is over; it raises why."""
         self._halt = end
 
-    def at(self, due: float, run: Callable[[], object], owner: object = None) -> Timer:
+    def at(self, due: float, run: Callable[[], object], owner: object = None) -> Alarm:
         """Let something happen when the clock shows so many seconds."""
         self._numbers += 1
-        timer = Timer(due, self._numbers, run, owner)
+        timer = Alarm(due, self._numbers, run, owner)
         heapq.heappush(self._timers, timer)
         return timer
 

@@ -1,0 +1,61 @@
+"""The timers of agents, beside a running shell or without one."""
+
+from collections.abc import Mapping, Sequence
+
+from ikigai_actors.records.timers import CancelTimer, Timer
+from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.shell.text.spans import parse_span
+from ikigai_actors.shell.text.timers import timer_line
+from ikigai_actors.system.remote.client import Client
+
+
+def list_timers(database: str | None, agent: str) -> tuple[list[Timer], dict[str, str]]:
+    """The timers of an agent, or of all with an empty text; and the names of all who have to do with them."""
+    with Client.open(database) as client:
+        found = client.timers(client.find(agent).uuid if agent else None)
+        uuids = {uuid for timer in found for uuid in (timer.agent_uuid, timer.sender) if uuid is not None}
+        return found, {record.uuid: record.short for record in client.get_all(sorted(uuids))}
+
+
+def set_timer(database: str | None, agent: str, text: str, after: str | None, prompt: bool, **when: str | None) -> str:
+    """Remind an agent of something; returns the line that tells of the timer. Raises what `AgentRef.remind` does."""
+    with Client.open(database) as client:
+        seconds = None if after is None else parse_span(after) / 1000
+        timer = client.remind(client.find(agent).uuid, text, prompt=prompt, after=seconds, **when)
+        return harmless(timer_line(timer, None))
+
+
+def cancel(database: str | None, agent: str, number: int) -> str:
+    """Cancel a timer; returns the line that says so. Raises `TimerNotFound`."""
+    with Client.open(database) as client:
+        record = client.find(agent)
+        client.write(CancelTimer(record.uuid, number))
+        return harmless(f"timer {number} of {record.short} is cancelled")
+
+
+def as_lines(timers: Sequence[Timer], names: Mapping[str, str]) -> list[str]:
+    """Timers of several agents as people read them."""
+    width = max((len(names[timer.agent_uuid]) for timer in timers), default=0)
+    lines = [
+        harmless(f"{names[timer.agent_uuid]:<{width}}  {timer_line(timer, names.get(timer.sender or ''))}")
+        for timer in timers
+    ]
+    return lines or ["No timers."]
+
+
+def as_list(timers: Sequence[Timer]) -> str:
+    """The same as JSON."""
+    objects = [
+        {
+            "agent_uuid": timer.agent_uuid,
+            "id": timer.id,
+            "due_at": timer.due_at,
+            "every": timer.schedule,
+            "zone": timer.zone,
+            "as": timer.fires_as,
+            "sender": timer.sender,
+            "text": timer.body,
+        }
+        for timer in timers
+    ]
+    return as_json(objects, indent=2)

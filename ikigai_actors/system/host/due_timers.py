@@ -1,0 +1,111 @@
+"""The timers of the agents that a host runs: it looks which fire next, and has them fired when they are due.
+
+    asleep    the next time is known, or there is none: a commit, a hint, new agents or that time wake it
+    looking   those that are due are given to the journal, some at a time
+    firing    it waits for their commits, and then looks again
+
+The rows decide; what is remembered here is only when to look. The calendar may be set while it sleeps, so it looks at
+the clock in between, without reading anything. A firing that was not committed is tried again after a while.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.records.timers import DueTimer, Fire, next_timers
+from ikigai_actors.store.journal import CommitResult, Committed, Journal
+from ikigai_actors.store.retrying_reader import RetryingReader
+
+logger = logging.getLogger(__name__)
+
+FIRED_AT_ONCE = 100
+"""How many timers are fired before it is looked again."""
+
+LONGEST_NAP = 10.0
+"""Seconds after which the clock is looked at while a timer is awaited."""
+
+RETRY = 5.0
+"""Seconds after which a firing is tried again that was not committed."""
+
+
+class DueTimers:
+    """Fires the timers of one host's agents. For one thread, which may wait for the database."""
+
+    def __init__(
+        self,
+        reader: RetryingReader,
+        journal: Journal,
+        host: str,
+        clock: Clock,
+        post: Callable[[Callable[[], object]], object],
+        after: Callable[[float, Callable[[], object]], object],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            reader: reads the timers.
+            journal: commits what they fire.
+            host: the id of the host.
+            clock: decides what is due.
+            post: has the thread call a function; from any thread.
+            after: has the thread call a function in so many seconds.
+        """
+        self._reader, self._journal, self._host, self._clock = reader, journal, host, clock
+        self._post, self._after = post, after
+        self._firing = 0  # how many firings are on their way to the database
+        self._failed = False
+        self._due: int | None = None  # when the next timer is due
+        self._alarm: float | None = None  # when the clock is looked at, by the monotonic clock
+
+    def fire_due(self) -> None:
+        """Fire what is due, and note when to look again."""
+        if self._firing:
+            return  # it is looked at behind them
+        found = self._reader.read(lambda tx: next_timers(tx, self._host, FIRED_AT_ONCE))
+        now = self._clock.now_ms()
+        due = [timer for timer in found if timer.due_at <= now]
+        if due:
+            self._fire(due, now)
+        else:
+            self._due = found[0].due_at if found else None
+            self._sleep()
+
+    def _fire(self, timers: list[DueTimer], now: int) -> None:
+        self._firing = len(timers)
+        for timer in timers:
+            self._journal.submit(Fire(timer, now), partial(self._done, timer))
+
+    def _done(self, timer: DueTimer, result: CommitResult) -> None:
+        if not isinstance(result, Committed):
+            logger.warning("Timer %s of agent %s did not fire: %s", timer.id, timer.agent, result.error)
+        self._post(lambda: self._fired(isinstance(result, Committed)))
+
+    def _fired(self, committed: bool) -> None:
+        self._firing -= 1
+        self._failed = self._failed or not committed
+        if self._firing:
+            return
+        if self._failed:
+            self._failed = False
+            self._after(RETRY, self.fire_due)
+        else:
+            self.fire_due()
+
+    def _sleep(self) -> None:
+        if self._due is None:
+            return
+        wait = min(max(0, self._due - self._clock.now_ms()) / 1000, LONGEST_NAP)
+        at = self._clock.monotonic() + wait
+        if self._alarm is None or at < self._alarm:
+            self._alarm = at
+            self._after(wait, partial(self._wake, at))
+
+    def _wake(self, alarm: float) -> None:
+        if alarm != self._alarm:  # there was an earlier one
+            return
+        self._alarm = None
+        if self._due is not None and self._due <= self._clock.now_ms():
+            self.fire_due()
+        else:
+            self._sleep()

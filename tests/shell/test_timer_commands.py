@@ -1,0 +1,55 @@
+"""Timers at a terminal: /timer, ikigai timers."""
+
+import json
+
+from click.testing import CliRunner
+
+from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.shell.cli.main import cli
+from tests.kit.sessions import OpenSession
+
+
+def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_session: OpenSession) -> None:
+    session = open_session(OfflineProvider())
+    assert session("/timer") == ["No timers."]
+    [line] = session('/timer --every "0 9 * * 1-5" --zone Europe/Berlin --prompt look at the build')
+    assert line.startswith("timer 1  ")
+    assert line.endswith("09:00 Europe/Berlin, then 0 9 * * 1-5  prompt: look at the build")
+    session("/timer --after 2h tea")
+    other = session.system.root.fork(name="other")
+    other.send(session.system.root, "later", after=9_000)
+    assert [line.rsplit("  ", 1)[1] for line in session("/timer") if "build" not in line] == [
+        "reminder: tea",
+        "mail of other: later",
+    ]
+    assert session("/timer --cancel 1") == ["timer 1 is cancelled"]
+    for wrong, told in (
+        ("/timer --after soon tea", "Expected a length of time"),
+        ("/timer tea", "one of at, after and every"),
+        ("/timer --at 2020-01-01 tea", "a time to come"),
+        ("/timer --after 10m", "Say of what"),
+        ("/timer --cancel 1", "has no timer 1"),
+    ):
+        assert told in " ".join(session(wrong))
+    assert len(session("/timer")) == 2
+
+
+def ikigai(database: str, *words: str) -> str:
+    result = CliRunner().invoke(cli, ["--database", database, *words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without_one(durable: str) -> None:
+    with ActorSystem.open(durable, OfflineProvider()) as system:
+        system.root.fork(name="buyer")
+        assert ikigai(durable, "timers") == "No timers.\n"
+        assert "reminder: look at it" in ikigai(durable, "timers", "buyer", "--after", "2h", "look", "at", "it")
+        system.root.send("buyer", "tea", after=600)
+    [first, second] = ikigai(durable, "timers").splitlines()
+    assert (first.split()[:3], second.split()[:3]) == (["buyer", "timer", "2"], ["buyer", "timer", "1"])
+    told = json.loads(ikigai(durable, "timers", "buyer", "--json"))
+    assert [(one["id"], one["as"], one["text"]) for one in told] == [(2, "mail", "tea"), (1, "notice", "look at it")]
+    assert ikigai(durable, "timers", "buyer", "--cancel", "2") == "timer 2 of buyer is cancelled\n"
+    for wrong in (["--cancel", "1"], ["buyer", "--after", "2h"], ["nobody"], ["buyer", "--after", "x", "tea"]):
+        assert CliRunner().invoke(cli, ["--database", durable, "timers", *wrong]).exit_code != 0
