@@ -11,6 +11,7 @@ and `ikigai_actors.providers.base`; all else is private. The rooms, top first; e
 
     shell, testing                       the terminal; the simulation kit
     cluster                              hosts that Ray starts
+    behaviour                            search, bisect, replay and regress over forks
     system                               open, handles, process table, supervision, attached systems
     agent                                one agent: the pure turn, its built-in calls, its actor and effects
     records                              what the database says, a module for each subject; fsck

@@ -15,6 +15,7 @@ PACKAGE = "ikigai_actors"
 ROOMS = (
     {"shell", "testing"},
     {"cluster"},
+    {"behaviour"},
     {"system"},
     {"agent"},
     {"records"},
@@ -42,7 +43,7 @@ LIBRARIES = {
 LATE = {"PIL", "openai", "pydantic_ai", "ray"}
 """Libraries that are imported when they are first used, within a function: they may be missing."""
 
-PURE = ("agent.turn",)
+PURE = ("agent.turn", "behaviour.plans")
 """Packages that decide, and do nothing: what they import, and what that imports, does no I/O and has no clock."""
 
 IMPURE = {"asyncio", "os", "random", "socket", "sqlite3", "subprocess", "threading", "time"}

@@ -1,0 +1,10 @@
+"""Plans: which trials an experiment makes, as pure functions of a seed and of verdicts.
+
+A plan is *asked* for trials and *told* verdicts, both in the order of the trials' numbers, whatever finishes first. So
+the same seed and the same verdicts give the same trials, over any crash and with any parallelism.
+
+    plan.py      trials, verdicts, and what a plan is
+    search.py    best of n, beam, Monte Carlo tree search
+    bisect.py    the first bad place of a history, by a judge that errs
+    each.py      every case, in every arm, so many times
+"""

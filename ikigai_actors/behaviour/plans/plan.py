@@ -1,0 +1,92 @@
+"""Trials, verdicts, and what a plan is."""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from ikigai_actors.arguments import check_flag, shown
+from ikigai_actors.errors import BadInput
+
+
+class Go(Enum):
+    """No prompt: the trial goes on with what its history ends with."""
+
+    GO = "go"
+
+
+GO: Final = Go.GO
+"""In place of a prompt: the same position is answered once more."""
+
+Continuation = str | Go
+"""What a trial goes on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge says of a trial."""
+
+    score: float | None
+    """The higher, the better; None when it cannot be judged."""
+    why: str = ""
+    over: bool = False
+    """Whether nothing goes on from here: the puzzle is solved, or lost."""
+
+    def __post_init__(self) -> None:
+        if self.score is not None:
+            object.__setattr__(self, "score", _checked_score(self.score))
+        if not isinstance(self.why, str):
+            raise BadInput(f"Expected why, the reason of a verdict, to be text; got {shown(self.why)}.")
+        check_flag(self.over, "over")
+
+
+UNJUDGED = Verdict(None)
+
+
+def verdict_of(value: object) -> Verdict:
+    """What a judge returned as a verdict: a number, True or False, a `Verdict`, or None for what it cannot judge.
+
+    Raises:
+        BadInput: it is anything else.
+    """
+    if isinstance(value, Verdict):
+        return value
+    return UNJUDGED if value is None else Verdict(_checked_score(value))
+
+
+def _checked_score(value: object) -> float:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadInput(f"Expected a judge to return a number, True, False, None or a Verdict; got {shown(value)}.")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial that a plan asks for."""
+
+    number: int
+    """From 1, in the order in which they are asked for."""
+    prompt: Continuation
+    of: int = 0
+    """The trial from whose end it goes on; 0 for where the experiment begins."""
+    place: int = 0
+    """For plans that begin at several places: which one."""
+    arm: str = ""
+    """For plans that compare: what is different in this trial."""
+
+
+class TrialPlan(Protocol):
+    """Decides which trials are made."""
+
+    most: int
+    """How many trials it asks for at most."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further trial will be asked for, whatever is told of those in flight."""
+
+    def ask(self) -> Trial | None:
+        """The next trial; None when there is none as long as no further verdict is told."""
+
+    def tell(self, number: int, verdict: Verdict) -> None:
+        """Take the verdict of a trial. Verdicts come in the order of the numbers."""
