@@ -7,15 +7,17 @@
         print(child.reply(timeout=60).text)
 
 What this package hands on is public, and so are `ikigai_actors.cluster`, `ikigai_actors.testing`, `ikigai_actors.shell`
-and `ikigai_actors.providers.base`; all else is private. The rooms, top first; each knows those below it, bottom last:
+and `ikigai_actors.providers.base`; all else is private. What follows from a signal, a crash or a death is decided in
+`supervisors`, beside this package: restarts, orphans, cascades. The docstring of a room names what is in each of its
+modules. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
     cluster                              hosts that Ray starts
     behaviour                            search, bisect, replay and regress over forks
-    system                               open, handles, process table, supervision, attached systems
-    agent                                one agent: the pure turn, its built-in calls, its actor and effects
-    records                              what the database says, a module for each subject; fsck
-    store, tools, providers              the database; functions, MCP servers, a workspace; models
+    system                               open, close, handles; hosts: supervision, shares; remote agents
+    agent                                one agent: its turn, commands, calls, requests to models, log in memory
+    records                              what the database says, a module for each subject: budgets, mail, forks; fsck
+    store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, attachments, frozen, lazy    words that all use
 """

@@ -1,11 +1,20 @@
-"""Providers, which answer the requests of agents. Import each from its own module; none is loaded before it is used.
+"""Providers, which answer the requests of agents.
 
-- `base`: the protocol and its types, all that a provider needs to know of ikigai.
-- `blocks`: what a conversation consists of, in nobody's protocol; `messages_form`: the same for the Messages API.
-- `anthropic`: Anthropic's models, and servers that speak as theirs do.
-- `openai`: OpenAI's models, and servers that speak chat completions or Responses.
-- `pydantic_ai`: whatever Pydantic AI knows.
-- `function`: plain Python.
-- `scripted`: replies written beforehand, for tests.
-- `offline`: no model at all; it says what it remembers, so that everything can be tried without a key.
+Import each from its own module; none is loaded before it is used.
+
+    base                        the protocol and its types, all that a provider needs to know of ikigai
+    blocks, conversation        what a conversation consists of, in nobody's protocol; a chain that requests share
+    selection, configuration    which provider answers for an agent; ``ikigai.toml``
+    limits, prices, windows     how much may be asked at a time, what it costs, how much a model takes
+    checked, malformed          what was answered, checked once
+    remedies, too_long, secrets, address   errors in words for a person, without keys; refusals because of length
+
+    anthropic       Anthropic's models, and servers that speak as theirs do: messages_form, message_json,
+                    anthropic_reply, anthropic_errors; prompt_cache says what is remembered there
+    openai          OpenAI's models, and servers that speak chat completions or Responses: openai_chat,
+                    openai_responses, openai_parts, openai_schema, openai_errors; event_stream reads their streams
+    pydantic_ai     whatever Pydantic AI knows
+    function        plain Python; shorthand says what that may return
+    scripted        replies written beforehand, for tests
+    offline         no model at all; it says what it remembers, so that everything can be tried without a key
 """

@@ -5,8 +5,16 @@
     store.write(lambda tx: tx.run("tree_change"))       # a named statement of queries.sql, in a transaction
     store.close()
 
-`Store` and `Transaction` (base.py) are all that the layers above see. One adapter for each database: sqlite.py,
-postgres.py; psycopg is imported only when a PostgreSQL URL is opened.
+`Store` and `Transaction` (base.py) are all that the layers above see.
+
+    sqlite/, postgres/              one adapter for each database; psycopg is imported when a PostgreSQL URL is opened
+    transaction, queries            what their transactions have in common; the statements, translated for each
+    unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
+    hosts/                          which process runs which agents
+    migrations, existing, copy      the schema and its versions; databases that are there; whole copies
+    location, database_clock        where a database is, and what time it is there
+    forwarding, gate                stores around stores: changed in some calls, or closed
+    retrying_reader, poll_schedule  how other processes' commits are read, and for whom
 """
 
 import os

@@ -1,1 +1,14 @@
-"""A running system: opened and closed, its handles, its processes and their supervision."""
+"""A running system: opened and closed, its handles, its processes and their supervision.
+
+Its modules:
+
+    system, options, platform       what a program opens, its parts in the order of their start; the checked arguments
+    attached                        the same for a process that runs no agents
+    directory                       who exists, and who carries out a command: an actor here, or the remote agent
+    ref, context                    handles of agents, and what the history of one means
+    lifecycle, approvals            signals and births; calls that wait for a person
+    conversation, host_events       what front ends are told
+    agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
+    host/                           runs agents, supervises them, shares them
+    remote/                         asks and follows agents that other processes run
+"""

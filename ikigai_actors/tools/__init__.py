@@ -1,1 +1,10 @@
-"""The tools that a model can call: functions, MCP servers, a workspace; and what is known of a tool before it runs."""
+"""The tools that a model can call: functions, MCP servers, a workspace; and what is known of a tool before it runs.
+
+Its modules:
+
+    function, signature     a Python function as a tool, and what a model must know of it
+    base                    toolsets: tools that share something
+    policy                  whether a tool may run, and how
+    mcp/, workspace/        servers that speak MCP; a directory with files and a shell
+    process                 how child processes are started, and ended
+"""

@@ -1,7 +1,10 @@
 """The maps of the code, in the package's docstring and in docs/code.md: they name what is there, and every room."""
 
+import ast
 import re
 from pathlib import Path
+
+import pytest
 
 import ikigai_actors
 
@@ -17,6 +20,26 @@ def test_the_docstring_of_the_package_names_every_room_and_nothing_that_is_not_t
     [rooms] = re.findall(r"bottom last:\n\n(.*)", ikigai_actors.__doc__, re.DOTALL)
     named = [name for line in rooms.splitlines() for name in re.findall(r"\w+", re.split(r"\s{3,}", line.strip())[0])]
     assert sorted(named) == sorted([*ROOMS, *WORDS])
+
+
+BY_SUBJECT = {"records/fsck", "agent/builtin_calls", "shell", "shell/app", "shell/app/screens", "shell/app/transcript",
+              "shell/app/widgets", "shell/cli", "shell/commands", "shell/line", "shell/text", "testing"}  # fmt: skip
+"""Packages of alike modules, each named after its subject: one file for each command, screen or part of fsck. That of
+the kit is a manual."""
+
+PACKAGES = sorted(
+    path.parent.relative_to(PACKAGE).as_posix()
+    for path in PACKAGE.rglob("__init__.py")
+    if path.parent != PACKAGE and path.parent.relative_to(PACKAGE).as_posix() not in BY_SUBJECT
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_docstring_of_a_package_names_each_of_its_modules_when_there_are_several(package: str) -> None:
+    folder = PACKAGE / package
+    modules = {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert len(modules) < 6 or modules - {*re.findall(r"\w+", said)} == set()
 
 
 def test_the_page_names_every_room() -> None:

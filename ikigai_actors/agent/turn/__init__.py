@@ -1,1 +1,13 @@
-"""The turn of an agent as a pure step function."""
+"""The turn of an agent as a pure step function.
+
+Its modules:
+
+    machine, steps      what an agent does next, at each event; how a step is written
+    state, events       what that is decided on, and what it decides; what can happen: commands and completions
+    tool_steps, calls   the calls of a reply: which run, wait, are asked about; where a crash has left them
+    builtin             how a call begins that the runtime carries out itself
+    fork                a child, from the history up to a position
+    request             the history as a request to a model
+    plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
+    typed               turns that must give a value
+"""

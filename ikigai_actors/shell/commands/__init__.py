@@ -2,7 +2,9 @@
 
     run(shell, '/fork "read the schema" --name dba')
 
-A docstring is the command's help. No error ends the session: what cannot be done is told on a line of its own.
+A docstring is the command's help. No error ends the session: what cannot be done is told on a line of its own. Those
+of a subject stand in a module of their own; `context` is what they need of the shell, `arguments` and `completion` say
+what the Tab key offers.
 """
 
 import difflib

@@ -1,1 +1,9 @@
-"""Hosts: which process may run the agents of a database, and which of several runs which."""
+"""Hosts: which process may run the agents of a database, and which of several runs which.
+
+Its modules:
+
+    host            one process: its lease or lock, kept and given back
+    rows            hosts as table ``hosts`` has them
+    peers           one host looks at the others, and ends the dead; membership: which are dead
+    shards          the sets of agents that live together; placement: how many a host takes, and gives to whom
+"""

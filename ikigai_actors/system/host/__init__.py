@@ -1,1 +1,11 @@
-"""A host: runs agents, supervises them, shares them with other hosts, and does what other processes ask by rows."""
+"""A host: runs agents, supervises them, shares them with other hosts, and does what other processes ask by rows.
+
+Its modules:
+
+    processes           the actors that run here: births, deaths and signals as they concern them
+    supervision         the one loop of a host: restarts, deadlines, what others have committed
+    remote_commands     what other processes ask of agents here
+    rebalancer          takes and gives shares, moves agents
+    due_timers          mail that comes later
+    wait_board          who waits for whom, told to other hosts
+"""

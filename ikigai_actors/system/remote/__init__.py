@@ -1,1 +1,9 @@
-"""Agents that other processes run: asked by rows, and followed through the database."""
+"""Agents that other processes run: asked by rows, and followed through the database.
+
+Its modules:
+
+    agents              what is asked of them, and awaited; turn: a turn, by what it commits
+    following, follower the one loop that follows the database; what it reads
+    publisher, tallies  what subscribers hear of them; what they have done
+    client, feed        the same for one operation of a command, without a loop
+"""

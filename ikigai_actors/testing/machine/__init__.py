@@ -1,1 +1,11 @@
-"""The state machine that makes up programs of agents, and the invariants that must hold of each."""
+"""The state machine that makes up programs of agents, and the invariants that must hold of each.
+
+Its modules:
+
+    machine, fleet                  `AgentTreeMachine` for one host, and `FleetMachine` for several
+    rules                           what is done to agents, by both
+    targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely
+    base, fleet_base, fixtures      what rules stand on: the world, its agents, their tool and models
+    model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
+    commit_invariants, history_oracle, timer_oracle     what must hold of each commit
+"""
