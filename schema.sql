@@ -174,6 +174,17 @@ CREATE TABLE documents (
     created_at BIGINT NOT NULL,
     PRIMARY KEY (path, version)
 );
+CREATE INDEX documents_since ON documents (created_at, path, version, author);
+
+-- Which agent has taken in what another one has said, and up to which of its messages: each head once.
+CREATE TABLE merges (
+    into_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+    from_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+    from_head  BIGINT NOT NULL,                          -- position of the latest message of from_uuid
+    message    BIGINT NOT NULL,                          -- position of the message "merge" in the log of into_uuid
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (into_uuid, from_uuid, from_head)
+);
 
 -- Every signal ever sent. What it did stands in the registry, which the host of the agent follows.
 CREATE TABLE signals (

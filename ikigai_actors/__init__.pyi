@@ -25,6 +25,7 @@ from ikigai_actors.errors import AgentDead as AgentDead
 from ikigai_actors.errors import AgentError as AgentError
 from ikigai_actors.errors import AgentNotFound as AgentNotFound
 from ikigai_actors.errors import AgentStopped as AgentStopped
+from ikigai_actors.errors import AlreadyMerged as AlreadyMerged
 from ikigai_actors.errors import AmbiguousAgent as AmbiguousAgent
 from ikigai_actors.errors import BadInput as BadInput
 from ikigai_actors.errors import BudgetExceeded as BudgetExceeded
@@ -33,6 +34,7 @@ from ikigai_actors.errors import DocumentChanged as DocumentChanged
 from ikigai_actors.errors import DocumentError as DocumentError
 from ikigai_actors.errors import DocumentNotFound as DocumentNotFound
 from ikigai_actors.errors import Fenced as Fenced
+from ikigai_actors.errors import HeadMoved as HeadMoved
 from ikigai_actors.errors import HistoryError as HistoryError
 from ikigai_actors.errors import HistoryPruned as HistoryPruned
 from ikigai_actors.errors import HostElsewhere as HostElsewhere
@@ -45,7 +47,9 @@ from ikigai_actors.errors import NameTaken as NameTaken
 from ikigai_actors.errors import NoCurrentAgent as NoCurrentAgent
 from ikigai_actors.errors import NoHost as NoHost
 from ikigai_actors.errors import NotABoundary as NotABoundary
+from ikigai_actors.errors import NotBelow as NotBelow
 from ikigai_actors.errors import NothingToCompact as NothingToCompact
+from ikigai_actors.errors import NothingToMerge as NothingToMerge
 from ikigai_actors.errors import NothingToUncompact as NothingToUncompact
 from ikigai_actors.errors import NoTurn as NoTurn
 from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
@@ -63,6 +67,7 @@ from ikigai_actors.errors import TimerNotFound as TimerNotFound
 from ikigai_actors.errors import TooManyAgents as TooManyAgents
 from ikigai_actors.errors import TooManyTimers as TooManyTimers
 from ikigai_actors.errors import TurnInterrupted as TurnInterrupted
+from ikigai_actors.errors import TurnOpen as TurnOpen
 from ikigai_actors.errors import WouldDeadlock as WouldDeadlock
 from ikigai_actors.errors import WouldWaitForItself as WouldWaitForItself
 from ikigai_actors.providers.anthropic import AnthropicProvider as AnthropicProvider
@@ -103,6 +108,7 @@ from ikigai_actors.records.history import ReplayRange as ReplayRange
 from ikigai_actors.records.mail import Mail as Mail
 from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.mail import Preview as Preview
+from ikigai_actors.records.merge_source import MergedDocument as MergedDocument
 from ikigai_actors.records.messages import Kind as Kind
 from ikigai_actors.records.messages import Message as Message
 from ikigai_actors.records.outputs import read_output as read_output
@@ -117,6 +123,7 @@ from ikigai_actors.system.context import Context as Context
 from ikigai_actors.system.ref import AgentCommands as AgentCommands
 from ikigai_actors.system.ref import AgentRef as AgentRef
 from ikigai_actors.system.ref import Compacted as Compacted
+from ikigai_actors.system.ref import Merged as Merged
 from ikigai_actors.system.ref import current_agent as current_agent
 from ikigai_actors.system.system import ActorSystem as ActorSystem
 from ikigai_actors.tools.base import Toolset as Toolset

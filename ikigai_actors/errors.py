@@ -14,6 +14,11 @@
     │   ├── HistoryPruned       it was dead for long, and its messages were deleted
     │   ├── NothingToCompact    so little was said that a summary would save nothing
     │   ├── NothingToUncompact  no summary is in force
+    │   ├── NotBelow            asked to merge an agent that it has neither forked nor supervises
+    │   ├── TurnOpen            a turn of the agent that is to be merged is open
+    │   ├── HeadMoved           the agent that is to be merged has gone on meanwhile
+    │   ├── AlreadyMerged       it has said nothing since it was merged
+    │   ├── NothingToMerge      it has said nothing of that kind
     │   ├── MailboxFull         it has too much unread mail to take more
     │   ├── InboxFull           too many commands wait for it
     │   ├── MailNotFound        it has no mail with this number
@@ -138,6 +143,26 @@ class NothingToCompact(AgentError):
 
 class NothingToUncompact(AgentError):
     """No summary is in force, so none can be taken off."""
+
+
+class NotBelow(AgentError):
+    """The agent is not below the one that was to merge it. Nothing was changed."""
+
+
+class TurnOpen(AgentError):
+    """A turn of the agent that was to be merged is open. Nothing was changed."""
+
+
+class HeadMoved(AgentError):
+    """The agent that was to be merged has written since it was looked at. Nothing was changed: merge it again."""
+
+
+class AlreadyMerged(AgentError):
+    """The agent has said nothing since it was merged. Nothing was changed."""
+
+
+class NothingToMerge(AgentError):
+    """The agent has said nothing that could be merged in this way. Nothing was changed."""
 
 
 class MailboxFull(AgentError):

@@ -60,16 +60,21 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import FORK, Progress
 from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.state import (
+    BESIDE_STEPS,
     UNKNOWN,
     CallUnit,
     ComeBack,
+    Compaction,
     Departure,
     Effect,
     MailNotice,
+    Merging,
     Phase,
     PutAside,
+    ReadChild,
     State,
     Step,
+    Summarise,
 )
 from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import (
@@ -232,6 +237,8 @@ class AgentActor(PooledActor):
                 self._go_on_after(message)
             case on.StatusChanged() | on.WindowFull():
                 self._decide(message)
+            case on.ChildRead():
+                self._decide(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)
             case on.ToolFinished():
@@ -320,10 +327,18 @@ class AgentActor(PooledActor):
         return on.Continue(fresh, one_by_one=one_by_one)
 
     def _perform(self, effect: Effect) -> None:
-        if isinstance(effect, ComeBack):
-            self._exit()
-        else:
-            self._effects.perform(effect, self.state, self._log.current)
+        state = self.state
+        match effect:
+            case ComeBack():
+                self._exit()
+            case ReadChild() if state.phase is Phase.MERGING and state.request == effect.request:
+                self._log.look_at_child(effect)
+            case ReadChild():
+                pass
+            case Summarise() if state.merging is not None:
+                self._effects.perform(effect, state, self._log.child)
+            case _:
+                self._effects.perform(effect, state, self._log.current)
 
     def _exit(self) -> None:
         """End the actor of a permanent agent that has exited; its successor goes on."""
@@ -444,7 +459,7 @@ class AgentActor(PooledActor):
             self._decide(self._continue(one_by_one=True))
         elif step.call is not None:
             self._decide(on.CallRefused(step.call, str(error)))
-        elif self.state.phase is Phase.COMPACTING:  # withdrawn by who asked for it, or too dear
+        elif self.state.phase in BESIDE_STEPS:  # withdrawn by who asked for it, too dear, or a merge that cannot be
             charge = step.unit.charge if isinstance(step.unit, LogUnit) else None
             self._decide(on.SummaryFailed(self.state.request, ProviderError(str(error)), charge=charge))
         elif isinstance(step.unit, LogUnit) and (begun := step.state.compaction) is not None and step.caller is None:
@@ -470,8 +485,8 @@ class AgentActor(PooledActor):
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
         """Forget a state that did not come true; the next command reads the log again."""
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
-        if self.state.compaction is not None and self.state.compaction.caller is not None:
-            callers.append(self.state.compaction.caller)
+        if self.state.side is not None and self.state.side.caller is not None:
+            callers.append(self.state.side.caller)
         self._effects.abandon(self.state, self._log.current)
         self._log.abandon()
         before = self.state
@@ -543,11 +558,12 @@ class AgentActor(PooledActor):
     def _what_waits(self) -> Handover:
         """Take all callers and commands away from this actor, for the next one."""
         state, waiting = self.state, self.backlog.take_all()
-        if (asked := state.compaction) is not None and asked.caller is not None:
+        if (asked := state.side) is not None and asked.caller is not None:
             if self._step is None:  # the next actor begins it anew
-                waiting = (on.Compact(asked.focus, asked.caller), *waiting)
+                waiting = (_anew(asked), *waiting)
             else:
-                told = f"Agent {state.uuid} has ended as its summary was written: look at its history."
+                what = "summary" if isinstance(asked, Compaction) else "merge"
+                told = f"Agent {state.uuid} has ended as its {what} was written: look at its history."
                 asked.caller.settle(TurnInterrupted(told, state.uuid))
             state = compaction.state_behind(state)
         callers = tuple(self._callers(self._step))
@@ -589,6 +605,13 @@ class AgentActor(PooledActor):
         elif isinstance(caller, Future):
             caller.settle(self._gone())
         super().refuse(envelope)
+
+
+def _anew(asked: Compaction | Merging) -> on.Compact | on.Merge:
+    """The command that begins it once more."""
+    if isinstance(asked, Compaction):
+        return on.Compact(asked.focus, asked.caller)
+    return on.Merge(asked.child, asked.how, asked.positions, asked.caller)
 
 
 def _answer_of(completion: _Answered) -> Reply | Exception:

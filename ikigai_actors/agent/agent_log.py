@@ -13,9 +13,12 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import focus_in, recover
+from ikigai_actors.agent.turn.state import ReadChild
 from ikigai_actors.agent.turn.typed import repairs_in
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
 
@@ -23,12 +26,14 @@ from ikigai_actors.records.replies import outcome_of
 class AgentLog:
     """The log of one agent. Only its actor calls these methods; any thread may ask when it was used."""
 
-    __slots__ = ("_inbox", "_runtime", "_uuid", "current", "loading", "used")
+    __slots__ = ("_inbox", "_runtime", "_uuid", "child", "current", "loading", "used")
 
     def __init__(self, runtime: Runtime, inbox: Inbox, uuid: str) -> None:
         self._runtime, self._inbox, self._uuid = runtime, inbox, uuid
         self.current: Log | None = None
         """The log; None while it is not in memory."""
+        self.child: Log | None = None
+        """The log of the agent that is being merged, when a summary of it is asked for."""
         self.used = 0.0
         """When it was last read or grew, by the host's clock."""
         self.loading = False
@@ -57,6 +62,24 @@ class AgentLog:
                 inbox.put_urgent(LookedUp(replace(command, then=found)))
 
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
+
+    def look_at_child(self, effect: ReadChild) -> None:
+        """Have an agent looked at that is to be merged, which comes back as `on.ChildRead`; never waits."""
+        inbox, uuid = self._inbox, self._uuid
+
+        def look(cache: LogCache) -> tuple[MergeSource, Log | None]:
+            source = cache.look_at_child(uuid, effect.child)
+            return source, cache.load(source.agent) if effect.with_log else None
+
+        def done(found: tuple[MergeSource, Log | None] | IkigaiError) -> None:
+            if isinstance(found, IkigaiError):
+                inbox.put_urgent(on.ChildRead(effect.request, error=found))
+            else:
+                source, self.child = found
+                inbox.put_urgent(on.ChildRead(effect.request, source))
+
+        self.child = None
+        self._runtime.log_loader.look_up(look, done)
 
     def hold(self, log: Log, turn: int) -> on.Loaded:
         """Keep the log that was read; return what it tells the machine.

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
+from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
+from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.providers.prices import Price, Prices
@@ -98,14 +99,14 @@ class Costs:
         self._outputs = None
 
     def _need(self, state: State, unit: LogUnit) -> Need:
-        turn = unit.turn or state.turn
-        model = self._model(state)
-        if state.compaction is not None and model is not None and model.own_code:
+        turn, asked = unit.turn or state.turn, self._asked(state)
+        model = self._model(asked)
+        if state.side is not None and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
-        further = side_talk(state) if state.compaction is not None else ()
-        known, added, blocks = self._input(state, unit.messages, further, model)
+        further = talk_behind(asked) if state.side is not None else ()
+        known, added, blocks = self._input(asked, unit.messages, further, model)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else known.all_tokens
         if known is None:
@@ -131,13 +132,19 @@ class Costs:
             model.name,
         )
 
+    def _asked(self, state: State) -> State:
+        """The agent whose model is asked: another one while that is merged."""
+        if state.merging is None or state.merging.source is None or (child := self._log.child) is None:
+            return state
+        return asked_agent(state, child.view(state.merging.source.head))
+
     def _model(self, state: State) -> Model | None:
         """The model that will be asked; None when none can be."""
         runtime = self._runtime
         settings = {**runtime.providers.settings, **state.view.settings}
         try:
             named = settings.get("model")
-            if state.compaction is not None:
+            if state.side is not None:
                 named = settings.get("compact_model") or named
             models = runtime.providers.choose(named)
             chosen = models[min(state.passed, len(models) - 1)]
@@ -147,7 +154,7 @@ class Costs:
             overhead = 0 if counts is False else _size(runtime.toolbox.describe(settings))
         except BaseException:  # other people's code; the request tells of it
             return None
-        most = usual_output(settings, provider) if state.compaction is None else answer_tokens(state)
+        most = usual_output(settings, provider) if state.side is None else answer_tokens(state)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(
@@ -169,7 +176,7 @@ class Costs:
         that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
         """
         size, blocks = sum(map(_bytes, (*new, *further))), len(new) + len(further)
-        log = self._log.current
+        log = self._log.current if state.merging is None else self._log.child
         head = state.head - len(new)
         if log is None or not head:
             return None, size, blocks
@@ -218,7 +225,7 @@ class Costs:
                 spent, received, free = event.spent, len(event.error.partial.encode(errors="replace")), event.error.free
             case on.Interrupt():
                 spent, received = event.spent, len(event.partial.encode(errors="replace"))
-        model = self._model(state)
+        model = self._model(self._asked(state))
         counts = None if model is None else model.counts
         if free or (spent is None and counts is False):
             return NO_CHARGE

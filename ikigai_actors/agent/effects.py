@@ -25,7 +25,8 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
-from ikigai_actors.agent.turn.compaction import answer_tokens, side_talk
+from ikigai_actors.agent.turn.compaction import answer_tokens
+from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.agent.turn.state import (
     WORKING,
@@ -318,16 +319,24 @@ class Effects:
             self._runtime.providers.learn_window(chosen.name, learned_window(refused, size))
 
     def _summarise(self, state: State, log: Log) -> None:
-        """Send the history and the instruction for a summary to the model. Nobody hears the text on its way."""
-        assert state.compaction is not None  # in this phase
-        end = state.compaction.plan.upto
-        inbox, request, saw, name = self._inbox, state.request, end, self._name
+        """Send a history and the instruction for a summary to its agent's model. Nobody hears the text on its way.
+
+        The history is the agent's own, or that of the agent which it merges.
+        """
+        uuid, name, end = self._uuid, self._name, log.head
+        if state.compaction is not None:
+            end = state.compaction.plan.upto
+        elif state.merging is not None and state.merging.source is not None:
+            end, name = state.merging.source.head, state.merging.source.name
+            state = asked_agent(state, log.view(end))
+            uuid = state.uuid
+        inbox, request, saw = self._inbox, state.request, end
         settings = state.view.settings
         try:
             chosen = self._choose(state, settings.get("compact_model") or settings.get("model"))
             if getattr(chosen.provider, "own_code", False):
                 raise ProviderError(
-                    f"Agent {self._uuid} is answered by code, {chosen.name}, which writes no summary. Set "
+                    f"Agent {uuid} is answered by code, {chosen.name}, which writes no summary. Set "
                     "compact_model to the model that is to write it."
                 )
         except ProviderError as error:
@@ -336,12 +345,12 @@ class Effects:
         wanted, held = answer_tokens(state), held_output(state)
         most = wanted if held is None else min(wanted, held)
         cut = most < wanted
-        conversation = conversation_of(log, state.head, chosen.name, side_talk(state), end)
+        conversation = conversation_of(log, state.head, chosen.name, talk_behind(state), end)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
             {**chosen.settings, "max_tokens": most},
-            agent=self._uuid,
+            agent=uuid,
             name=name,
             model=chosen.name,
             tools=chosen.tools,
@@ -497,7 +506,7 @@ def _with_limit(reply: Reply, cut_by_budget: bool) -> Reply:
 
 def _is_due(effect: RequestModel | Summarise | RunTool | AskApproval | BeginWait, state: State) -> bool:
     is_summary = isinstance(effect, Summarise)
-    return effect.request == state.request and state.phase in WORKING and is_summary is (state.compaction is not None)
+    return effect.request == state.request and state.phase in WORKING and is_summary is (state.side is not None)
 
 
 def _call(state: State, call_id: str) -> Call:

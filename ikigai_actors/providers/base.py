@@ -232,5 +232,9 @@ SUMMARISE = "Pause here, and write notes for yourself: they will stand for what 
 """How the prompt begins that asks for the text of a summary."""
 
 
+REPORT = "Pause here, and write notes for the agent from which you were forked."
+"""How the prompt begins that asks for the text by which another agent takes in what this one has done."""
+
+
 GO_ON = "Go on."
 """The user's last message when the history ends with a reply, or is empty."""

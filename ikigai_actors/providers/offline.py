@@ -32,6 +32,7 @@ from ikigai_actors.providers.base import (
     GO_ON,
     OPEN_PROMPT,
     OPENING,
+    REPORT,
     SUMMARISE,
     Delta,
     OnDelta,
@@ -52,7 +53,8 @@ _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
 """How many characters of a prompt are repeated."""
 _KEPT = re.compile("“(.+)” stays verbatim")
-_NOTE, _SUMMARY = "prompt: ", "<summary "
+_SINCE = re.compile("since the prompt that begins with “(.+)”")
+_NOTE, _SUMMARY, _MERGE = "prompt: ", "<summary ", "<merge "
 _NOTED = 200
 """How many characters of a prompt stand in a summary."""
 _LAST = 3
@@ -77,7 +79,7 @@ class OfflineProvider:
         """Call what the prompt says; else tell the results of the calls, or recall what was said before."""
         pace = self.pace_of(request)
         prompt, replies = _latest_prompt(request)
-        if prompt.startswith(SUMMARISE):
+        if prompt.startswith((SUMMARISE, REPORT)):
             notes = _notes(list(_prompts(request)), prompt)
             return Reply(text=notes, usage=_usage(request, notes), model=self.name)
         steps = _steps(prompt, len(request.messages))
@@ -123,6 +125,7 @@ def _latest_prompt(request: Request) -> tuple[str, int]:
     """The prompt that is to be answered, and how many replies it has had."""
     for back, message in enumerate(reversed(request.messages)):
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]
+        texts = [text for text in texts if not text.startswith(_MERGE)]
         if texts and message["role"] == "user":
             shown, _, prompt = texts[-1].partition(f"{OPEN_PROMPT}\n\n")
             if prompt and not shown:  # how many replies it has had stands in no request
@@ -190,8 +193,15 @@ def _prompts(request: Request) -> Iterator[str]:
             if text.startswith(_SUMMARY):
                 notes = (line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
                 yield from (str(json.loads(note)) for note in notes)
-            elif text and text not in {OPENING, GO_ON} and not text.startswith((SUMMARISE, OPEN_PROMPT)):
+            elif text.startswith(_MERGE):
+                yield f"of another agent: {_inside(text)}"
+            elif text and text not in {OPENING, GO_ON} and not text.startswith((SUMMARISE, REPORT, OPEN_PROMPT)):
                 yield text
+
+
+def _inside(tagged: str) -> str:
+    """The text between the tags."""
+    return tagged.partition("\n")[2].rpartition("\n")[0]
 
 
 def _notes(prompts: list[str], asked: str) -> str:
@@ -199,6 +209,9 @@ def _notes(prompts: list[str], asked: str) -> str:
     kept = _KEPT.search(asked)
     places = [place for place, one in enumerate(prompts) if kept is not None and _one_line(one).startswith(kept[1])]
     noted = prompts[: places[-1]] if places else prompts
+    if (since := _SINCE.search(asked)) is not None:
+        first = [place for place, one in enumerate(prompts) if _one_line(one).startswith(since[1])]
+        noted = prompts[first[-1] :] if first else prompts
     lines = (f"{_NOTE}{json.dumps(prompt[:_NOTED], ensure_ascii=False)}" for prompt in noted)
     return "\n".join(lines) or "Nothing yet."
 

@@ -20,6 +20,7 @@ from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
 from ikigai_actors.records.left import with_left
 from ikigai_actors.records.log_unit import Birth, LogUnit
+from ikigai_actors.records.merges import add_merge
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import check_free, get
 from ikigai_actors.store.base import Transaction
@@ -99,7 +100,7 @@ class Append(Unit):
     (`LogUnit.may_wait`).
     """
 
-    __slots__ = ("_fence", "_purse", "_rows", "_unit", "touches", "tree")
+    __slots__ = ("_fence", "_purse", "_rows", "_unit", "alone", "touches", "tree")
 
     touches: tuple[str, ...]
 
@@ -108,7 +109,8 @@ class Append(Unit):
         self._unit = unit
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
-        self.touches = (unit.agent,)
+        self.touches = _touched(unit)
+        self.alone = unit.merged is not None  # it looks at what another agent has written: that must be in the tables
         self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
 
     def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
@@ -119,6 +121,8 @@ class Append(Unit):
         spends = charge is not None or unit.need is not None or bool(unit.births)
         if spends:
             self._prepare(tx, locked, row, charge)
+        if unit.merged is not None:
+            add_merge(tx, locked, unit.agent, unit.merged)
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
         if unit.births:
@@ -176,12 +180,15 @@ class AppendAlone(Append, Addressed):
 
     __slots__ = ("_hearers", "_ledger")
 
-    alone = True
     concerns_others = True
+
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+        super().__init__(unit, fence)
+        self.alone = True
 
     def look_up(self, tx: Transaction) -> None:
         self._hearers = hearers(tx, [self._unit.agent])
-        self.touches = (self._unit.agent, *(hearer.uuid for hearer in self._hearers.values()))
+        self.touches = (*_touched(self._unit), *(hearer.uuid for hearer in self._hearers.values()))
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
@@ -206,6 +213,11 @@ class AppendAlone(Append, Addressed):
         if answer is None:
             return Settled(freed, notified) if freed or notified else None
         return answer._replace(freed=freed, notified=notified)
+
+
+def _touched(unit: LogUnit) -> tuple[str, ...]:
+    """The agents whose rows are locked before a unit runs."""
+    return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
 
 
 def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:

@@ -93,10 +93,13 @@ def read_diff(tx: Transaction, a: str, b: str) -> Diff:
     lineages = [read_lineage(tx, uuid, whole=True) for uuid in (a, b)]
     first, second = (StoredHistory(tx, lineage) for lineage in lineages)
     where = merge_base(lineages[0], first.head, lineages[1], second.head)
-    return Diff(where.common, where.holder, _tail(tx, a, first, where.common), _tail(tx, b, second, where.common))
+    return Diff(
+        where.common, where.holder, read_tail(tx, a, first, where.common), read_tail(tx, b, second, where.common)
+    )
 
 
-def _tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
+def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
+    """What an agent has behind a position that its history has in common with another one."""
     head, view = history.head, history.view()
     stretches = view.visible(head, above=common)
     messages = [message for start, end in stretches for message in history.between(start, end)]

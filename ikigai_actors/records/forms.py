@@ -75,6 +75,21 @@ def mail_form(data: Data) -> Wrong:
             yield name, "a whole number"
 
 
+def merge_form(data: Data) -> Wrong:
+    """The form of what was taken in of another agent."""
+    if not isinstance(data.get("from", ""), str) or not isinstance(data.get("name") or "", str):
+        yield "from", "the uuid of an agent, with its name"
+    for name in ("head", "since"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a position"
+    positions, documents = data.get("positions"), data.get("documents")
+    if positions is not None and not (isinstance(positions, list) and all(map(_is_whole, positions))):
+        yield "positions", "a list of positions"
+    if documents is not None and not (_are_objects(documents) and all(map(_is_version, documents))):
+        yield "documents", "a list of objects, each with path and version"
+    yield from _usage_form(data)
+
+
 def summary_form(data: Data) -> Wrong:
     """The form of a summary."""
     for name in ("keep_from", "prompt", "elide"):
@@ -112,6 +127,11 @@ def _are_objects(value: object) -> bool:
 def _is_reference(value: Data) -> bool:
     texts = all(isinstance(value.get(name), str) for name in ("sha256", "media", "name"))
     return texts and _is_whole(value.get("size"))
+
+
+def _is_version(value: Data) -> bool:
+    numbers = _is_whole(value.get("version")) and _is_whole(value.get("other", 0))
+    return isinstance(value.get("path"), str) and numbers
 
 
 def _is_awaited(value: object) -> bool:

@@ -20,6 +20,8 @@ from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY, check_unpruned
 from ikigai_actors.records.log import Log
+from ikigai_actors.records.merge_source import MergeSource
+from ikigai_actors.records.merges import look_at_child
 from ikigai_actors.records.messages import ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -103,6 +105,13 @@ class LogCache:
         Raises what `records.fork_point.settings_at` does, and `StoreError`.
         """
         return self._store.read(lambda tx: settings_at(tx, uuid, position))
+
+    def look_at_child(self, into: str, child: str) -> MergeSource:
+        """What an agent must know of another one to merge it.
+
+        Raises what `records.merges.look_at_child` does, and `StoreError`.
+        """
+        return self._store.read(lambda tx: look_at_child(tx, into, child))
 
     def load(self, uuid: str) -> Log:
         """Return an agent's log as it is committed, with the ancestors that its history needs, in a few queries.

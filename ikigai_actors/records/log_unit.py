@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.records.budgets.amounts import Charge, Need
 from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.merge_source import MergeEntry
 from ikigai_actors.records.messages import Message
 
 
@@ -61,5 +62,7 @@ class LogUnit:
     """Of births by a call of the model: how many tokens the children inherit, 0 when nobody has told. Then the results
     end with what is left of the budgets (`ikigai_actors.records.left`). None where nothing is added.
     """
+    merged: MergeEntry | None = None
+    """The row that goes with a message ``merge``; the unit is refused when the child has gone on, or was merged."""
     unpaused: bool = False
     """Whether the agent has waited for a budget until now: its request never left."""

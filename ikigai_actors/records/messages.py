@@ -17,6 +17,7 @@ from ikigai_actors.records.forms import (
     Form,
     call_form,
     mail_form,
+    merge_form,
     output_form,
     problem_of,
     prompt_form,
@@ -80,6 +81,10 @@ class Kind(StrEnum):
     """The latest summary in force, at ``data.summary``, is in force no more."""
     FORK = "fork", Trait(0)
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
+    MERGE = "merge", Trait.CONVERSATION | Trait.SPENDING, merge_form
+    """What the agent ``data.from`` has said up to its head ``data.head`` is taken in: the content is its result, a
+    summary or a selection, as ``data.how`` says; ``data.documents`` are those that its branch wrote.
+    """
     MAIL = "mail", Trait.CONVERSATION, mail_form
     """A line about the mailbox, for the model."""
     REPAIR = "repair", Trait.CONVERSATION | Trait.IN_TURN

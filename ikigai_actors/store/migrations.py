@@ -368,6 +368,22 @@ _TIMERS = Migration(
     """,
 )
 
+_MERGES = Migration(
+    18,
+    """
+    -- Which agent has taken in which other one, up to which head: once.
+    CREATE TABLE merges (
+        into_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+        from_uuid  TEXT NOT NULL REFERENCES agents (uuid),
+        from_head  BIGINT NOT NULL,
+        message    BIGINT NOT NULL,
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (into_uuid, from_uuid, from_head)
+    );
+    CREATE INDEX documents_since ON documents (created_at, path, version, author);
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -385,6 +401,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _BUDGETS,
     _PRUNED,
     _TIMERS,
+    _MERGES,
 )
 """All steps since version `FIRST`, in order."""
 

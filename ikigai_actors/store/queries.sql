@@ -480,6 +480,25 @@ SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
 -- name: delete_mail
 DELETE FROM mail WHERE recipient = :recipient AND id = :id AND kind <> 'prompt' RETURNING read_at
 
+-- name: add_merge
+-- No row: this head was merged before.
+INSERT INTO merges (into_uuid, from_uuid, from_head, message, created_at)
+VALUES (:into, :child, :head, :message, :now) ON CONFLICT DO NOTHING RETURNING message
+
+-- name: latest_merge
+SELECT from_head, created_at FROM merges WHERE into_uuid = :into AND from_uuid = :child ORDER BY from_head DESC LIMIT 1
+
+-- name: all_merges
+SELECT into_uuid, from_uuid, from_head, message FROM merges ORDER BY into_uuid, message
+
+-- name: written_since
+-- The versions of documents since a time, and whether a branch has written them: an agent, or one that it supervises, directly
+-- or not.
+WITH RECURSIVE branch(uuid) AS (
+    SELECT CAST(:uuid AS TEXT) UNION SELECT a.uuid FROM agents a JOIN branch ON a.supervisor_uuid = branch.uuid)
+SELECT d.path, d.version, d.created_at, CASE WHEN d.author IN (SELECT uuid FROM branch) THEN 1 ELSE 0 END
+  FROM documents d WHERE d.created_at >= :since
+
 -- name: add_document_version
 -- The next version, unless another writer took that number at this moment: then no row, and it is looked at again.
 INSERT INTO documents (path, version, author, body, created_at)

@@ -27,6 +27,7 @@ from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.merging import RESULT, check_merge
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_timeout, check_type
@@ -57,6 +58,7 @@ from ikigai_actors.records.mail import (
     unread_mailbox,
 )
 from ikigai_actors.records.mail import latest as latest_mail
+from ikigai_actors.records.merge_source import MergedDocument
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.outputs import as_output, expected, problems
 from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, uuid_of
@@ -98,6 +100,28 @@ def compacted(told: Mapping[str, Any]) -> Compacted:
     """What came of a compaction, as the agent tells it."""
     usage = told.get("usage")
     return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge."""
+
+    position: int
+    """The position of the message ``merge``."""
+    head: int
+    """The position up to which the child is merged now."""
+    text: str
+    """What was taken in: a result, a summary, or a selection."""
+    documents: tuple[MergedDocument, ...]
+    """What the child and those below it have written since, by path; nothing of it was changed."""
+    usage: Usage | None
+    """What the summary has cost, when the provider tells it."""
+
+
+def merged(told: Mapping[str, Any]) -> Merged:
+    """What came of a merge, as the agent tells it."""
+    usage, documents = told.get("usage"), tuple(MergedDocument(**one) for one in told["documents"])
+    return Merged(told["position"], told["head"], told["text"], documents, None if usage is None else Usage(**usage))
 
 
 class ForkOptions(TypedDict, total=False):
@@ -234,6 +258,13 @@ class AgentCommands:
     def uncompact(self) -> Future[int]:
         """Take off the latest summary. The future gives the position of that."""
         return self._tell(on.Uncompact, self._future())
+
+    def merge(self, child: Handle | str, how: str = RESULT, positions: Sequence[int] = ()) -> "Future[Merged]":
+        """Take in what another agent has said. The future gives what came of it."""
+        picked = check_merge(how, positions)
+        uuid = uuid_of(self._ref.system.store, child)
+        future: Future[Merged] = Future(self._ref.uuid, make=merged)
+        return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), future)
 
     def undo(self) -> Future[int]:
         """Take back the latest prompt. The future gives the position of the rewind."""
@@ -589,6 +620,43 @@ class AgentRef:
             NothingToUncompact: no summary is in force.
         """
         return self._within(timeout).uncompact().get(timeout=timeout)
+
+    def merge(
+        self,
+        child: Handle | str,
+        how: str = RESULT,
+        positions: Sequence[int] = (),
+        timeout: float | None = None,
+    ) -> "Merged":
+        """Take in what an agent below this one has said: its model sees it from now on, as a quotation of that agent.
+
+        Once for each head of the child: it can be merged again when it has said more, and only that comes then.
+        Documents are shared, so they are named alone, and conflicts with them. A busy agent does it after its turn.
+
+        Args:
+            child: an agent that this one has forked or supervises, directly or not, dead or alive; a handle, or a text
+                as in `send`.
+            how: ``result`` takes in the result with which it has exited, or else its latest answer; ``summary`` has its
+                model write what it has done, which this agent pays for; ``pick`` quotes some of its messages.
+            positions: for ``pick``, the positions of these messages.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            NotBelow: this agent has neither forked nor supervises it.
+            TurnOpen: a turn of it is open.
+            AlreadyMerged: it has said nothing since it was merged.
+            NothingToMerge: it has said nothing of that kind.
+            HeadMoved: it has gone on meanwhile; merge it again.
+            BadInput: a position that cannot be picked.
+            ProviderError: its model gave no summary.
+            BudgetExceeded: a budget of this agent has no room for the summary.
+            TurnInterrupted: it was interrupted.
+        """
+        return self._within(timeout).merge(child, how, positions).get(timeout=timeout)
 
     def configure(self, *, timeout: float | None = None, **settings: Any) -> int:
         """Change settings. Children that are forked later inherit them.

@@ -49,6 +49,11 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
     ("clear", "{}", on.Clear(CALLER)),
     ("compact", '{"focus": "the names"}', on.Compact("the names", CALLER)),
     ("uncompact", "{}", on.Uncompact(CALLER)),
+    (
+        "merge",
+        f'{{"child": "{CHILD}", "how": "pick", "positions": [5, 7]}}',
+        on.Merge(CHILD, "pick", (5, 7), CALLER),
+    ),
     ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
     ("rewind", '{"label": null}', on.Rewind(None, CALLER)),
     ("undo", "{}", on.Undo(CALLER)),

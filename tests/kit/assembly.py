@@ -88,6 +88,11 @@ def replayed(
             elif summary is not None and one.id == summary.data["prompt"]:
                 text = f"The prompt that was being worked on at this point, verbatim:\n\n{one.content}"
                 made += [("user", {"type": "text", "text": text})] if one.content.strip() else []
+            elif one.kind == Kind.MERGE:
+                data, text = one.data, one.content.replace("</merge", "&lt;/merge")
+                which = f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
+                about = f'from="{data.get("name", data.get("from"))}" messages="{which}"'
+                made.append(("user", {"type": "text", "text": f"<merge {about}>\n{text}\n</merge>"}))
             elif one.kind in (Kind.USER, Kind.MAIL, Kind.REPAIR) and one.content.strip():
                 made.append(("user", {"type": "text", "text": one.content}))
     if not made or made[-1][0] == "assistant":

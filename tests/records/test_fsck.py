@@ -58,6 +58,8 @@ def pruned(uuid: str) -> list[str]:
 
 ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "name": ""}]}'
 
+MERGED = "INSERT INTO merges VALUES ('root', 'a', 11, 15, 1)"
+
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
     (Invariant.AGENT_0, "root", [agent("root", f"status = 'dead', turn = 0, {BURIED}"), "DELETE FROM pauses"]),
@@ -166,6 +168,10 @@ CASES: list[Case] = [
     (Invariant.SUMMARY, "a", [*summary(keep_from=9), *summary(13, keep_from=5)]),  # more than the one below
     (Invariant.UNCOMPACT, "a", more("a", (12, "uncompact", "{}"))),
     (Invariant.UNCOMPACT, "a", [*summary(keep_from=9), more("a", (13, "uncompact", '{"summary": 11}'))]),
+    (Invariant.MERGE, "root", more("root", (15, "merge", '{"from": "a", "head": 11}'))),
+    (Invariant.MERGE, "root", "INSERT INTO merges VALUES ('root', 'a', 11, 14, 1)"),
+    (Invariant.MERGE, "root", [more("root", (15, "merge", '{"from": "a", "head": 11}')), MERGED.replace("11", "10")]),
+    (Invariant.MERGE, "root", [more("root", (15, "merge", '{"from": "a", "head": 99}')), MERGED.replace("11", "99")]),
     (Invariant.CALL, "root", message("root", 3, """data = '{"tool_use_id": "c2"}'""")),
     (Invariant.CALL, "root", message("root", 4, """data = '{"tool_use_id": "f1"}'""")),  # of a later reply
     (Invariant.CALL, "root", message("root", 4, "data = NULL")),

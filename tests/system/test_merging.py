@@ -1,12 +1,40 @@
 """Branches of a conversation come back together: diffs and merges, of programs, people and models."""
 
-from ikigai_actors import ActorSystem, ScriptedProvider
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    AlreadyMerged,
+    BadInput,
+    Budget,
+    BudgetExceeded,
+    HeadMoved,
+    MergedDocument,
+    Message,
+    NotBelow,
+    NothingToMerge,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    TurnInterrupted,
+    TurnOpen,
+    Usage,
+)
+from ikigai_actors.providers.base import REPORT, OnDelta
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.remote.client import Client
-from tests.kit.blocking_provider import DEADLINE
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.echo import echo
 from tests.kit.sessions import OpenSession
-from tests.kit.tool_scripts import calling, requests_of, results, scripted
+from tests.kit.tool_scripts import calling, faults, prompts, requests_of, results, scripted
 
 
 def test_a_diff_tells_what_is_in_common_and_what_each_has_said_since(durable: str) -> None:
@@ -67,3 +95,266 @@ def test_the_shell_shows_a_diff(open_session: OpenSession) -> None:
         f"                                       │       {root}",
     ]
     assert lines[-1].startswith("error: No agent is named 'nobody'")
+
+
+def last(agent: AgentRef) -> Message:
+    """The latest message of its history."""
+    return agent.history()[-1]
+
+
+def test_a_parent_takes_in_what_its_child_has_said_once_for_each_head(durable: str) -> None:
+    provider = ScriptedProvider(echo)
+    with ActorSystem.open(durable, provider) as system:
+        root = system.root
+        root.prompt("tea").get(timeout=DEADLINE)
+        child = root.fork("coffee", name="kid")
+        child.reply(timeout=DEADLINE)
+        done = root.merge(child)
+        assert (done.position, done.head, done.text, done.documents, done.usage) == (4, 5, "coffee / 3", (), None)
+        assert (last(root).kind, last(root).content) == ("merge", "coffee / 3")
+        assert last(root).data == {"from": child.uuid, "name": "kid", "head": 5, "since": 2, "how": "result"}
+        with pytest.raises(AlreadyMerged, match="has said nothing since"):
+            root.merge("kid", how="summary")
+        child.mark()  # no word
+        with pytest.raises(AlreadyMerged):
+            root.merge("kid", how="pick", positions=[4])
+        child.prompt("milk").get(timeout=DEADLINE)
+        assert root.merge(child).text == "milk / 5"
+        assert last(root).data["since"] == 5
+        root.prompt("and?").get(timeout=DEADLINE)
+        assert prompts(provider.requests[-1]) == [
+            '<merge from="kid" messages="3–5">\ncoffee / 3\n</merge>',
+            '<merge from="kid" messages="6–8">\nmilk / 5\n</merge>',
+            "and?",
+        ]
+        assert faults(provider.requests[-1]) == []
+        assert check(system.store) == []
+
+
+def test_messages_that_are_picked_are_quoted_with_their_roles(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(echo)) as system:
+        root = system.root
+        root.prompt("tea").get(timeout=DEADLINE)
+        child = root.fork("coffee")
+        child.reply(timeout=DEADLINE)
+        for wrong in ([2], [3], [9], [4, 6]):
+            with pytest.raises(BadInput, match=r"cannot be picked.*Those that can be: 4, 5"):
+                root.merge(child, how="pick", positions=wrong)
+        done = root.merge(child, how="pick", positions=[5, 4])
+        assert done.text == "[5, reply]\ncoffee / 3\n\n[4, prompt]\ncoffee"
+        assert last(root).data["positions"] == [5, 4]
+        for how, positions in (("pick", ()), ("result", (4,)), ("all", ()), ("pick", (0,))):
+            with pytest.raises(BadInput):
+                root.merge(child, how=how, positions=positions)
+
+
+def test_what_cannot_be_merged_says_why_and_changes_nothing(database: str) -> None:
+    gate = Gate("opened")
+    with ActorSystem.open(database, ScriptedProvider(["dug"]), providers={"gate": gate.provider}) as system:
+        root = system.root
+        child = root.fork(name="kid", model="gate")
+        head = last(root).id
+        with pytest.raises(NothingToMerge, match="has given no answer since it was forked"):
+            root.merge(child)
+        other = root.fork()
+        for agent, below in ((child, root), (child, other), (root, root)):
+            with pytest.raises(NotBelow):
+                agent.merge(below)
+        turn = child.prompt("go")
+        gate.wait_until_asked()
+        with pytest.raises(TurnOpen):
+            root.merge(child)
+        gate.open()
+        turn.get(timeout=DEADLINE)
+        child.configure(model="scripted")
+        child.prompt("again").get(timeout=DEADLINE)
+        with pytest.raises(ProviderError):
+            child.prompt("too often").get(timeout=DEADLINE)
+        assert last(root).id == head + 1  # the other's birth
+        assert root.merge(child).text == "dug"
+        assert check(system.store) == []
+
+
+def test_a_dead_child_is_merged_with_the_result_of_its_exit_and_a_grandchild_too(durable: str) -> None:
+    provider = scripted(
+        root=["ok"], kid=["dug", calling(("exit", {"result": "found <gold></merge>"}))], grandkid=["deep"]
+    )
+    with ActorSystem.open(durable, provider) as system:
+        root = system.root
+        child = root.fork("dig", name="kid")
+        child.reply(timeout=DEADLINE)
+        below = child.fork("dive", name="grandkid")
+        below.reply(timeout=DEADLINE)
+        with pytest.raises(Exception):  # noqa: B017,PT011 - it exits
+            child.prompt("up").get(timeout=DEADLINE)
+        assert root.merge(child).text == "found <gold></merge>"
+        assert root.merge("grandkid").text == "deep"
+        assert last(root).data["since"] == 0
+        root.prompt("so?").get(timeout=DEADLINE)
+        seen = requests_of(provider, None)[-1]
+        assert "found <gold>&lt;/merge>" in prompts(seen)[0]
+        assert check(system.store) == []
+
+
+class Notes:
+    """A model that answers, and writes notes about its work when it is asked for them."""
+
+    name = "notes"
+    counts = True
+
+    def __init__(self, before: Callable[[], Awaitable[object]] | None = None) -> None:
+        """Make it; ``before`` is awaited before notes are given."""
+        self.asked: list[Request] = []
+        self._before = before
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Answer."""
+        text = prompts(request)[-1]
+        if not text.startswith(REPORT):
+            return Reply(f"re: {text}", usage=Usage(10, 1), model="m")
+        self.asked.append(request)
+        if self._before is not None:
+            await self._before()
+        return Reply("it dug", usage=Usage(50, 5), model="m")
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+def test_a_summary_is_written_by_the_childs_model_with_its_settings_and_paid_by_the_parent(durable: str) -> None:
+    notes = Notes()
+    with ActorSystem.open(durable, notes, budget={"tokens": 1_000_000}) as system:
+        root = system.root
+        root.prompt("tea").get(timeout=DEADLINE)
+        child = root.fork("dig here", name="kid", system="You dig.")
+        child.reply(timeout=DEADLINE)
+        spent = root.record.spent_tokens, child.record.spent_tokens
+        done = root.merge(child, how="summary")
+        assert (done.text, done.usage) == ("it dug", Usage(50, 5))
+        [asked] = notes.asked
+        assert (asked.agent, asked.name, asked.system) == (child.uuid, "kid", "You dig.")
+        assert "since the prompt that begins with “dig here”" in prompts(asked)[-1]
+        assert faults(asked) == []
+        assert last(root).data["usage"]["input_tokens"] == 50
+        assert (root.record.spent_tokens - spent[0], child.record.spent_tokens) == (55, spent[1])
+        assert check(system.store) == []
+
+
+def test_a_summary_that_no_budget_has_room_for_is_refused(database: str) -> None:
+    notes = Notes()
+    with ActorSystem.open(database, notes, budget=Budget(tokens=1_000_000, strict=True)) as system:
+        child = system.root.fork("dig")
+        child.reply(timeout=DEADLINE)
+        system.root.set_budget({"tokens": 100})
+        with pytest.raises(BudgetExceeded):
+            system.root.merge(child, how="summary")
+        assert notes.asked == []
+        assert system.root.merge(child).text == "re: dig"
+        assert check(system.store) == []
+
+
+def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(database: str) -> None:
+    asked, moved = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        asked.set()
+        await asyncio.to_thread(moved.wait, DEADLINE)
+
+    with ActorSystem.open(database, Notes(wait), budget={"tokens": 1_000_000}) as system:
+        root, child = system.root, system.root.fork("dig")
+        child.reply(timeout=DEADLINE)
+        merge = root.ask.merge(child, how="summary")
+        assert asked.wait(DEADLINE)
+        child.mark()
+        moved.set()
+        with pytest.raises(HeadMoved, match="from message 3 to 4"):
+            merge.get(timeout=DEADLINE)
+        assert [one.kind for one in root.history()] == ["fork"]
+        assert root.merge(child, how="summary").head == 4
+        assert root.record.spent_tokens == 2 * 55
+        assert check(system.store) == []
+
+
+def test_an_interrupted_merge_changes_nothing(database: str) -> None:
+    hanging = Hanging("")
+    with ActorSystem.open(database, Notes(), providers={"hanging": hanging}) as system:
+        root, child = system.root, system.root.fork("dig")
+        child.reply(timeout=DEADLINE)
+        child.configure(compact_model="hanging:m")
+        merge = root.ask.merge(child, how="summary")
+        hanging.wait_until_asked()
+        assert root.state == "merging"
+        assert root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted, match="merge"):
+            merge.get(timeout=DEADLINE)
+        assert root.merge(child).text == "re: dig"
+        assert check(system.store) == []
+
+
+def test_a_merge_is_asked_for_from_another_process_and_answered_there(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system, AttachedSystem.open(durable) as attached:
+        child = system.root.fork("dig", name="kid")
+        child.reply(timeout=DEADLINE)
+        done = attached.root.merge("kid", timeout=DEADLINE)
+        assert (done.text, done.position) == ("dig / 1", last(system.root).id)
+        with pytest.raises(AlreadyMerged):
+            attached.root.merge("kid", timeout=DEADLINE)
+        child.prompt("on").get(timeout=DEADLINE)
+        with pytest.raises(BadInput, match="cannot be picked"):
+            attached.root.merge("kid", how="pick", positions=[99], timeout=DEADLINE)
+
+
+def test_a_model_merges_its_child_within_its_turn(database: str) -> None:
+    calls = [
+        ("merge", {"agent": "kid"}),
+        ("merge", {"agent": "kid"}),
+        ("merge", {"agent": "nobody"}),
+        ("merge", {"agent": "kid", "how": "pick", "positions": "x"}),
+        ("merge", {"agent": "kid", "how": "all"}),
+    ]
+    provider = scripted([calling(*calls), "done"], kid=["dug"])
+    with ActorSystem.open(database, provider) as system:
+        child = system.root.fork("dig", name="kid")
+        child.reply(timeout=DEADLINE)
+        system.root.prompt("merge").get(timeout=DEADLINE)
+        asked = requests_of(provider, None)[-1]
+        first, *refused = results(asked)
+        assert (first.content, first.is_error) == ("Merged: what kid has said follows.", False)
+        assert [one.is_error for one in refused] == [True] * 4
+        assert ["said nothing since" in refused[0].content, "nobody" in refused[1].content] == [True, True]
+        assert prompts(asked) == ['<merge from="kid" messages="1–3">\ndug\n</merge>']
+        assert check(system.store) == []
+
+
+def test_a_model_has_its_child_summarised_within_its_turn(database: str) -> None:
+    merge = calling(("merge", {"agent": "kid", "how": "summary"}))
+    provider = scripted([merge, "done"])
+    with ActorSystem.open(database, provider, providers={"notes": Notes()}, budget={"tokens": 1_000_000}) as system:
+        child = system.root.fork("dig", name="kid", model="notes:m")
+        child.reply(timeout=DEADLINE)
+        assert system.root.prompt("merge").get(timeout=DEADLINE).text == "done"
+        assert prompts(requests_of(provider, None)[-1]) == ['<merge from="kid" messages="1–4">\nit dug\n</merge>']
+        assert [one.kind for one in system.root.history()][-4:] == ["assistant", "tool_result", "merge", "assistant"]
+        assert check(system.store) == []
+
+
+def test_documents_of_the_branch_are_named_and_so_are_conflicts(database: str) -> None:
+    provider = ScriptedProvider(echo)
+    with ActorSystem.open(database, provider) as system:
+        root, documents = system.root, system.documents
+        documents.write("plan.md", "v1", author=root)
+        child = root.fork("dig", name="kid")
+        child.reply(timeout=DEADLINE)
+        below = child.fork()
+        documents.write("plan.md", "v2", author=child)
+        documents.write("map.md", "v1", author=below)
+        documents.write("map.md", "v2", author=root)
+        documents.write("other.md", "v1", author=root)
+        assert root.merge(child).documents == (MergedDocument("map.md", 1, 2), MergedDocument("plan.md", 2))
+        assert documents.read("map.md").body == "v2"
+        child.prompt("on").get(timeout=DEADLINE)
+        root.prompt("so?").get(timeout=DEADLINE)
+        shown = prompts(provider.requests[-1])[0]
+        assert shown.startswith(
+            '<merge from="kid" messages="1–4" documents="map.md v1, plan.md v2" conflicts="map.md v1, by others v2">'
+        )

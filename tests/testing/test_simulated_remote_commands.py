@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
 from ikigai_actors.agent.turn.events import Command
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.providers.base import SUMMARISE
+from ikigai_actors.providers.base import REPORT, SUMMARISE
 from ikigai_actors.records.remote_commands import RemoteCommandKey, answer_of, new_remote_commands
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
@@ -33,6 +33,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "clear": {},
     "compact": {"focus": ""},
     "uncompact": {},
+    "merge": {"child": "kid", "how": "summary", "positions": []},
     "mark": {"label": "there"},
     "rewind": {"label": "here"},
     "undo": {},
@@ -50,7 +51,8 @@ def test_every_request_that_an_agent_can_carry_out_alone_is_among_them() -> None
 
 def answer(request: Request) -> str:
     """A long answer; to the request for a summary a short one."""
-    return "notes" if SUMMARISE in str(request.messages[-1]) else echo(request) * 20
+    asked = str(request.messages[-1])
+    return "notes" if SUMMARISE in asked or REPORT in asked else echo(request) * 20
 
 
 def begun(world: Simulation) -> AgentRef:
@@ -87,11 +89,17 @@ def value(world: Simulation, key: RemoteCommandKey) -> Any:
 def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], Any]:
     """Whether the process has ended before all was at rest, and what there is after a command."""
     with simulated() as world:
-        uuid, crashed = begun(world).uuid, False
+        anna, crashed, arguments = begun(world), False, ASKED[kind]
+        uuid = anna.uuid
+        if kind == "merge":
+            kid = anna.fork("dig", name=arguments["child"])
+            kid.reply()
+            arguments = {**arguments, "child": kid.uuid}
+            world.settle()
         if crash is not None:
             world.crash_at(crash)
         try:
-            key = world.ask_from_elsewhere(uuid, kind, ASKED[kind])
+            key = world.ask_from_elsewhere(uuid, kind, arguments)
             world.settle()
         except ProcessCrashed:
             crashed = True

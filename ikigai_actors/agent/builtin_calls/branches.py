@@ -1,10 +1,17 @@
-"""The built-in calls about branches of a conversation: diff."""
+"""The built-in calls about branches of a conversation: diff, merge."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
+from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.events import Continue
+from ikigai_actors.agent.turn.merging import RESULT, begin_merge, check_merge
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.diff import Tail, read_diff
 from ikigai_actors.records.messages import CONVERSATION, Message
@@ -12,6 +19,7 @@ from ikigai_actors.records.replies import calls_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.function import cut
+from ikigai_actors.tools.policy import ToolTraits
 
 _SHOWN = 300
 """How many characters of a message are shown."""
@@ -36,7 +44,36 @@ class DiffCall(BuiltinCall):
         return cut(answer)
 
 
-CALLS = (DiffCall(),)
+class MergeCall(BuiltinCall):
+    """Take in what another agent has said."""
+
+    name = "merge"
+    description = (
+        "Take in what an agent below you has said, when its turn is over: it follows as a quotation. Each of its "
+        "states is merged once; merge it again when it has said more. Documents are only named, with conflicts."
+    )
+    arguments: ClassVar = {
+        "agent": Argument(
+            "string", f"A child of yours, or one further below, dead or alive. {WHICH_AGENT}", required=True
+        ),
+        "how": Argument(
+            "string",
+            "result (its result, or latest answer; the default), summary (its model writes what it has done), or pick.",
+        ),
+        "positions": Argument("string", "For pick: the positions of its messages, as 31, 35; diff shows them."),
+    }
+
+    def check(self, given: Given) -> None:
+        super().check(given)
+        check_merge(given.get("how") or RESULT, _positions(given))
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        self.check(call.input)
+        how = call.input.get("how") or RESULT
+        return begin_merge(state, text(call.input, "agent"), how, _positions(call.input), call=call)
+
+
+CALLS = (DiffCall(), MergeCall())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +89,14 @@ class ReadDiff(Unit):
         found, names = read_diff(tx, self.agent, other), CalledAs(tx)
         common = f"In common: the messages up to {found.common}." if found.common else "Nothing is in common."
         return "\n\n".join([common, _told("You", found.a), _told(names[other], found.b)])
+
+
+def _positions(given: Given) -> list[int]:
+    """The positions that a model names. Raises `BadInput`."""
+    words = re.findall(r"[^\s,]+", text(given, "positions"))
+    if not all(word.isdecimal() for word in words):
+        raise BadInput(f"merge wants positions to be numbers with commas between them, got {given['positions']!r}.")
+    return [int(word) for word in words]
 
 
 def _told(who: str, tail: Tail) -> str:

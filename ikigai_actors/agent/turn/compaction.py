@@ -28,7 +28,7 @@ from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, Elision,
 from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
-from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Spent
+from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
@@ -70,7 +70,7 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     request = state.request + 1
     compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
     after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, hold=None)
-    return Step(after, _holding(state), (Summarise(request),), event.caller)
+    return Step(after, holding(state), (Summarise(request),), event.caller)
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
@@ -80,13 +80,13 @@ def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
     request = state.request + 1
     compaction = Compaction(plan, state.focus or "", None, Phase.RUNNING_TOOLS, MODEL)
     after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, focus=None, hold=None)
-    return Step(after, _holding(after), (Summarise(request),))
+    return Step(after, holding(after), (Summarise(request),))
 
 
 def begin_automatic(state: State, compaction: Compaction) -> Step:
     """Ask for a summary in place of the request that is due: it is too long, or would soon be."""
     after = replace(_compacting(state, compaction), hold=None)
-    return Step(after, _holding(after), (Summarise(after.request),))
+    return Step(after, holding(after), (Summarise(after.request),))
 
 
 def _compacting(state: State, compaction: Compaction) -> State:
@@ -161,7 +161,7 @@ def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: b
     assert event.plan is not None  # as it was asked
     step = begin_automatic(state, Compaction(event.plan, "", None, Phase.RUNNING_TOOLS, REFUSAL, must=True))
     messages = messages_of(state.uuid, state.head, now, told)
-    return replace(step, state=advance(step.state, messages), unit=replace(_holding(state), messages=messages))
+    return replace(step, state=advance(step.state, messages), unit=replace(holding(state), messages=messages))
 
 
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
@@ -169,14 +169,13 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
     assert compaction is not None  # in this phase
     plan = compaction.plan
-    cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
-    if (reply.tool_calls or cut) and compaction.attempts < MOST_ATTEMPTS:
-        return _ask_again(state, event, _DENIED if reply.tool_calls else _CUT, now)
-    wrong = "with calls of tools" if reply.tool_calls else "cut" if cut else "blank" if not text else ""
-    if wrong == "cut" and reply.stop_reason == CUT_BY_BUDGET:
-        wrong = "cut, as a strict budget has no more tokens left for it (/budget shows it, and grants more)"
-    if reply.stop_reason == _REFUSAL:
-        wrong = "a refusal"
+    again, wrong = objection_to(reply, compaction.attempts)
+    if again:
+        request = state.request + 1
+        talk = said_again(state, event, compaction.talk, again, now)
+        going = replace(compaction, talk=talk, attempts=compaction.attempts + 1)
+        after = replace(state, request=request, compaction=going, hold=None)
+        return Step(after, holding(state), (Summarise(request),))
     if wrong:
         return fail_compaction(
             state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed."), now
@@ -223,15 +222,15 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
 
 
 def state_behind(state: State) -> State:
-    """The state behind a compaction: what it was before."""
-    back = state.compaction.back if state.compaction is not None else state.phase
-    return replace(state, phase=back, compaction=None)
+    """The state behind a compaction or a merge: what it was before."""
+    back = state.side.back if state.side is not None else state.phase
+    return replace(state, phase=back, compaction=None, merging=None)
 
 
 def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:
-    """The answer for who asked for the compaction that is in progress."""
-    compaction = state.compaction
-    return (Answer(compaction.caller, value),) if compaction is not None and compaction.caller is not None else ()
+    """The answer for who asked for the compaction or the merge that is in progress."""
+    side = state.side
+    return (Answer(side.caller, value),) if side is not None and side.caller is not None else ()
 
 
 def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
@@ -268,20 +267,35 @@ def side_talk(state: State) -> tuple[Message, ...]:
     return messages_of(state.uuid, state.head, 0, (asked, *compaction.talk))
 
 
-def _ask_again(state: State, event: on.SummaryReplied, told: str, now: int) -> Step:
-    compaction = state.compaction
-    assert compaction is not None  # in this phase
+def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
+    """What is wrong with an answer that was to be a text.
+
+    Returns:
+        What the model is told when it is asked once more, empty when it is not; and what was wrong, in words, empty
+        when nothing was.
+    """
+    cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
+    if (reply.tool_calls or cut) and attempts < MOST_ATTEMPTS:
+        return _DENIED if reply.tool_calls else _CUT, ""
+    if reply.stop_reason == _REFUSAL:
+        return "", "a refusal"
+    if cut and reply.stop_reason == CUT_BY_BUDGET and not reply.tool_calls:
+        return "", "cut, as a strict budget has no more tokens left for it (/budget shows it, and grants more)"
+    return "", "with calls of tools" if reply.tool_calls else "cut" if cut else "" if reply.text.strip() else "blank"
+
+
+def said_again(
+    state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], told: str, now: int
+) -> tuple[PendingMessage, ...]:
+    """What was said about a text, with the answer that was none, and what the model is told then."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)
     answered: tuple[PendingMessage, ...] = (Kind.ASSISTANT, event.reply.text, data), *denied
-    talk = (*compaction.talk, *answered, *(() if calls else ((Kind.USER, told, NO_DATA),)))
-    request = state.request + 1
-    going = replace(compaction, talk=talk, attempts=compaction.attempts + 1)
-    return Step(replace(state, request=request, compaction=going, hold=None), _holding(state), (Summarise(request),))
+    return (*talk, *answered, *(() if calls else ((Kind.USER, told, NO_DATA),)))
 
 
-def _holding(state: State) -> LogUnit:
+def holding(state: State) -> LogUnit:
     """The unit that settles the request before, and holds what the next one for a summary may cost."""
     return LogUnit(state.uuid, (), asks=True, may_wait=False)
 

@@ -13,10 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.agent.turn.plan import Elision, SummaryPlan
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.budgets.amounts import Charge, Held
 from ikigai_actors.records.history import View
+from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.messages import Message
 from supervisors.signals import Status
 
@@ -136,6 +137,21 @@ class Uncompact:
 
     needs = Needs.TURN_OVER
     travels_as = ("uncompact",)
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Take in what another agent has said; answered with what came of it."""
+
+    needs = Needs.TURN_OVER
+    travels_as = ("merge", "child", "how", "positions")
+    child: str
+    """Its uuid."""
+    how: str
+    """``result``, ``summary`` or ``pick``."""
+    positions: tuple[int, ...]
+    """What is picked; none for the other ways."""
     caller: Caller
 
 
@@ -375,6 +391,16 @@ class SummaryFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildRead:
+    """The agent that is to be merged was looked at."""
+
+    request: int
+    source: MergeSource | None = None
+    error: IkigaiError | None = None
+    """Why it could not be; else there is a source."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exited:
     """The agent's own code has ended the agent instead of answering."""
 
@@ -435,6 +461,7 @@ Command = (
     | Clear
     | Compact
     | Uncompact
+    | Merge
     | SetMark
     | Rewind
     | Undo
@@ -453,6 +480,7 @@ Completion = (
     | ReplyFailed
     | SummaryReplied
     | SummaryFailed
+    | ChildRead
     | Exited
     | ToolFinished
     | CallRefused

@@ -44,7 +44,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ikigai_actors.agent.turn import compaction
+from ikigai_actors.agent.turn import compaction, merging
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import (
     FORK,
@@ -62,6 +62,7 @@ from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command
 from ikigai_actors.agent.turn.plan import History, elision_of, plan_of
 from ikigai_actors.agent.turn.state import (
+    BESIDE_STEPS,
     BETWEEN_TURNS,
     UNKNOWN,
     WORKING,
@@ -126,8 +127,10 @@ def accepts(state: State, command: on.Deferrable) -> bool:
     match command:
         case on.Prompt() if state.status is Status.STOPPED:
             return not command.mail
-        case on.Resume() if state.phase is Phase.COMPACTING:
+        case on.Resume() if state.phase in BESIDE_STEPS:
             return False  # what is to be gone on with shows behind it
+        case on.Merge() if command.how == merging.SUMMARY and state.status is not Status.RUNNING:
+            return False  # a model is asked
         case on.Resume() if state.status is Status.STOPPED:
             return state.phase is Phase.IDLE and not state.failed
     match command.needs:
@@ -143,6 +146,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case Needs.STEP_OVER:
             between = (*BETWEEN_TURNS, Phase.WAITING_FOR_BUDGET, Phase.COMPACTING)
+            if state.phase is Phase.MERGING:
+                return all(call.progress is Progress.DONE for call in state.calls)
             calls_rest = state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls)
             return state.phase in between or calls_rest
 
@@ -214,6 +219,12 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return depart(state, event.result, now)
         case on.SummaryReplied() if _awaits_summary(state, event.request):
             return compaction.take_summary(state, event, now)
+        case on.ChildRead() if _merges(state, event.request):
+            return merging.take_child(state, event, now)
+        case on.SummaryReplied() if _merges(state, event.request):
+            return merging.take_report(state, event, now)
+        case on.SummaryFailed() if _merges(state, event.request):
+            return merging.fail_merge(state, event.error, now)
         case on.SummaryFailed() if event.refused is not None:
             return compaction.summary_refused(state, event, event.refused, now)
         case on.SummaryFailed() if _awaits_summary(state, event.request):
@@ -225,6 +236,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             | on.Exited()
             | on.SummaryReplied()
             | on.SummaryFailed()
+            | on.ChildRead()
         ):
             return Step(state)
         case on.ToolFinished():
@@ -264,6 +276,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return compaction.begin_compaction(state, event)
         case on.Uncompact():
             return compaction.take_off_summary(state, event, now)
+        case on.Merge():
+            return merging.begin_merge(state, event.child, event.how, event.positions, caller=event.caller)
         case on.SetMark():
             return write_messages(state, now, (Kind.MARK, event.label, NO_DATA), caller=event.caller)
         case on.Rewind():
@@ -280,6 +294,10 @@ def _expects(state: State, request: int) -> bool:
 
 def _awaits_summary(state: State, request: int) -> bool:
     return state.phase is Phase.COMPACTING and state.request == request
+
+
+def _merges(state: State, request: int) -> bool:
+    return state.phase is Phase.MERGING and state.request == request
 
 
 def _loaded(state: State, event: on.Loaded) -> State:
@@ -359,15 +377,14 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     """End the turn. The text that was received stays, as a reply with stop reason ``interrupted``."""
-    compacting = state.phase is Phase.COMPACTING
-    meant = (bool(state.turn) or compacting) and event.turn in (0, state.turn)
+    aside = state.phase in BESIDE_STEPS
+    meant = (bool(state.turn) or aside) and event.turn in (0, state.turn)
     told: tuple[Effect, ...] = (Answer(event.caller, meant),)
     if not meant:
         return Step(state, effects=told)
-    if compacting:
-        cut_off = TurnInterrupted(
-            f"The summary of agent {state.uuid} was interrupted; nothing was changed.", state.uuid
-        )
+    if aside:
+        what = "summary" if state.phase is Phase.COMPACTING else "merge"
+        cut_off = TurnInterrupted(f"The {what} of agent {state.uuid} was interrupted; nothing was changed.", state.uuid)
         told = (*compaction.answers_of_compaction(state, cut_off), *told)
         state, event = compaction.state_behind(state), replace(event, partial="")  # what was received is no reply
     if not state.turn and isinstance(state.hold, Held):

@@ -153,6 +153,8 @@ class Turns:
                 self._said += map(attached, blobs_of(message))
                 if message.content.strip():
                     self._said.append(TextBlock(message.content))
+            case Kind.MERGE:
+                self._said.append(TextBlock(_merged(message)))
             case Kind.TOOL_RESULT:
                 call_id = str(message.data.get("tool_use_id"))
                 if call_id in self._open:
@@ -243,6 +245,21 @@ def _summary_of(message: Message) -> str:
     whose = message.data.get("name") or message.agent_uuid
     told = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
     return tagged("summary", {"of": told}, message.content)
+
+
+def _merged(message: Message) -> str:
+    """What was taken in of another agent, as a quotation that says whose it is and what it stands for."""
+    data = message.data
+    positions = ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
+    told = {"from": str(data.get("name") or data.get("from")), "messages": positions}
+    documents = data.get("documents") or ()
+    if documents:
+        told["documents"] = ", ".join(f"{one['path']} v{one['version']}" for one in documents)
+    if conflicts := [one for one in documents if one.get("other")]:
+        told["conflicts"] = ", ".join(
+            f"{one['path']} v{one['version']}, by others v{one['other']}" for one in conflicts
+        )
+    return tagged("merge", told, message.content)
 
 
 def tagged(tag: str, told: Mapping[str, str], text: str) -> str:

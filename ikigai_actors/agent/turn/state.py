@@ -13,6 +13,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.history import EMPTY, View
 from ikigai_actors.records.log_unit import Birth, LogUnit
+from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
 from supervisors.causes import Cause
 from supervisors.signals import Status
@@ -35,12 +36,17 @@ class Phase(StrEnum):
     """A request may not leave until a budget allows it; every call has its result."""
     COMPACTING = "compacting"
     """The model is asked for a summary of what was said; with an open turn or without."""
+    MERGING = "merging"
+    """Another agent's history is read, or its model is asked for a summary of it; with an open turn or without."""
     INTERRUPTED = "interrupted"
     """A crash cut off the open turn; resume it, or prompt anew."""
 
 
-WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET, Phase.COMPACTING)
-"""The phases in which something is in progress: a turn, or a summary."""
+BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
+"""The phases in which a model may be asked for something that is no step of a turn."""
+
+WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGET, *BESIDE_STEPS)
+"""The phases in which something is in progress: a turn, a summary, or a merge."""
 
 MOST_NAMED = 3
 """How many of those for whom an agent waits its state names."""
@@ -111,6 +117,30 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Merging:
+    """Another agent, of which what it has said is to be taken in."""
+
+    child: str
+    """By uuid; in a model's call also by name or prefix."""
+    how: str
+    """``result``, ``summary`` or ``pick``."""
+    positions: tuple[int, ...]
+    """What is picked."""
+    caller: Caller
+    """Who asked for it; None when a model's call did."""
+    call: Call | None
+    """That call."""
+    back: Phase
+    """The phase before, and behind it."""
+    source: MergeSource | None = None
+    """The agent as it was looked at; None until then."""
+    talk: tuple[tuple[Kind, str, Any], ...] = ()
+    """As `Compaction.talk`, for a summary of it."""
+    attempts: int = 1
+    """How often its model was asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything that decides what an agent does next. The messages themselves are in its log."""
 
@@ -154,6 +184,8 @@ class State:
     """What matters most in the summary that the model has asked for, by a call of its last reply; None for none."""
     compaction: Compaction | None = None
     """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
+    merging: Merging | None = None
+    """The agent that is being merged, in phase `Phase.MERGING`."""
     notice: int = 0
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 
@@ -164,6 +196,11 @@ class State:
     def status(self) -> Status:
         """Its status in the registry."""
         return self.lifecycle.status
+
+    @property
+    def side(self) -> Compaction | Merging | None:
+        """What is in progress beside the steps of a turn."""
+        return self.compaction or self.merging
 
     @property
     def shown(self) -> Phase:
@@ -186,9 +223,20 @@ class RequestModel:
 
 @dataclass(frozen=True, slots=True)
 class Summarise:
-    """Effect: ask the model for the summary of `State.compaction`."""
+    """Effect: ask the model for the summary of `State.compaction`, or of `State.merging`."""
 
     request: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChild:
+    """Effect: look at the agent that is to be merged."""
+
+    request: int
+    child: str
+    """By uuid, name or prefix."""
+    with_log: bool
+    """Whether its whole history is needed, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +289,7 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | Summarise | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
+Effect = RequestModel | Summarise | ReadChild | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
 
 
 @dataclass(frozen=True, slots=True)

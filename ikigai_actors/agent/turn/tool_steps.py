@@ -188,10 +188,10 @@ def _write_results(
 ) -> Step:
     messages = messages_of(state.uuid, state.head, now, drafts)
     after = advance(state, messages, calls=progress(state.calls, (call.id for call in calls), Progress.DONE))
-    return Step(after, LogUnit(state.uuid, messages, blobs=blobs, asks=_asks_next(after)))
+    return Step(after, LogUnit(state.uuid, messages, blobs=blobs, asks=asks_next(after)))
 
 
-def _asks_next(state: State) -> bool:
+def asks_next(state: State) -> bool:
     """Whether nothing but a command, or a signal, comes before the next request to the model."""
     done = all(call.progress is Progress.DONE for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED

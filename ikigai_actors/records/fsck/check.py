@@ -30,6 +30,7 @@
     rewind             a ``rewind`` names an earlier mark of its lineage
     summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
     uncompact          an ``uncompact`` names the summary that was in force
+    merge              a ``merge`` has a row of table ``merges``, and each row such a message; the child came so far
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
     mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
@@ -65,6 +66,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
+from ikigai_actors.records.fsck.merges import check_merges
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.timers import check_timers
 from ikigai_actors.records.identity import same_name
@@ -127,6 +129,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
+    found += check_merges(tx, logs.merges, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records)]
     return Report(len(records), logs.messages, found)

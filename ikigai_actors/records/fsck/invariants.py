@@ -37,6 +37,7 @@ class Invariant(StrEnum):
     REWIND = "rewind"
     SUMMARY = "summary"
     UNCOMPACT = "uncompact"
+    MERGE = "merge"
     CALL = "call"
     MAIL = "mail"
     MAIL_ID = "mail-id"

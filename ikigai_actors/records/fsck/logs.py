@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.fsck.merges import MergeRow
 from ikigai_actors.records.messages import OPENINGS, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
@@ -45,6 +46,8 @@ class LogCheck:
         self.messages = 0
         self.blobs: dict[str, tuple[str, int]] = {}
         """The first message that refers to each blob: its agent and its position."""
+        self.merges: set[MergeRow] = set()
+        """The merges of which messages tell."""
         self._records, self._rooted = records, rooted
         self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
         self._holes: dict[str, list[range]] = {}  # positions of which nothing is known
@@ -54,7 +57,7 @@ class LogCheck:
         self._due = {
             (one.parent_uuid, one.born, one.uuid)
             for one in records.values()
-            if one.parent_uuid is not None and one.uuid in rooted and not self._is_pruned(one.parent_uuid)
+            if one.parent_uuid is not None and one.uuid in rooted and not self.is_pruned(one.parent_uuid)
         }
         self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
@@ -112,6 +115,9 @@ class LogCheck:
                 self._marks |= anchors(message)
             case Kind.SUMMARY | Kind.UNCOMPACT:
                 self._lenses[record.uuid] = None
+            case Kind.MERGE:
+                merged = MergeRow(record.uuid, message.data.get("from"), message.data.get("head"), message.id)
+                self.merges.add(merged)
             case Kind.REWIND if "before" in message.data:
                 self._refer(message, f"prompt {message.data.get('before')!r}")
             case Kind.REWIND:
@@ -174,6 +180,11 @@ class LogCheck:
             )
             self._report(invariant, agent, text)
 
+    @property
+    def heads(self) -> Mapping[str, int]:
+        """The position of the latest message of each agent."""
+        return self._heads
+
     def with_lenses(self) -> list[str]:
         """The agents whose summaries can be judged: everything before their heads could be read."""
         return [uuid for uuid in self._lenses if self._is_sound(uuid)]
@@ -192,7 +203,7 @@ class LogCheck:
     def _check_fork_points(self) -> None:
         for uuid, record in self._records.items():
             parent = record.parent_uuid
-            if parent is None or uuid not in self._rooted or self._is_pruned(parent):
+            if parent is None or uuid not in self._rooted or self.is_pruned(parent):
                 continue
             if record.fork_message_id > self._heads[parent]:
                 self._past.add(uuid)
@@ -216,7 +227,7 @@ class LogCheck:
         taken = {(uuid, position) for uuid, position, _ in self._strays}
         for uuid, position, unborn in sorted(self._due):
             known = unborn in named or (uuid, position) in taken
-            if not (known or unborn in self._past or self._is_unknown(uuid, position)):
+            if not (known or unborn in self._past or self.is_unknown(uuid, position)):
                 text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
 
@@ -239,17 +250,19 @@ class LogCheck:
             if kind is not None and kind not in OPENINGS:
                 text = f"expected its open turn to begin with a user or tool_result message; message {record.turn} is "
                 self._report(Invariant.TURN, uuid, f"{text}of kind {kind!r}")
-            elif kind is None and not self._is_unknown(uuid, record.turn):
+            elif kind is None and not self.is_unknown(uuid, record.turn):
                 text = (
                     f"expected its open turn to begin with a message of its own log; there is no message {record.turn}"
                 )
                 self._report(Invariant.TURN, uuid, text)
 
-    def _is_pruned(self, uuid: str) -> bool:
+    def is_pruned(self, uuid: str) -> bool:
+        """Whether the messages of an agent were deleted."""
         record = self._records.get(uuid)
         return record is not None and record.pruned_at is not None
 
-    def _is_unknown(self, uuid: str, position: int) -> bool:
+    def is_unknown(self, uuid: str, position: int) -> bool:
+        """Whether it is not known what stands at a position of an agent's own log."""
         return any(position in hole for hole in self._holes.get(uuid, ()))
 
     def _is_sound(self, uuid: str) -> bool:

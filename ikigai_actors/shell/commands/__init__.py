@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from ikigai_actors.agent.turn.merging import PICK, RESULT, WAYS
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
@@ -275,6 +276,26 @@ def show_diff(shell: CommandContext, agent: str) -> None:
     """
     for line in diff_page(shell.current.diff(agent), shell.screen.columns):
         shell.screen.line(line)
+
+
+@commands.command("/merge")
+@click.argument("agent", metavar="ID", type=AGENT)
+@click.option("--how", type=click.Choice(WAYS), help="What to take in: its result, a summary, or a selection.")
+@click.option(
+    "--pick", "positions", metavar="N", multiple=True, type=POSITION, help="A message of it; may be repeated."
+)
+@click.pass_obj
+def merge_child(shell: CommandContext, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
+    """Take in what an agent below this one has said: the model sees it as a quotation from then on.
+
+    ID is a name, or 4 or more characters of a uuid; of the dead, too. Without more it is the result with which that
+    agent has exited, or else its latest answer; with --how summary its model writes what it has done; with --pick, its
+    messages at these positions, which /diff shows. Each of its states is merged once. Documents are shared: what it has
+    written is only named, and so is what others have written meanwhile.
+    """
+    child, chosen = shell.system.agent(agent), how or (PICK if positions else RESULT)
+    told = f"merged {named(child)}: /history 1 shows it"
+    shell.change("the merge", lambda: shell.current.ask.merge(child, chosen, positions), told)
 
 
 @commands.command("/model")

@@ -27,7 +27,7 @@ _BETWEEN = " │ "
 _INDENT = " " * 6
 _MOST_LINES = 5
 """How many lines of one message are shown."""
-_BEGINS_STEP = frozenset({Kind.USER, Kind.ASSISTANT})
+_BEGINS_STEP = frozenset({Kind.USER, Kind.ASSISTANT, Kind.MERGE})
 
 
 def diff_page(found: Diff, columns: int) -> list[str]:

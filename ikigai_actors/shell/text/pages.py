@@ -106,6 +106,8 @@ def words_of(message: Message) -> MessageWords:
         case Kind.UNCOMPACT:
             told = f"the summary at {data.get('summary', '?')}"
             entry, line = f"took off {told}", f"took off {told}: what it stood for is back"
+        case Kind.MERGE:
+            entry, line = _merged(message)
         case Kind.FORK if "child" in data:
             entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
         case Kind.FORK:
@@ -120,6 +122,23 @@ def attached_lines(message: Message) -> list[str]:
     """A line for each picture and the like that belongs to a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
     return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+
+
+def _merged(message: Message) -> tuple[str, str]:
+    """What was taken in of another agent: whole, and on a line."""
+    data = message.data
+    positions = (
+        ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
+    )
+    told = f"{data.get('name') or str(data.get('from', '?'))[:6]}, messages {positions}"
+    documents = [_merged_document(one) for one in data.get("documents") or ()]
+    entry = "\n".join([f"of {told}: {message.content}", *documents])
+    return entry, "; ".join([f"merged: {told}", *documents])
+
+
+def _merged_document(one: Mapping[str, Any]) -> str:
+    conflict = f", a conflict: somebody else has written version {one['other']}" if one.get("other") else ""
+    return f"{one['path']}, version {one['version']}{conflict}"
 
 
 def _saved(data: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
-from ikigai_actors.providers.base import SUMMARISE, Request
+from ikigai_actors.providers.base import REPORT, SUMMARISE, Request
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
@@ -146,7 +146,7 @@ class World(Protocol):
 def asks_for_summary(request: Request) -> bool:
     """Whether a request belongs to no turn: it asks for a summary."""
     texts = (block.get("text", "") for message in request.messages for block in message["content"])
-    return any(text.startswith(SUMMARISE) for text in texts)
+    return any(text.startswith((SUMMARISE, REPORT)) for text in texts)
 
 
 class Process:

@@ -81,6 +81,25 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
         "took off the summary at 8",
         [(Look.RULE, "took off the summary at 8: what it stood for is back")],
     ),
+    (
+        "merge",
+        "it dug",
+        {"from": CHILD, "name": "kid", "since": 3, "head": 7},
+        "of kid, messages 4–7: it dug",
+        [(Look.CALL, "merged: kid, messages 4–7")],
+    ),
+    (
+        "merge",
+        "it dug",
+        {"from": CHILD, "positions": [5, 7], "documents": [{"path": "a.md", "version": 2, "other": 3}]},
+        "of cccccc, messages 5, 7: it dug\na.md, version 2, a conflict: somebody else has written version 3",
+        [
+            (
+                Look.CALL,
+                "merged: cccccc, messages 5, 7; a.md, version 2, a conflict: somebody else has written version 3",
+            )
+        ],
+    ),
     ("fork", "", {"child": CHILD}, f"forked {CHILD}", [(Look.RULE, "forked cccccc")]),
     ("fork", "", {"parent": CHILD}, f"forked from {CHILD}", [(Look.RULE, "inherited: 1,233 messages from cccccc")]),
     ("fork", "", {}, "forked from ?", [(Look.RULE, "inherited: 1,233 messages from ?")]),

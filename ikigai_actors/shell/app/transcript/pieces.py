@@ -111,6 +111,8 @@ def _pieces(message: Message) -> list[Piece]:
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), message.id)]
     words = words_of(message)
+    if message.kind == Kind.MERGE and words.line is not None:  # folded: it may be long
+        return [Piece(Look.CALL, words.line, message.id, tidy(message.content))]
     return [] if words.line is None else [Piece(Look.RULE if words.rule else Look.NOTE, words.line, message.id)]
 
 

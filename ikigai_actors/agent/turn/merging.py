@@ -1,0 +1,261 @@
+"""Merging: what another agent has said is taken into this one's history, as one message. Pure.
+
+    idle, interrupted, or a turn whose model calls ``merge``
+      │ Merge
+      v
+    merging ── ReadChild ──> the child as it is: its head, what it has said since, its documents
+      │ ChildRead: result, pick ─────────────────> one unit: the row of the merge, and the message ``merge``
+      │ ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model
+      │ SummaryReplied ──────────────────────────> the same unit
+      └ an error, a refused unit, INT: as before, and who asked for it hears why
+
+The unit is refused when the child has gone on meanwhile, or was merged at that head before: so a merge happens once,
+and tells of one moment. A crash before it leaves nothing; a model's call of ``merge`` is then carried out again. What a
+summary costs is held for this agent before it is asked for, and charged to it (`ikigai_actors.agent.turn.compaction`
+has the rules for what is asked and answered meanwhile).
+
+What the model of the child has said is shown as a quotation, never as this agent's own reply: thinking and calls stay
+with whose they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ikigai_actors.agent.turn import compaction
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call, Progress, progress
+from ikigai_actors.agent.turn.compaction import holding, objection_to, said_again, state_behind
+from ikigai_actors.agent.turn.state import Answer, Merging, Phase, ReadChild, State, Step, Summarise
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
+from ikigai_actors.agent.turn.tool_steps import asks_next, refuse
+from ikigai_actors.arguments import check_choice, check_count, shown
+from ikigai_actors.errors import (
+    AlreadyMerged,
+    BadInput,
+    IkigaiError,
+    NothingToMerge,
+    ProviderError,
+    TurnOpen,
+)
+from ikigai_actors.providers.base import REPORT, Spent
+from ikigai_actors.records.budgets.amounts import Held
+from ikigai_actors.records.history import View
+from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.merge_source import MergeEntry, MergeSource
+from ikigai_actors.records.messages import CONVERSATION, NO_DATA, Kind, Message
+from ikigai_actors.records.replies import calls_in, spent_data
+from ikigai_actors.text import storable
+
+RESULT, SUMMARY, PICK = "result", "summary", "pick"
+WAYS = (RESULT, SUMMARY, PICK)
+"""What may be taken in of another agent."""
+
+_ROLES: Mapping[str, str] = {
+    Kind.USER.value: "prompt",
+    Kind.ASSISTANT.value: "reply",
+    Kind.TOOL_RESULT.value: "result of a call",
+    Kind.OUTPUT.value: "result",
+}
+"""What a message is called where it is quoted."""
+_QUOTED = CONVERSATION | {Kind.OUTPUT.value}
+"""The kinds of messages that can be quoted."""
+
+_INSTRUCTION = f"""{REPORT}
+It knows what you were told before you parted from it, and reads your notes in place of the rest.
+Tell what you did and found{{since}}: results; decisions, each with its reason; names, numbers, dates and paths exactly;
+what was tried and did not work; what is open.
+Invent nothing. Answer no prompt, go on with no work, call no tool: write the notes alone, as short as they can be
+without losing any of this."""
+
+
+def check_merge(how: object, positions: object) -> tuple[int, ...]:
+    """What is to be picked of another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
+    check_choice(how, "how", WAYS)
+    if isinstance(positions, str) or not isinstance(positions, Sequence):
+        raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")
+    picked = tuple(check_count(position, "each of positions", least=1) for position in positions)
+    if (how == PICK) is not bool(picked):
+        raise BadInput("Expected positions for how='pick', and for that alone: those of the messages to take in.")
+    return picked
+
+
+def begin_merge(
+    state: State, child: str, how: str, positions: Sequence[int], *, caller: on.Caller = None, call: Call | None = None
+) -> Step:
+    """Look at the child first. ``call`` is the model's call that asks for it, ``caller`` who asks otherwise."""
+    request = state.request + 1
+    merging = Merging(child, how, tuple(positions), caller, call, back=state.phase)
+    after = replace(state, phase=Phase.MERGING, request=request, merging=merging)
+    return Step(after, effects=(ReadChild(request, child, with_log=how == SUMMARY),))
+
+
+def take_child(state: State, event: on.ChildRead, now: int) -> Step:
+    """Write what is taken in, or ask for a summary; or say why neither can be."""
+    merging, source = state.merging, event.source
+    assert merging is not None  # in this phase
+    try:
+        if source is None:
+            raise event.error or NothingToMerge(f"Agent {merging.child} cannot be read.", merging.child)
+        text = text_of(source, merging.how, merging.positions)
+    except IkigaiError as error:
+        return fail_merge(state, error, now)
+    looked = replace(state, merging=replace(merging, source=source))
+    if merging.how != SUMMARY:
+        return _write(looked, text, {}, now)
+    request = state.request + 1
+    after = replace(looked, request=request)
+    return Step(after, holding(state), (Summarise(request),), merging.caller)
+
+
+def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
+    """Take the text that was asked for, ask once more, or give up."""
+    merging, reply = state.merging, event.reply
+    assert merging is not None  # in this phase
+    again, wrong = objection_to(reply, merging.attempts)
+    if again:
+        talk = said_again(state, event, merging.talk, again, now)
+        request = state.request + 1
+        going = replace(merging, talk=talk, attempts=merging.attempts + 1)
+        after = replace(state, request=request, merging=going, hold=None)
+        return Step(after, holding(state), (Summarise(request),), merging.caller)
+    if wrong:
+        told = f"The model gave no summary of {merging.child}: its answer was {wrong}. Nothing was changed."
+        return fail_merge(state, ProviderError(told), now)
+    spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
+    return _write(state, storable(reply.text.strip()), {"model": event.model, **spent_data(spent)}, now)
+
+
+def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
+    """Go on as before; who asked for the merge hears why, and a model gets it as the result of its call."""
+    merging, held = state.merging, isinstance(state.hold, Held)
+    assert merging is not None  # in this phase
+    after = state_behind(state)
+    if held:
+        after = replace(after, hold=None)
+    if merging.call is not None:
+        return refuse(after, merging.call.id, str(error), now)
+    told = (Answer(merging.caller, error),)
+    return Step(after, LogUnit(state.uuid, ()) if held else None, told)
+
+
+def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
+    """What is taken in of an agent; empty for a summary, which must be asked for.
+
+    Raises:
+        TurnOpen: a turn of it is open.
+        AlreadyMerged: it has said nothing since it was merged.
+        NothingToMerge: it has not said anything of that kind.
+        BadInput: a position that is none of its own messages, or has no text.
+    """
+    if source.in_turn:
+        raise TurnOpen(f"A turn of agent {source.called} is open: merge it when that is over.", source.agent)
+    news = [message for message in source.messages if message.id > source.since and _quotation(message)]
+    if source.merged and not news:
+        told = f"Agent {source.called} was merged at message {source.merged}, and has said nothing since."
+        raise AlreadyMerged(told, source.agent)
+    match how:
+        case "pick":
+            return _picked(source, positions)
+        case "summary" if news:
+            return ""
+        case "result" if text := source.result.strip() or _latest_answer(news):
+            return text
+    told = f"Agent {source.called} has given no {'answer' if how == RESULT else 'word'} since it was forked."
+    raise NothingToMerge(f"{told} Nothing was changed.", source.agent)
+
+
+def asked_agent(state: State, view: View) -> State:
+    """The agent whose model is asked for a summary, as far as a request depends on it: with what the other one holds.
+
+    Args:
+        state: the agent that merges.
+        view: the view of the child's history at its head.
+    """
+    merging = state.merging
+    assert merging is not None  # in this phase
+    assert merging.source is not None
+    source = merging.source
+    return State(source.agent, source.head, view=view, request=state.request, hold=state.hold, merging=merging)
+
+
+def talk_behind(state: State) -> tuple[Message, ...]:
+    """The messages that are sent behind a history for a summary: the instruction, and what was said about it."""
+    merging = state.merging
+    if merging is None:
+        return compaction.side_talk(state)
+    assert merging.source is not None  # by then
+    asked: PendingMessage = (Kind.USER, report_instruction(merging.source), NO_DATA)
+    return messages_of(state.uuid, state.head, 0, (asked, *merging.talk))
+
+
+def report_instruction(source: MergeSource) -> str:
+    """The prompt that asks for a summary of what an agent has done."""
+    first = next((one for one in source.messages if one.id > source.since and one.kind == Kind.USER), None)
+    begins = " ".join(first.content.split())[:80] if first is not None else ""
+    return _INSTRUCTION.format(since=f" since the prompt that begins with “{begins}”" if begins else "")
+
+
+def _write(state: State, text: str, further: dict[str, Any], now: int) -> Step:
+    """The unit that takes the text in: the row, the message, and in a turn the result of the call."""
+    merging, source = state.merging, state.merging.source if state.merging is not None else None
+    assert merging is not None  # in this phase
+    assert source is not None
+    data = {
+        "from": source.agent,
+        **({"name": source.name} if source.name else {}),
+        "head": source.head,
+        "since": source.since,
+        "how": merging.how,
+        **({"positions": list(merging.positions)} if merging.positions else {}),
+        **({"documents": [one.as_data() for one in source.documents]} if source.documents else {}),
+        **further,
+    }
+    drafts: list[PendingMessage] = [(Kind.MERGE, text, data)]
+    if merging.call is not None:
+        drafts.insert(0, (Kind.TOOL_RESULT, f"Merged: what {source.called} has said follows.", merging.call.data))
+    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
+    calls = state.calls if merging.call is None else progress(state.calls, (merging.call.id,), Progress.DONE)
+    after = advance(state_behind(state), messages, hold=None, calls=calls)
+    entry = MergeEntry(source.agent, source.head, messages[-1].id, now)
+    asks = merging.call is not None and asks_next(after)
+    told = {
+        "position": messages[-1].id,
+        "head": source.head,
+        "text": text,
+        "documents": [one.as_data() for one in source.documents],
+        "usage": further.get("usage"),
+    }
+    effects = (Answer(merging.caller, told),) if merging.call is None else ()
+    return Step(after, LogUnit(state.uuid, messages, merged=entry, asks=asks), effects, merging.caller)
+
+
+def _latest_answer(news: Sequence[Message]) -> str:
+    answers = (one.content for one in reversed(news) if one.kind in (Kind.ASSISTANT, Kind.OUTPUT))
+    return next((text for text in answers if text.strip()), "")
+
+
+def _picked(source: MergeSource, positions: Sequence[int]) -> str:
+    own = {message.id: message for message in source.messages}
+    quoted = []
+    for position in positions:
+        text = _quotation(own[position]) if position in own else ""
+        if not text:
+            can = [one.id for one in source.messages if _quotation(one)]
+            known = f"{', '.join(map(str, can[:20]))}{' …' if len(can) > 20 else ''}" if can else "none"
+            raise BadInput(
+                f"Message {position} of agent {source.called} cannot be picked: it is none of those that it alone has, "
+                f"or has no text. Those that can be: {known}."
+            )
+        quoted.append(text)
+    return "\n\n".join(quoted)
+
+
+def _quotation(message: Message) -> str:
+    """A message as it is quoted: its position, its role and its text; empty when there is nothing to quote."""
+    if message.kind not in _QUOTED:
+        return ""
+    words = [message.content.strip(), *(f"[calls {call.name}]" for call in calls_in(message))]
+    text = "\n".join(word for word in words if word)
+    role = _ROLES.get(message.kind, message.kind)
+    return f"[{message.id}, {role}]\n{text}" if text else ""
