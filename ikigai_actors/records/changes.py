@@ -8,7 +8,7 @@ changes up to n. A host follows the agents that it runs by one number: the versi
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ikigai_actors.records.deaths import End
+from ikigai_actors.records.exit_mails import End
 from ikigai_actors.records.registry import tree_version
 from ikigai_actors.store.base import Transaction
 from supervisors.causes import Cause

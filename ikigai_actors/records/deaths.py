@@ -4,7 +4,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 
 - The agent's row says why it died, and its epoch grows, so later writes of its host are fenced. Its log stays.
 - Its orphan policy decides about the agents that it supervised.
-- The nearest survivor above it gets a mail of kind ``exit``.
+- The nearest survivor above it gets a mail of kind ``exit`` (`ikigai_actors.records.exit_mails`).
 - What is held for its request to a model is spent: it may have left.
 - Its timers go.
 
@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.records.budgets.holds import spend_holds
+from ikigai_actors.records.exit_mails import End, exit_mails
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.store.base import Transaction
@@ -44,22 +45,17 @@ class Relative(NamedTuple):
     born: int
     created_at: int
     turn: int
+    name: str | None
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return self.name or self.uuid[:SHORT_LENGTH]
 
     @property
     def member(self) -> Member:
         """The agent as the pure decisions of `supervisors` need it."""
         return Member(self.supervisor, Status(self.status), OrphanPolicy(self.policy))
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Why an agent dies."""
-
-    cause: Cause
-    reason: str
-    """For people. The result of an agent that exited."""
-    sender: str | None = None
-    """The agent that ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class LifecycleChange:
     reason: str = ""
     """Why the agents in `status` have another one."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The mails of kind ``exit`` that were sent: recipient, and the agent that died."""
+    """The mails of kind ``exit`` that were sent: recipient, and the agent that died, or the topmost of those."""
     freed: tuple[str, ...] = ()
     """The budgets that are to be looked at again, by their owners: what the dead held is settled."""
 
@@ -131,8 +127,10 @@ def end_agents(
     _write_deaths(tx, dead, now)
     tx.run("end_timers", agents=[*dead])
     freed = spend_holds(tx, locked, [locked[uuid] for uuid in dead], ended=True)
-    for uuid, why in dead.items():
-        write_mail(tx, locked, nearest[uuid], uuid, _exit_message(why), now, EXIT)
+    supervisors = {uuid: family[uuid].supervisor for uuid in dead}
+    mails = exit_mails(dead, nearest, supervisors, {uuid: family[uuid].called for uuid in dead})
+    for mail in mails:
+        write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
     children: dict[str, list[str]] = {}
     for child, by in adopted.items():
         children.setdefault(by, []).append(child)
@@ -144,7 +142,7 @@ def end_agents(
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
-    notified = tuple((nearest[uuid], uuid) for uuid in dead)
+    notified = tuple((mail.recipient, mail.sender) for mail in mails)
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
 
 
@@ -197,13 +195,6 @@ def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
         alike.setdefault(why, []).append(uuid)
     for why, uuids in alike.items():
         tx.run("bury", uuids=uuids, cause=why.cause.value, sender=why.sender, reason=why.reason, now=now)
-
-
-def _exit_message(why: End) -> str:
-    """The body of the exit mail: the result of an agent that exited, else how it died."""
-    if why.cause is Cause.EXITED:
-        return why.reason
-    return f"{why.cause}: {why.reason}"
 
 
 def _orphaned(one: Relative) -> str:

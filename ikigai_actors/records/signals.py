@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.deaths import (
-    End,
     Family,
     LifecycleChange,
     Relative,
@@ -21,6 +20,7 @@ from ikigai_actors.records.deaths import (
     household,
     refusal_of,
 )
+from ikigai_actors.records.exit_mails import End
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit

@@ -16,7 +16,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
 -- What a death must know of an agent: the fields of Relative.
 a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
        (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.parent_uuid AS parent, a.born, a.created_at,
-       a.turn
+       a.turn, a.name
 
 -- columns: locked
 -- What units must know of the agents that they touch: the fields of Locked.

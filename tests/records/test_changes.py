@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors.records.changes import AgentChange, Changes, changes_since
-from ikigai_actors.records.deaths import End
+from ikigai_actors.records.exit_mails import End
 from ikigai_actors.records.registry import Rename
 from ikigai_actors.records.signals import SendSignal
 from ikigai_actors.store import Store

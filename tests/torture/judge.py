@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
+from ikigai_actors.records.exit_mails import MOST_SINGLE
 from ikigai_actors.records.messages import Kind
 from supervisors.orphans import OrphanPolicy
 from tests.kit.assembly import assemble
@@ -89,10 +90,12 @@ def _lasting(record: AgentRecord | None) -> AgentRecord | None:
 
 
 def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:
-    """One for each of the dead, to the first above it that survived it."""
+    """One for each of the dead, to the first above it that survived it; or one for many that died at once."""
     told = Counter(sender for _, sender in now.obituaries)
+    at_once = Counter(now.records[uuid].ended_at for uuid in dead)
     for uuid in dead | told.keys():
-        if told[uuid] != (uuid in dead):
+        summed_up = uuid in dead and at_once[now.records[uuid].ended_at] > MOST_SINGLE
+        if told[uuid] != (uuid in dead) and not (summed_up and told[uuid] == 0):
             yield f"undead: {told[uuid]} mails tell that {uuid} is dead; there is {now.records.get(uuid)}"
     for recipient, uuid in now.obituaries:
         chain = [*_above(now, uuid)]

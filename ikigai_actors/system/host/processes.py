@@ -25,7 +25,8 @@ from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.changes import AgentChange
-from ikigai_actors.records.deaths import End, LifecycleChange, WriteDeath
+from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
+from ikigai_actors.records.exit_mails import End
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import NO_DATA
