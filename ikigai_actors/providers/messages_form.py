@@ -57,14 +57,6 @@ def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
             return {"type": "text", "text": f"({block.blob.name or 'A sound'}: this model takes no audio)"}
 
 
-def messages_form(conversation: Sequence[ModelMessage], blobs: Blobs) -> list[dict[str, Any]]:
-    """A conversation as the ``messages`` of a request."""
-    return [
-        {"role": message.role, "content": [block_form(block, blobs) for block in message.blocks]}
-        for message in conversation
-    ]
-
-
 def read_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[ModelMessage, ...]:
     """Messages in the form of the API, as typed blocks that keep this form.
 

@@ -28,11 +28,11 @@ from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
     ServiceFailure,
+    StreamedReply,
     count_in,
     data_url,
     file_name,
     not_taken,
-    own_names,
     plain_id,
     read_arguments,
     sent_name,
@@ -177,25 +177,16 @@ class _Call:
         self.arguments: list[str] = []
 
 
-class ChatReply:
+class ChatReply(StreamedReply):
     """A reply of chat completions while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Wait for the first chunk; ``tools`` are those that the request offered."""
-        self._names = own_names(tools)
-        self._text: list[str] = []
+        super().__init__(tools)
         self._thoughts: list[str] = []
         self._field = ""
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
-        self._finish = self._model = ""
-        self._refused = False
-        self._usage: Usage | None = None
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
+        self._finish = ""
 
     @property
     def is_whole(self) -> bool:

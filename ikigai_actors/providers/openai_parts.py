@@ -4,9 +4,10 @@ import hashlib
 import json
 import string
 from base64 import standard_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.blocks import Attached, Blob
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.messages_form import Blobs
@@ -40,6 +41,22 @@ class HalfACallError(Exception):
 
 class BrokenArgumentsError(MalformedStreamError):
     """A model wrote arguments of a call that are no JSON object; it may do better when it is asked again."""
+
+
+class StreamedReply:
+    """A reply while it arrives; ``tools`` are those that the request offered."""
+
+    def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._names = own_names(tools)
+        self._text: list[str] = []
+        self._model = ""
+        self._usage: Usage | None = None
+        self._refused = False
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._text)
 
 
 def sent_name(name: str) -> str:

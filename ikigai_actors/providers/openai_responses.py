@@ -27,11 +27,11 @@ from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
     ServiceFailure,
+    StreamedReply,
     count_in,
     data_url,
     file_name,
     not_taken,
-    own_names,
     read_arguments,
     sent_name,
 )
@@ -137,22 +137,14 @@ def _attached(block: Attached, blobs: Blobs) -> dict[str, Any]:
     return _text(not_taken(block))
 
 
-class ResponsesReply:
+class ResponsesReply(StreamedReply):
     """A reply of Responses while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Wait for the first event; ``tools`` are those that the request offered."""
-        self._names = own_names(tools)
-        self._text: list[str] = []
+        super().__init__(tools)
         self._items: dict[int, Mapping[str, Any]] = {}
-        self._model = self._cut = ""
-        self._usage: Usage | None = None
-        self._ended = self._refused = False
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
+        self._cut = ""
+        self._ended = False
 
     @property
     def is_whole(self) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
-from ikigai_actors.providers.blocks import CallBlock, ResultBlock
-from ikigai_actors.providers.messages_form import messages_form, read_messages
+from ikigai_actors.providers.blocks import CallBlock, ModelMessage, ResultBlock
+from ikigai_actors.providers.messages_form import block_form, read_messages
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
@@ -248,6 +248,10 @@ def test_what_only_one_service_understands_goes_to_no_other() -> None:
     assert all(sent[model][3]["content"] == [text_block("d")] for model in (MODEL, OTHER, "openai:other"))
 
 
+def as_sent(conversation: Sequence[ModelMessage]) -> list[dict[str, Any]]:
+    return [{"role": one.role, "content": [block_form(block, {}) for block in one.blocks]} for one in conversation]
+
+
 def test_the_messages_of_a_request_and_its_blocks_say_the_same() -> None:
     read = {**use_block("1"), "caller": {"type": "direct"}}
     log = (user("a"), blocks(thinking("model-a", "hm"), text_block("b"), read), result("1", "x", is_error=True))
@@ -255,10 +259,10 @@ def test_the_messages_of_a_request_and_its_blocks_say_the_same() -> None:
     assert [type(block) for message in read_messages(request.messages) for block in message.blocks] == [
         type(block) for message in request.conversation for block in message.blocks
     ]
-    assert messages_form(read_messages(request.messages), {}) == request.messages
+    assert as_sent(read_messages(request.messages)) == request.messages
     assert request.conversation[1].blocks[2] == CallBlock("1", "read", {}, read)
     assert request.conversation[2].blocks == (ResultBlock("1", "read", "x", is_error=True),)
-    assert messages_form(request.conversation, {}) == request.messages
+    assert as_sent(request.conversation) == request.messages
 
 
 def test_thinking_never_ends_a_message() -> None:
