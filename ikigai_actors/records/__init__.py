@@ -9,10 +9,12 @@ Its modules:
     log, log_cache, lineage         a log in memory, all that are in use, and the ancestors from whom it inherits
     history, boundaries, fork_point what a log means: clears, marks, summaries; where it may be cut
     scrollback, heads, stored_history, diff   parts of logs, read from the database
+    merges, merge_source            what one agent takes over of another one's history
     settings, outputs               what an agent is set to; what a typed turn must give
     mail, timers, schedules         mailboxes; mail that comes later, and when that is due
     documents                       documents, by path and version
-    signals, deaths, supervision, groups   what ends agents, what that leads to, who restarts whom, together with whom
+    signals, deaths, exit_mails     what ends agents, what that leads to, who is told of it
+    supervision, groups             who restarts whom, and together with whom
     moves, remote_commands, host_waits     what goes from host to host: agents, commands, who waits for whom
     budgets/, spending, left        what may be spent, what was, what models are told of it
     pruning, figures                what is deleted of the dead; how much there is of everything

@@ -9,5 +9,6 @@ Its modules:
     fork                a child, from the history up to a position
     request             the history as a request to a model
     plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
+    merging             what is taken over of another agent's history
     typed               turns that must give a value
 """
