@@ -31,6 +31,10 @@ QUANTUM = 50
 """Messages that an actor may handle before the next one's turn."""
 
 
+AsideCall = Callable[[], Callable[[], object] | None]
+"""Something that may block; and what is to be done behind it, where nothing blocks."""
+
+
 class ActorGone(AgentDead, pykka.ActorDeadError):
     """The agent died, or left this host, before it had done what was asked."""
 
@@ -44,6 +48,19 @@ class Dispatcher(Protocol):
     @property
     def ready(self) -> int:
         """How many actors have something to do and wait for a worker."""
+
+    def step_aside(self, call: "AsideCall", name: str) -> bool:
+        """Have the calling worker run something that may block, once its slice is over; it gives up its place for that.
+
+        Args:
+            call: must not raise.
+            name: of the thread meanwhile.
+
+        Returns:
+            Whether that will be done. Not if the caller is no worker, or has such a call already, or if this dispatcher
+            has none that may block.
+        """
+        return False
 
     def close(self) -> None:
         """Give the ready actors one more turn each, then run none any more."""

@@ -4,6 +4,7 @@ A call never waits for a thread: where none is spare, one is made. So one that n
 spare thread ends when nothing came for a while.
 """
 
+import contextlib
 import queue
 import threading
 from collections import deque
@@ -25,7 +26,8 @@ class SpareThreads:
     def __init__(self, threads: Threads, spare_for: float = SPARE_FOR) -> None:
         """Start none yet. A thread waits so many seconds for a further call."""
         self._threads, self._spare_for = threads, spare_for
-        self._spare: deque[Queue[_Call]] = deque()
+        self._spare: deque[Queue[_Call | None]] = deque()
+        self._closed = False
 
     @property
     def count(self) -> int:
@@ -41,19 +43,26 @@ class SpareThreads:
             self._threads.thread(partial(self._serve, waiting), name).start()
         waiting.put((call, name))  # by the queue, the first one too: what starts a thread is held as long as it lives
 
-    def _serve(self, calls: Queue[_Call]) -> None:
-        (call, name), thread = calls.get(), threading.current_thread()
-        while True:
-            thread.name = name
+    def close(self) -> None:
+        """Have every thread end that is spare, now and later."""
+        self._closed = True
+        while self._spare:
+            with contextlib.suppress(IndexError):  # another thread takes it
+                self._spare.pop().put(None)
+
+    def _serve(self, calls: Queue[_Call | None]) -> None:
+        given, thread = calls.get(), threading.current_thread()
+        while given is not None:
+            (call, thread.name), given = given, None
             call()
             del call  # what it refers to
             self._spare.append(calls)
+            if self._closed:
+                self.close()
             try:
-                call, name = calls.get(timeout=self._spare_for)
+                given = calls.get(timeout=self._spare_for)
             except queue.Empty:
                 try:
                     self._spare.remove(calls)
                 except ValueError:  # a call is on its way
-                    call, name = calls.get()
-                else:
-                    return
+                    given = calls.get()

@@ -10,14 +10,17 @@ come true. The verdict releases it.
 
 An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
 
-A turn with a plain function as its model passes from thread to thread eight times, each for a reason:
+A turn with a plain function as its model passes from thread to thread twice, where nothing else waits to be run:
 
     caller to worker       the caller may be an event loop, or be hit by Ctrl-C; a worker is neither
+    worker to caller       the answer
+
+The worker commits the prompt, calls the function and commits the reply itself, each aside (see
+`ikigai_actors.actors.dispatcher`), and goes on with the agent when it is back. Up to five more, where others wait:
+
     worker to journal      one thread writes, so agents share transactions; once for the prompt, once for the reply
     journal to worker      the journal goes on with the next transaction; after the prompt, and after the reply
-    worker to function     it may block, or never return: it has a thread of its own, which no other call has
-    function to worker     other people's thread decides nothing
-    worker to caller       the answer
+    function to worker     first come, first served: no place is free for the thread that has called it
 
 Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
 meanwhile. No effect starts while the host may have lost its lease.
@@ -359,7 +362,7 @@ class AgentActor(PooledActor):
         if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())
-        self.runtime.journal.submit(unit, self.actor_inbox.release)
+        self.runtime.journal.submit(unit, self.actor_inbox.release, self.dispatcher)
 
     def _to_be_committed(self, unit: LogUnit | CallUnit | MailNotice | Departure | PutAside) -> Unit:
         match unit:

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from functools import partial
 from typing import Any
 
+from ikigai_actors.actors.actor import AsideCall
 from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
 from ikigai_actors.actors.closing import raise_first
 from ikigai_actors.actors.futures import TimedOut, acting_agent, forbid_blocking
@@ -23,7 +24,7 @@ from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
-from ikigai_actors.agent.jobs import ModelRequest, OnReply, OnResult, ToolRun
+from ikigai_actors.agent.jobs import ModelAnswer, ModelRequest, OnReply, OnResult, ToolRun
 from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_reply
@@ -66,6 +67,7 @@ class Executor:
         clock: Clock = SYSTEM_CLOCK,
         held: float = _PATIENCE,
         registry: WaitRegistry | None = None,
+        step_aside: Callable[[AsideCall, str], bool] = lambda call, name: False,
     ) -> None:
         """Start the event loop.
 
@@ -79,9 +81,11 @@ class Executor:
             clock: tells how long other people's code holds the loop.
             held: seconds that `close` waits for such code to let go of the loop.
             registry: knows for whom such code waits; None for one of its own.
+            step_aside: has the calling worker run a plain function, as `Dispatcher.step_aside` does.
         """
         self._registry = registry or WaitRegistry()
         self._unwind, self._patience, self._held = unwind, patience, held
+        self._step_aside = step_aside
         self._spare = SpareThreads(threads)
         self._loop = threads.new_event_loop()
         self._thread = threads.thread(self._run, "ikigai-executor")
@@ -149,7 +153,10 @@ class Executor:
         call: ModelRequest,
         begin: Callable[[Coroutine[Any, Any, Reply]], None],
     ) -> None:
-        """Have a thread call a plain function. Only what is to be awaited of its answer visits the event loop."""
+        """Have a thread call a plain function: this one, if it is a worker, which then takes the answer on as well.
+
+        Only what is to be awaited of its answer visits the event loop.
+        """
 
         def work() -> Reply | None:
             acting_agent.set(agent)
@@ -160,11 +167,25 @@ class Executor:
             self._loop.call_soon_threadsafe(lambda: begin(_checked(provider.finish(answer, call.delta))))
             return None
 
-        def run() -> None:
-            if contextvars.Context().run(call.run, work):
-                self._jobs.pop(call, None)
+        def answered(reply: ModelAnswer) -> None:
+            call.pass_on(reply)
+            self._jobs.pop(call, None)
 
-        self._spare.run(run, f"{provider.name} {request.agent}")
+        def run() -> Callable[[], object] | None:
+            reply = contextvars.Context().run(call.run, work)
+            if reply is not None:
+                return partial(answered, reply)
+            if call.is_over():
+                self._jobs.pop(call, None)
+            return None
+
+        def run_all() -> None:
+            if (then := run()) is not None:
+                then()
+
+        name = f"{provider.name} {request.agent}"
+        if not self._step_aside(run, name):
+            self._spare.run(run_all, name)
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
         """Start a toolset, which `close` closes; return its tools. Raises what the toolset raises."""

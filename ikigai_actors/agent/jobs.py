@@ -97,26 +97,22 @@ class Job(ABC, Generic[A]):
             if self.is_over():  # a cancellation of ours, or what it led to: nobody listens
                 return
             end = self._failed(error)
-        self._pass_on(end)
+        self.pass_on(end)
 
-    def run(self, work: Callable[[], A | None]) -> bool:
-        """Do the job here and now, on a thread that other people's code may keep; pass its outcome on.
+    def run(self, work: Callable[[], A | None]) -> A | None:
+        """Do the job here and now, on a thread that other people's code may keep.
 
-        Returns whether the job is over: not if there is no outcome, since it goes on elsewhere.
+        Returns its outcome, for `pass_on`; None when it goes on elsewhere, or was cancelled.
         """
         if self.is_over():
-            return True
+            return None
         try:
-            end = work()
+            return work()
         except BaseException as error:
-            if self.is_over():
-                return True
-            end = self._failed(error)
-        if end is not None:
-            self._pass_on(end)
-        return end is not None
+            return None if self.is_over() else self._failed(error)
 
-    def _pass_on(self, end: A) -> None:
+    def pass_on(self, end: A) -> None:
+        """Call back with the outcome, unless the job was cancelled. Never waits."""
         if not self._ends():
             return
         try:

@@ -6,10 +6,10 @@
     ActorSystem.open(providers={"worker": FunctionProvider(worker)})
 
 The function takes the request and returns text, a `Reply`, content blocks or calls (see `shorthand`). It may block:
-each call has a thread of its own, so a function that never returns keeps nobody else waiting. An ``async def`` runs on
-the event loop and must not block. What the function raises goes through as it is: it is the agent's own code that
-failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the agent. A circle of
-waits (`WouldDeadlock`) ends the turn with an error only: the same function would close it again.
+a call shares its thread with no other one meanwhile, so a function that never returns keeps nobody else waiting. An
+``async def`` runs on the event loop and must not block. What the function raises goes through as it is: it is the
+agent's own code that failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the
+agent. A circle of waits (`WouldDeadlock`) ends the turn with an error only: the same function would close it again.
 """
 
 import inspect
@@ -55,7 +55,7 @@ class FunctionProvider:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the function is none of the event loop's business: it may block, and has a thread of its own."""
+        """Whether the function is none of the event loop's business: it may block the thread that calls it."""
         return not inspect.iscoroutinefunction(self._fn)
 
     def call(self, request: Request) -> Any:

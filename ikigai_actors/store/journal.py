@@ -28,16 +28,21 @@ locked that another host runs.
 A unit that concerns others than its agent (`Unit.concerns_others`: mail, death, a new status) has its answer passed to
 ``on_commit`` after the commit, before the unit itself is answered. So the one who commits need not tell those others.
 
-Callbacks run on the journal's thread. They only post: no user code, no waiting, no new unit.
+One at a time writes: the journal's thread, or a worker whose actor has handed over a unit while nobody wrote, none was
+queued and no actor was ready that might share the transaction. Such a unit the worker writes itself, aside. So the
+actor goes on on the same thread; what is handed over meanwhile is the journal's thread's.
+
+Callbacks run on the thread that has written. They only post: no user code, no waiting, no new unit.
 """
 
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future, TimedOut, forbid_blocking, refuse_to_block
 from ikigai_actors.actors.service import Service
@@ -170,6 +175,8 @@ class Journal(Service, Writer):
         self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
         self._entries: deque[_Entry] = deque()
         self._asleep = False
+        self._times_idleness = False  # whether the sleeping thread looks when nothing was committed for a while
+        self._writing = False  # whether somebody writes: one at a time
         self._failure: IkigaiError | None = None
         self._number = 0
         self._fresh = True  # whoever has opened the database has written, too
@@ -179,15 +186,43 @@ class Journal(Service, Writer):
         self._waiting = self._waits = self._units = self._retries = 0
         self._trouble: str | None = None
 
-    def submit(self, unit: Unit, done: Done) -> None:
-        """Hand over a unit of an actor. Never waits: an actor has at most one unit in flight."""
+    def submit(self, unit: Unit, done: Done, workers: Dispatcher | None = None) -> None:
+        """Hand over a unit of an actor. Never waits: an actor has at most one unit in flight.
+
+        Args:
+            unit: the unit.
+            done: takes what happened to it.
+            workers: those of which the calling worker may write the unit itself, when no other one is to be written.
+        """
         with self._lock:
             if self._failure is None and not self._stopped:
-                self._entries.append((unit, done))
-                if self._asleep:
-                    self._changed.notify_all()
+                if workers is None or not self._is_left_to(workers, (unit, done)):
+                    self._entries.append((unit, done))
+                    if self._asleep and not self._writing:
+                        self._changed.notify_all()
                 return
         done(Failed(self._gone()))
+
+    def _is_left_to(self, workers: Dispatcher, entry: _Entry) -> bool:
+        """Have the calling worker write a unit, if nobody writes and no actor waits that may add to the transaction."""
+        if self._writing or self._entries or workers.ready or not self.started:
+            return False
+        self._writing = workers.step_aside(lambda: self._write_aside(entry), "ikigai-commit")
+        return self._writing
+
+    def _write_aside(self, entry: _Entry) -> Callable[[], object]:
+        """Write a unit, on the thread of a worker; return what answers it."""
+        told = list(self._commit((entry,)))
+
+        def answer() -> None:
+            for one, result in told:
+                self._answer(one, result)
+            with self._changed:
+                self._writing = False
+                if self._asleep and self._is_called():
+                    self._changed.notify_all()
+
+        return answer
 
     def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
         answer = Future[Any](make=make)
@@ -257,20 +292,26 @@ class Journal(Service, Writer):
         forbid_blocking("the journal's thread")
         while True:
             with self._changed:
-                self._asleep = True
+                before = self._number
+                self._asleep, self._times_idleness = True, self._fresh
                 woken = self._changed.wait_for(self._is_called, IDLE if self._fresh else None)
                 self._asleep = False
-                if self._stopped and not self._entries:
+                if self._stopped and not self._entries and not self._writing:
                     return
                 if self._others_wrote:
                     self._others_wrote, self._fresh = False, True
-            if self._entries:
+                writes = bool(self._entries) and not self._writing
+                self._writing |= writes
+            if writes:
                 self.commit_pending()
-            elif not woken:
+                with self._lock:
+                    self._writing = False
+            elif not woken and self._number == before:
                 self._bring_up_to_date()
 
     def _is_called(self) -> bool:
-        return bool(self._entries) or self._stopped or (self._others_wrote and not self._fresh)
+        is_fresh = self._others_wrote or self._fresh
+        return not self._writing and (bool(self._entries) or self._stopped or (is_fresh and not self._times_idleness))
 
     def _bring_up_to_date(self) -> None:
         self._fresh = False
@@ -286,10 +327,17 @@ class Journal(Service, Writer):
             if self._waiting:
                 self._changed.notify_all()
         for batch in _batches(entries):
-            self._commit(batch)
+            for entry, result in self._commit(batch):
+                self._answer(entry, result)
 
-    def _commit(self, entries: Sequence[_Entry]) -> None:
-        """Commit these units together, or else each alone; answer every one of them."""
+    def _answer(self, entry: _Entry, result: CommitResult) -> None:
+        unit, done = entry
+        if unit.concerns_others and isinstance(result, Committed):
+            _tell(self._on_commit, result.value)
+        _tell(done, result)
+
+    def _commit(self, entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, CommitResult]]:
+        """Commit these units together, or else each alone; give what happened to each."""
         units = [unit for unit, _ in entries]
         try:
             results = self._until_it_answers(units)
@@ -299,16 +347,14 @@ class Journal(Service, Writer):
             self._note_trouble(None)  # the store answers
             if len(entries) > 1:
                 for entry in entries:
-                    self._commit((entry,))
+                    yield from self._commit((entry,))
                 return
             results = [Failed(_ours(error, units[0]))]
-        for (unit, done), result in zip(entries, results, strict=True):
+        for entry, result in zip(entries, results, strict=True):
             if isinstance(result, _Again):
-                self._commit(((result.unit, done),))
-                continue
-            if unit.concerns_others and isinstance(result, Committed):
-                _tell(self._on_commit, result.value)
-            _tell(done, result)
+                yield from self._commit(((result.unit, entry[1]),))
+            else:
+                yield entry, result
 
     def _until_it_answers(self, units: Sequence[Unit]) -> list[CommitResult | _Again]:
         """Run the transaction until the store takes or refuses it.

@@ -127,6 +127,7 @@ class ActorSystem(System):
                 clock=clock,
                 tell=lambda name, text: publisher.publish(ToolTrouble(name, text)),
                 registry=wait_registry,
+                step_aside=dispatcher.step_aside,
             )
             undone.pop_all()
         count_hosts = None if host.name is None else lambda: len(store.read(open_hosts))

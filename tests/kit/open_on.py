@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ikigai_actors import ActorSystem, FunctionProvider, Reply, Request
-from ikigai_actors.actors.actor import Dispatcher, PooledActor
+from ikigai_actors.actors.actor import AsideCall, Dispatcher, PooledActor
 from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store
@@ -51,6 +51,10 @@ class Withholding:
     def ready(self) -> int:
         """See `Dispatcher.ready`."""
         return self._workers.ready
+
+    def step_aside(self, call: AsideCall, name: str) -> bool:
+        """See `Dispatcher.step_aside`."""
+        return self._workers.step_aside(call, name)
 
     def close(self) -> None:
         """See `Dispatcher.close`."""

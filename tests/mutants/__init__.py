@@ -256,8 +256,8 @@ MUTANTS = (
     Mutant(
         "a batch that fails is dropped",
         "store/journal.py",
-        "                for entry in entries:\n                    self._commit((entry,))\n                return",
-        "                return",
+        "yield from self._commit((entry,))",
+        "continue",
     ),
     Mutant(
         "a restart forgets who waits",

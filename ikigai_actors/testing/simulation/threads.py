@@ -209,6 +209,11 @@ class SimulatedWaiter:
         self._thread = threads.current()
         self._woken = False
 
+    @property
+    def woken(self) -> bool:
+        """Whether it is about to look again: a further call would wake nobody."""
+        return self._woken
+
     def wake(self) -> None:
         """Let the thread look again, when it is chosen."""
         thread = self._thread
@@ -260,7 +265,7 @@ class SimulatedCondition(Condition):
         return holds
 
     def notify(self, n: int = 1) -> None:
-        for waiter in list(self._waiters)[:n]:
+        for waiter in [waiter for waiter in self._waiters if not waiter.woken][:n]:
             waiter.wake()
 
     def notify_all(self) -> None:

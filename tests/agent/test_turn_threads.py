@@ -1,0 +1,121 @@
+"""The threads of a turn whose model is a plain function: few, and nothing that is promised depends on which."""
+
+import threading
+from contextlib import suppress
+from functools import partial
+
+import pytest
+
+from ikigai_actors import AgentRef, Request, Signal, TurnInterrupted
+from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulated
+from ikigai_actors.testing.simulation.faults import Luck
+from tests.kit.echo import kinds
+from tests.kit.simulated_workers import open_on_workers
+
+
+def test_one_thread_takes_a_prompt_commits_it_calls_the_function_and_commits_its_reply() -> None:
+    """So a prompt passes from thread to thread twice: to that one, and back with the reply."""
+    with simulated() as world:
+        seen = list[threading.Thread]()
+
+        def answer(request: Request) -> str:
+            seen.append(threading.current_thread())
+            return "heard"
+
+        root = open_on_workers(world, answer).root
+        root.prompt("once").get()  # what is made once
+        seen.clear()
+        world.watchers.append(lambda changes: seen.append(threading.current_thread()))
+        assert root.prompt("again").get().text == "heard"
+        assert len(seen) == 3
+        assert len(set(seen)) == 1
+
+
+def texts(request: Request) -> list[str]:
+    """The prompts of the conversation."""
+    return [message["content"][-1]["text"] for message in request.messages if message["role"] == "user"]
+
+
+def answer_with(helpers: list[AgentRef], request: Request) -> str:
+    """Ask the helpers, where all are asked."""
+    if texts(request)[-1] == "all":
+        return " ".join(helper.prompt("one").get().text for helper in helpers)
+    return "done"
+
+
+def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker() -> None:
+    for seed in range(10):
+        with simulated(seed) as world:
+            helpers = list[AgentRef]()
+            system = open_on_workers(world, partial(answer_with, helpers), workers=1)
+            helpers += [system.root.fork() for _ in range(3)]
+            everyone = [system.root.fork() for _ in range(3)]
+            replies = [one.prompt("all") for one in everyone]
+            assert [reply.get().text for reply in replies] == ["done done done"] * 3
+
+
+def bustle(world: Simulation) -> None:
+    """Prompts of several agents at once, forks, and an interrupt; each sender's prompts come in order."""
+
+    def answer(request: Request) -> str:
+        return f"{len(texts(request))}: {texts(request)[-1]}"
+
+    system = open_on_workers(world, answer)
+    agents = [system.root.fork(name=name) for name in "abc"]
+    told = [[agent.prompt(f"{number}") for number in range(3)] for agent in agents]
+    child = agents[0].fork("born")
+    agents[2].signal(Signal.INT)
+    for replies in told[:2]:
+        assert [reply.get().text for reply in replies] == ["1: 0", "2: 1", "3: 2"]
+    assert child.reply().text.endswith("born")
+    for reply in told[2]:
+        with suppress(TurnInterrupted):
+            reply.get()
+    for agent in agents:
+        users = [message.content for message in agent.history() if message.kind == "user"]
+        assert users == ["0", "1", "2"], agent
+    world.settle()
+
+
+@pytest.mark.slow("a run for each seed")
+def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_them() -> None:
+    for seed in range(12):
+        with simulated(seed) as world:
+            bustle(world)
+
+
+@pytest.mark.slow("a run for each commit")
+def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goes_on() -> None:
+    def answer(request: Request) -> str:
+        return "heard"
+
+    for number in range(1, 12):
+        for committed in (False, True):
+            with simulated(number) as world:
+                system = open_on_workers(world, answer)
+                anna = system.root.fork(name="anna")
+                world.crash_at(CrashPoint(number, committed=committed))
+                try:
+                    for _ in range(6):
+                        anna.prompt("x").get()
+                except ProcessCrashed:
+                    world.recover()
+                found = kinds(world.system.agent("anna").history())
+                assert found[1:] == ["user", "assistant"] * (len(found) // 2), (number, found)
+
+
+@pytest.mark.slow("a run for each fault")
+@pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])
+def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fault: str) -> None:
+    seen = 0
+    for seed in range(12):
+        with simulated(seed) as world:
+            root = open_on_workers(world, lambda request: "heard").root
+            agents = [root.fork(name=name) for name in "abc"]
+            world.luck = Luck(Faults(**{fault: 8}))
+            told = [agent.prompt(f"{number}") for number in range(4) for agent in agents[: 3 - number // 2]]
+            assert {reply.get().text for reply in told} == {"heard"}
+            for agent, turns in zip(agents, (4, 4, 2), strict=True):
+                assert kinds(agent.history())[-2 * turns :] == ["user", "assistant"] * turns
+            seen += sum(line.kind == "fault" for line in world.trace.lines)
+    assert seen
