@@ -309,3 +309,21 @@ CREATE TABLE timers (
 );
 -- What is due next, of all agents.
 CREATE INDEX timers_due ON timers (due_at);
+
+-- Other processes that want to see replies on their way.
+CREATE TABLE listeners (
+    id    TEXT PRIMARY KEY,                              -- random; of a host, hosts.id
+    until BIGINT NOT NULL                                -- it counts until then, and renews this while somebody there listens
+);
+
+-- What was received of replies on their way, while other processes listen. Once a reply is committed its rows are void, as are those
+-- of a host that has ended or an agent that has moved: they are not read, and deleted later.
+CREATE TABLE pieces (
+    host       TEXT NOT NULL REFERENCES hosts (id),      -- that receives the reply
+    id         BIGINT NOT NULL CHECK (id > 0),           -- counts per host, in the order of its commits
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    reply      BIGINT NOT NULL,                          -- numbers the replies that the host has received, as far as they were listened to
+    at         BIGINT NOT NULL,                          -- the message that the reply continues
+    body       TEXT NOT NULL,                            -- kinds and texts: a JSON list of pairs
+    PRIMARY KEY (host, id)
+);

@@ -13,6 +13,7 @@ from ikigai_actors.agent.subscriptions import HostEnded as HostEnded
 from ikigai_actors.agent.subscriptions import Mailed as Mailed
 from ikigai_actors.agent.subscriptions import PromptKept as PromptKept
 from ikigai_actors.agent.subscriptions import StoreTrouble as StoreTrouble
+from ikigai_actors.agent.subscriptions import StreamCut as StreamCut
 from ikigai_actors.agent.subscriptions import Streamed as Streamed
 from ikigai_actors.agent.subscriptions import Subscription as Subscription
 from ikigai_actors.agent.subscriptions import ToolTrouble as ToolTrouble

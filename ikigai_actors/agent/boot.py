@@ -16,8 +16,10 @@ from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.amounts import Paused
+from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.lineage import AGENT_0_REMEDY
+from ikigai_actors.records.pieces import delete_pieces_of_ended
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
 
@@ -74,6 +76,17 @@ class Survey(NamedTuple):
     """The version of the tree at that moment."""
     restored: Sequence[Origin]
     unrestorable: Sequence[Unrestorable]
+
+
+def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
+    """Settle what the earlier hosts of these shards have left, before an agent of these shards acts on this host."""
+
+    def clear(tx: Transaction) -> None:
+        settle_left_behind(tx, host, shards)
+        delete_pieces_of_ended(tx)
+
+    if shards:
+        store.write(clear)
 
 
 def survey(store: Store, host: str, shards: Collection[int]) -> Survey:

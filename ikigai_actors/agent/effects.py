@@ -294,7 +294,7 @@ class Effects:
         def heard(delta: Delta) -> None:
             publisher.publish(Streamed(uuid, delta.text, delta.kind))
 
-        self._send(chosen, question, blobs, heard, on_reply)
+        self._send(chosen, question, blobs, heard, on_reply, head)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
         """What is to be told of a request that should not leave as it is; None where it leaves.
@@ -399,8 +399,9 @@ class Effects:
         blobs: RequestBlobs,
         heard: Callable[[Delta], object],
         on_reply: Callable[[ModelAnswer], None],
+        at: int = 0,
     ) -> None:
-        """Send a request; note the tokens that it costs on its way."""
+        """Send a request; note the tokens that it costs on its way. For ``at`` see `ModelRequest.at`."""
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)
         self._spent = None
@@ -419,6 +420,7 @@ class Effects:
             on_reply,
             blobs.load if blobs.to_be_loaded else None,
             self._runtime.gates.before(chosen.name.partition(":")[0]),
+            at,
         )
 
     def _run_tool(self, request: int, call: Call) -> None:

@@ -114,6 +114,7 @@ class Executor:
         on_reply: OnReply,
         prepare: Callable[[], object] | None = None,
         gate: ServiceGate | None = None,
+        at: int = 0,
     ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
 
@@ -125,6 +126,7 @@ class Executor:
             on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
             prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
             gate: the queue before the provider; None when it has no limits.
+            at: see `ModelRequest.at`.
         """
 
         def begin(answer: Coroutine[Any, Any, Reply]) -> None:
@@ -133,7 +135,8 @@ class Executor:
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
             call.begin(answer, lambda _: self._jobs.pop(call, None), name)
 
-        call = ModelRequest(self._loop, on_delta, on_reply, getattr(provider, "own_code", False))
+        own_code = getattr(provider, "own_code", False)
+        call = ModelRequest(self._loop, on_delta, on_reply, own_code, request.agent, at)
         with self._closing:
             if self._closed:
                 pass
@@ -207,6 +210,10 @@ class Executor:
         except BaseException:  # Ctrl-C too, while a server takes its time
             opening.cancel()
             raise
+
+    def requests(self) -> list[ModelRequest]:
+        """The model requests that are in flight, or were a moment ago, the oldest first. Any thread may ask."""
+        return [job for job in list(self._jobs) if isinstance(job, ModelRequest)]
 
     def leave(self, agent: str) -> None:
         """Have the toolsets give up what they hold for an agent that acts no more."""

@@ -12,6 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from ikigai_actors.actors.threads import tried_to_end
@@ -19,6 +20,7 @@ from ikigai_actors.arguments import a_value
 from ikigai_actors.errors import ProviderError, WouldDeadlock
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Reply
 from ikigai_actors.providers.checked import checked_delta
+from ikigai_actors.records.pieces import ReplyPiece
 from ikigai_actors.text import described
 from ikigai_actors.tools.function import Result, cut
 
@@ -129,19 +131,39 @@ class Job(ABC, Generic[A]):
 class ModelRequest(Job[ModelAnswer]):
     """A request to a model, in flight."""
 
-    __slots__ = ("_on_delta", "_own_code", "_text")
+    __slots__ = ("_kinds", "_on_delta", "_own_code", "_texts", "agent", "at")
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, on_delta: OnDelta, on_reply: OnReply, own_code: bool = False
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_delta: OnDelta,
+        on_reply: OnReply,
+        own_code: bool = False,
+        agent: str = "",
+        at: int = 0,
     ) -> None:
         super().__init__(loop, on_reply)
         self._on_delta, self._own_code = on_delta, own_code
-        self._text: list[str] = []
+        self.agent = agent
+        """The uuid of the agent that asks."""
+        self.at = at
+        """The head of its history, which the reply continues; 0 when nobody is to see the reply on its way."""
+        self._texts: list[str] = []
+        self._kinds: list[tuple[int, str]] = []  # where among the texts another kind begins
 
     @property
     def text(self) -> str:
         """The text received so far."""
-        return "".join(self._text)
+        return "".join(text for kind, text in self.pieces(0)[0] if kind == "text")
+
+    def pieces(self, start: int) -> tuple[list[ReplyPiece], int]:
+        """What was received behind the first ``start`` deltas, a piece for each change of kind; and the next start."""
+        end, found = len(self._texts), list[ReplyPiece]()
+        borders = [*self._kinds, (end, "")]
+        for (begin, kind), (until, _) in pairwise(borders):
+            if text := "".join(self._texts[max(begin, start) : min(until, end)]):
+                found.append((kind, text))
+        return found, end
 
     def delta(self, delta: Delta) -> None:
         """Pass a piece of the reply on, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
@@ -149,8 +171,10 @@ class ModelRequest(Job[ModelAnswer]):
         with self._lock:
             if self._over:
                 return
-            if delta.kind == "text":
-                self._text.append(delta.text)
+            if delta.text:
+                if not self._kinds or self._kinds[-1][1] != delta.kind:
+                    self._kinds.append((len(self._texts), delta.kind))
+                self._texts.append(delta.text)
             self._on_delta(delta)
 
     def _failed(self, error: BaseException) -> ModelAnswer:

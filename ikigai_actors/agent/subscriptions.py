@@ -37,6 +37,16 @@ class Streamed:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamCut:
+    """A reply that was being received elsewhere is cut off: its host is gone, or the agent has moved.
+
+    What was streamed of it counts no more. When the turn goes on, the reply comes from its beginning.
+    """
+
+    agent_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mailed:
     """This host sent a mail, and has committed it. There is no such event for mail of other processes."""
 
@@ -110,11 +120,11 @@ class HostEnded:
 SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded
 """Events that a person should know of, beside those of agents: every front end shows these."""
 
-Event = Message | Streamed | Mailed | PromptKept | Died | Renamed | SystemTrouble
+Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | SystemTrouble
 Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 EventTypes = tuple[type, ...]
-OF_AGENTS = (Message, Streamed, Mailed, PromptKept, Died, Renamed)
+OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed)
 
 
 def check_events(only: object) -> EventTypes:
@@ -166,6 +176,11 @@ class Subscription:
     def is_of_agents(self) -> bool:
         """Whether events of agents are asked for."""
         return not self._only or any(issubclass(kind, OF_AGENTS) for kind in self._only)
+
+    @property
+    def is_of_replies(self) -> bool:
+        """Whether replies on their way are asked for."""
+        return not self._only or any(issubclass(kind, Streamed) for kind in self._only)
 
     def close(self) -> None:
         """Deliver the queued events, then stop. A call from the callback itself does not wait.
@@ -227,6 +242,11 @@ class Publisher:
     def is_heard_of_agents(self) -> bool:
         """Whether there is a subscriber who asks for events of agents."""
         return any(one.is_of_agents for one in self._subscriptions)
+
+    @property
+    def is_heard_of_replies(self) -> bool:
+        """Whether there is a subscriber who asks for replies on their way."""
+        return any(one.is_of_replies for one in self._subscriptions)
 
     def publish(self, event: Event) -> None:
         """Tell every subscriber. Never waits."""

@@ -98,7 +98,7 @@ class Transaction(Protocol):
 
         Args:
             rows: the rows; see `Message.row` for those of ``messages``.
-            table: ``messages`` or ``mail``.
+            table: ``messages``, ``mail`` or ``pieces``.
         """
 
     def share_tree(self) -> None:

@@ -384,6 +384,26 @@ _MERGES = Migration(
     """,
 )
 
+_PIECES = Migration(
+    19,
+    """
+    -- Other processes see replies on their way.
+    CREATE TABLE listeners (
+        id    TEXT PRIMARY KEY,
+        until BIGINT NOT NULL
+    );
+    CREATE TABLE pieces (
+        host       TEXT NOT NULL REFERENCES hosts (id),
+        id         BIGINT NOT NULL CHECK (id > 0),
+        agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        reply      BIGINT NOT NULL,
+        at         BIGINT NOT NULL,
+        body       TEXT NOT NULL,
+        PRIMARY KEY (host, id)
+    );
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -402,6 +422,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _PRUNED,
     _TIMERS,
     _MERGES,
+    _PIECES,
 )
 """All steps since version `FIRST`, in order."""
 

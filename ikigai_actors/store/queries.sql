@@ -1012,3 +1012,42 @@ DELETE FROM timers WHERE agent_uuid = ANY(:agents)
 
 -- name: is_unread
 SELECT 1 FROM mail m WHERE m.recipient = :recipient AND m.id = :id AND m.read_at IS NULL
+
+-- name: listen
+INSERT INTO listeners (id, until) VALUES (:id, now_ms() + :ms) ON CONFLICT (id) DO UPDATE SET until = excluded.until
+
+-- name: listen_no_more
+-- Those whose time is over, too.
+DELETE FROM listeners WHERE id = :id OR until < now_ms()
+
+-- name: listened
+-- For how many milliseconds from now on somebody else listens; NULL when nobody ever did.
+SELECT MAX(until) - now_ms() FROM listeners WHERE id <> :id
+
+-- name: pieces_behind
+-- What a host has told behind a place, of replies that are on their way still.
+SELECT p.id, p.agent_uuid, p.reply, p.body FROM pieces p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
+ WHERE p.host = :host AND p.id > :after AND s.host = p.host AND a.status <> 'dead' AND a.turn > 0
+   AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = p.agent_uuid AND m.id > p.at AND m.kind = ANY(:ends))
+ ORDER BY p.id
+
+-- name: delete_void_pieces
+-- Of these agents: what the statement before this one does not read any more.
+DELETE FROM pieces WHERE host = :host AND agent_uuid = ANY(:agents) AND NOT EXISTS (
+    SELECT 1 FROM agents a JOIN shards s ON s.id = a.shard
+     WHERE a.uuid = pieces.agent_uuid AND s.host = pieces.host AND a.status <> 'dead' AND a.turn > 0
+       AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > pieces.at AND m.kind = ANY(:ends)))
+
+-- name: replies_in_pieces
+SELECT DISTINCT reply FROM pieces WHERE host = :host
+
+-- name: delete_pieces
+DELETE FROM pieces WHERE host = :host
+
+-- name: delete_pieces_of_ended
+-- What hosts have left that have ended.
+DELETE FROM pieces WHERE host IN (SELECT h.id FROM hosts h WHERE h.ended_at IS NOT NULL)
+
+-- name: pieces
+-- For who checks them all.
+SELECT host, id, agent_uuid, body FROM pieces

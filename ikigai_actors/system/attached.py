@@ -7,8 +7,9 @@
 It has the interface of an `ActorSystem`, as far as handles and shells use it, and works through the database alone, by
 a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
 What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, move) is a row
-of ``requests``, which the host carries out once and answers. Messages are told when they are committed, so a reply
-comes whole. What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
+of ``requests``, which the host carries out once and answers. Messages are told when they are committed, and pieces of
+replies as the host writes them (`ikigai_actors.records.pieces`), which it does while somebody subscribes here. What
+only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
 One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
 remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
@@ -66,6 +67,7 @@ class AttachedSystem(System):
             remote=self._others,
             tell=self._tell,
             on_trouble=self._tell_trouble,
+            hears_replies=lambda: self._publisher.is_heard_of_replies,
         )
         self._trouble = False
 

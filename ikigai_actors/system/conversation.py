@@ -20,7 +20,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.subscriptions import Event, PromptKept, StoreTrouble, Streamed, SystemTrouble, ToolTrouble
+from ikigai_actors.agent.subscriptions import (
+    Event,
+    PromptKept,
+    StoreTrouble,
+    StreamCut,
+    Streamed,
+    SystemTrouble,
+    ToolTrouble,
+)
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -33,6 +41,9 @@ AnswerPiece = tuple[str, list[str]]
 collector looks at: 200 agents that stream unseen would make it stop the keyboard.
 """
 
+AgentEvent = Message | StreamCut | AnswerPiece
+"""What is kept of an agent."""
+
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
 
@@ -43,7 +54,9 @@ class AgentNews:
 
     messages: list[Message]
     ended: bool
-    """Whether pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer."""
+    """Whether pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer, or
+    it was cut off.
+    """
     pieces: list[AnswerPiece]
 
 
@@ -69,7 +82,7 @@ class LiveConversation:
         self._streams, self._most = streams, most
         self._lock = threading.Lock()
         self._followed: set[str] = set()
-        self._events: dict[str, list[Message | AnswerPiece]] = {}
+        self._events: dict[str, list[AgentEvent]] = {}
         self._ended: set[str] = set()
         self._troubles: list[SystemTrouble] = []
         self._kept: list[PromptKept] = []
@@ -90,6 +103,9 @@ class LiveConversation:
             case Message():
                 with self._lock:
                     self._add(event)
+            case StreamCut():
+                with self._lock:
+                    self._cut(event)
             case StoreTrouble(final=True):
                 pass  # the front end ends, with its own words
             case _ if isinstance(event, SystemTrouble | PromptKept):
@@ -109,7 +125,7 @@ class LiveConversation:
             if uuid in self._events:
                 self._events[uuid] = unfinished(self._events[uuid])
 
-    def next(self, uuid: str) -> Message | Streamed | None:
+    def next(self, uuid: str) -> Message | Streamed | StreamCut | None:
         """The next event of a followed agent; None when there is none yet."""
         with self._lock:
             events = self._events.get(uuid)
@@ -168,6 +184,13 @@ class LiveConversation:
             last[1].append(event.text)
         else:
             events.append((event.kind, [event.text]))
+
+    def _cut(self, event: StreamCut) -> None:
+        uuid = event.agent_uuid
+        events = [one for one in self._events.pop(uuid, ()) if not isinstance(one, tuple)]
+        if uuid in self._followed:
+            self._ended.add(uuid)
+            self._events[uuid] = [*events, event]
 
     def _add(self, message: Message) -> None:
         uuid, ends = message.agent_uuid, message.kind in BOUNDARIES
@@ -236,13 +259,13 @@ class Questions:
         return self._approvals.deny(call, reason)
 
 
-def unfinished(events: list[Message | AnswerPiece]) -> list[Message | AnswerPiece]:
+def unfinished(events: list[AgentEvent]) -> list[AgentEvent]:
     """The pieces of the answer that is on its way: those that no message has ended."""
-    pieces: list[Message | AnswerPiece] = []
+    pieces: list[AgentEvent] = []
     for event in events:
         if isinstance(event, tuple):
             pieces.append(event)
-        elif event.kind in BOUNDARIES:
+        elif isinstance(event, StreamCut) or event.kind in BOUNDARIES:
             pieces.clear()
     return pieces
 

@@ -22,14 +22,23 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
-from ikigai_actors.agent.subscriptions import CALLBACK, Callback, Event, Publisher, Subscription, check_events
+from ikigai_actors.agent.subscriptions import (
+    CALLBACK,
+    Callback,
+    Event,
+    Publisher,
+    StreamCut,
+    Streamed,
+    Subscription,
+    check_events,
+)
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_type, shown
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.identity import RandomBytes
+from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Handle
@@ -105,7 +114,8 @@ class Directory(OfOneProcess, ABC):
         self._remote: RemoteAgents | None = None
         if remote is not None:
             self._publisher = shared = SharedPublisher(threads)
-            self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote)
+            who = host or new_agent_uuid(random_bytes)
+            self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote, who)
         self.waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
         """Waits for mail and for the end of agents."""
         self.documents = Documents(self.store, writer.perform, clock.now_ms)
@@ -244,15 +254,18 @@ class Directory(OfOneProcess, ABC):
         """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
 
         Of every agent of the database, whichever process runs it: each message that is committed from now on
-        (`Message`), once; deaths (`Died`) and new names (`Renamed`). Of this process: a piece of a reply on its way
-        (`Streamed`), mail that was sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the
-        store and with tools (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in
-        an attached system, that another process runs the agents (`HostChanged`).
+        (`Message`), once; deaths (`Died`) and new names (`Renamed`); replies on their way, piece by piece (`Streamed`).
+        Of an agent of another process the pieces come some times a second, first all that there is by now; and when
+        that process is gone in the midst of a reply, that it is cut off (`StreamCut`). Of this process: mail that was
+        sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the store and with tools
+        (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system,
+        that another process runs the agents (`HostChanged`).
 
         Args:
             callback: takes an event.
             only: the types of events to hear of; none for all. A host that shares its agents reads what others commit
-                only while somebody asks for events of agents.
+                only while somebody asks for events of agents. Other processes write pieces of replies into the database
+                only while somebody asks for `Streamed`.
         """
         self.check_open()
         subscription = self._publisher.subscribe(
@@ -266,6 +279,9 @@ class Directory(OfOneProcess, ABC):
         """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
         self._tallies.note(news, self.clock.now_ms())
         events: list[Event] = [*news.messages, *news.died, *news.renamed]
+        for reply in news.replies:
+            events += [StreamCut(reply.agent)] if reply.cut else []
+            events += [Streamed(reply.agent, text, kind) for kind, text in reply.pieces]
         for event in events:
             self._publisher.publish(event)
 

@@ -22,7 +22,7 @@ from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import Survey, everything_stays, survey
+from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
@@ -45,7 +45,6 @@ from ikigai_actors.records.blobs import read_blobs
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
-from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
@@ -61,6 +60,7 @@ from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.directory import UNSHARED, SystemPart
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
+from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
 from ikigai_actors.system.options import HostOptions, check_options
@@ -106,7 +106,10 @@ class ActorSystem(System):
         follower = None if host.name is None else Follower(store, [])
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes
-        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._move)
+        self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
+        self._supervision = SupervisionLoop(
+            store, journal, processes, host.id, clock, threads, self._move, self._streams.listen
+        )
         with ExitStack() as undone:
             self._following = FollowingLoop(
                 store,
@@ -117,6 +120,7 @@ class ActorSystem(System):
                 on_others=self._look_at_others,
                 tell=self._tell,
                 hears_all=lambda: publisher.is_heard_of_agents,
+                hears_replies=lambda: publisher.is_heard_of_replies,
                 is_here=lambda uuid: processes.get(uuid) is not None,
             )
             undone.callback(self._following.close)
@@ -284,7 +288,7 @@ class ActorSystem(System):
                 if host.name is not None:
                     host.claim()
                 own = store.read(lambda tx: shares(tx, host.id)).own
-                settle_left_behind(store, host.id, own)
+                clear_left_behind(store, host.id, own)
                 if options.budget is not None and not limit_everybody(store, options.budget):
                     logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
                 found = survey(store, host.id, own)
@@ -454,6 +458,7 @@ class ActorSystem(System):
             SystemPart("the agents", self._actors.run),
             SystemPart("the dispatcher", runtime.dispatcher.close),
             SystemPart("the supervision loop", supervision.close, supervision.start),
+            SystemPart("the replies on their way", self._streams.close),
             *([] if remote is None else [SystemPart("what other hosts were asked", remote.close)]),
             SystemPart("the waits", self.waits.close, self.waits.start),
             SystemPart("the journal", runtime.journal.close, runtime.journal.start),
@@ -461,6 +466,7 @@ class ActorSystem(System):
             SystemPart("what runs outside", lambda: runtime.executor.close(runtime.providers)),
             *([] if rebalancer is None else [SystemPart("the share of this host", rebalancer.close, rebalancer.start)]),
             SystemPart("the board of waits", self._wait_board.close),
+            SystemPart("the listeners elsewhere", self._streams.stop),  # its last unit is written by the journal
             SystemPart("the watch on other processes", following.close, following.start),
         ]
 

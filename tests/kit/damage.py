@@ -121,6 +121,7 @@ def budgets(tx: Transaction) -> None:
         "UPDATE agents SET budget = 'a' WHERE uuid IN ('a', 'g')",
         "UPDATE agents SET spent_tokens = 3 WHERE uuid = 'a'",
         f"UPDATE agents SET spent_tokens = 4, held_at = 13, held_tokens = 5, held_host = '{NOW}' WHERE uuid = 'c'",
+        f"INSERT INTO pieces VALUES ('{NOW}', 1, 'a', 1, 10, '[[\"text\", \"tea\"]]')",
         "INSERT INTO pauses VALUES ('root', 'root', 'tokens', 1, 10, 10, '', 1, NULL)",
     ):
         tx.schema.execute(statement)

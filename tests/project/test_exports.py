@@ -128,6 +128,7 @@ PUBLIC = [
     "StoreUnavailable",
     "StoreUnusable",
     "Stream",
+    "StreamCut",
     "Streamed",
     "Subscription",
     "SystemClosed",

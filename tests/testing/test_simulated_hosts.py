@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from ikigai_actors import Future, Message, Reply, ScriptedProvider
-from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.records.registry import Died, Renamed
@@ -201,6 +201,41 @@ def test_subscribers_of_each_host_hear_every_message_death_and_name_once_whereve
             assert [one.name for one in events if isinstance(one, Renamed)] == ["carl"]
 
     simulate(team, examples=12, hosts=3)
+
+
+def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_host() -> None:
+    reply = tuple(f"{number} " for number in range(30))
+    ends = set[str]()
+
+    def team(world: Simulation) -> None:
+        world.open(ScriptedProvider(lambda _: Stream(reply, delay=0.1)), resume=True)
+        world.sleep(5)
+        a, b, c = world.hosts
+        anna = a.system.root.fork(name="anna")
+        a.move(anna, b)
+        heard: list[Event] = []
+        a.system.subscribe(heard.append, only=(Streamed, StreamCut, Message))
+        told = c.system.agent("anna").prompt("count")
+        world.sleep(0.5 + len(world.requests) % 3)
+        b.kill()
+        assert told.get(timeout=60).text == "".join(reply)
+        world.sleep(5)
+        said = ""
+        for event in heard:
+            match event:
+                case Streamed(text=text):
+                    said += text
+                    assert "".join(reply).startswith(said)
+                case StreamCut():
+                    said = ""
+                    ends.add("cut")
+                case Message(kind="assistant"):
+                    ends.add("reply")
+                    said = "none may come behind it: "
+        assert world.system.store.read(lambda tx: tx.run("pieces")) == []
+
+    simulate(team, examples=12, hosts=3)
+    assert ends == {"cut", "reply"}
 
 
 @pytest.mark.parametrize("fault", ["freezes", "partitions", "unrung"])

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from ikigai_actors.records.budgets.amounts import Charge, Held, whole_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
 
 
@@ -55,17 +55,12 @@ def spend_holds(tx: Transaction, locked: LockedRows, rows: Iterable[Locked], end
     return ledger.freed
 
 
-def settle_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
+def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
     """Spend what is held for requests that the earlier hosts of these shards have left behind.
 
     Whether they left the process nobody knows. Called before an agent of these shards acts on this host. What ended
     hosts have spent is added to the limits, and their portions are gone.
     """
-    if shards:
-        store.write(lambda tx: _settle_left_behind(tx, host, shards))
-
-
-def _settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
     uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids)) if uuids else ())
     spend_holds(tx, locked, locked.values())

@@ -44,6 +44,7 @@
     strict             a strict budget has spent and holds at most what it grants, and allots no more
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
+    pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
@@ -67,6 +68,7 @@ from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, che
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.fsck.merges import check_merges
+from ikigai_actors.records.fsck.pieces import check_pieces
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.timers import check_timers
 from ikigai_actors.records.identity import same_name
@@ -132,6 +134,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += check_merges(tx, logs.merges, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records)]
+    found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found)
 
 

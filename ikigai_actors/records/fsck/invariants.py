@@ -51,6 +51,7 @@ class Invariant(StrEnum):
     STRICT = "strict"
     PAUSE = "pause"
     TIMER = "timer"
+    PIECES = "pieces"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ outcome. Thinking is not shown.
 import textwrap
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.subscriptions import Streamed
+from ikigai_actors.agent.subscriptions import StreamCut, Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import Kind, Message
@@ -82,6 +82,9 @@ class Turn:
                 case Streamed(kind="text"):
                     self._step += event.text
                     screen.stream(event.text)
+                case StreamCut():
+                    self._step = ""  # the reply comes from its beginning, or not at all
+                    screen.fresh()
                 case Message(kind=Kind.ASSISTANT):
                     self._finish_step(screen, event.content, str(event.data.get("stop_reason", "")))
                 case Message(kind=Kind.APPROVAL):

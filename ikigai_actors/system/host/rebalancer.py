@@ -24,11 +24,10 @@ from functools import partial
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.agent.boot import Survey, everything_stays, survey
+from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey
 from ikigai_actors.agent.remote_commands import RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
-from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
 from ikigai_actors.records.remote_commands import CarryOut
@@ -243,7 +242,7 @@ class Rebalancer(Worker):
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:
         """Run the agents of shards that are new here."""
-        settle_left_behind(self._store, self._host.id, shards)
+        clear_left_behind(self._store, self._host.id, shards)
         with everything_stays():
             self._begin(survey(self._store, self._host.id, shards))
         self._runs.update((shard, epochs[shard]) for shard in shards)

@@ -5,6 +5,7 @@ Another process on the database writes rows and nothing else; the host that runs
     changes       statuses, ends, names and interrupted turns, which stand in the registry already
     prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
     commands      rows without an answer: the actor does what is asked, and the answer comes with that
+    listeners     who wants to see replies on their way
 
 A command is given to its actor once, and again only when an attempt has left it undecided
 (`ikigai_actors.agent.remote_commands`). The rows decide that it is carried out once; that it is given once decides that
@@ -19,6 +20,7 @@ from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, Remo
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
+from ikigai_actors.records.pieces import listened_for
 from ikigai_actors.records.remote_commands import (
     AnswerRemoteCommand,
     NewRemoteCommand,
@@ -42,6 +44,8 @@ class RemoteCommands(OutcomeHandler):
         retry: Callable[[], object],
         fail: Callable[[str, str], object],
         move: Callable[[str, RemoteCaller], object],
+        host: str,
+        listen: Callable[[float], object],
     ) -> None:
         """Put the parts together.
 
@@ -53,9 +57,12 @@ class RemoteCommands(OutcomeHandler):
             retry: has `hand_over` called again, later; never waits.
             fail: decides about a supervisor that has given up, by its uuid and the reason.
             move: moves the agent of a caller's key to a host, by the host's name or id; never waits.
+            host: the id of this host.
+            listen: hears for how many seconds other processes want to see replies on their way; never waits.
         """
         self._reader, self._writer, self._processes = reader, writer, processes
         self._clock, self._retry, self._fail, self._move = clock, retry, fail, move
+        self._host, self._listen = host, listen
         self._given: set[RemoteCommandKey] = set()  # workers take away, this thread alone adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
@@ -76,11 +83,16 @@ class RemoteCommands(OutcomeHandler):
     def hand_over(self) -> None:
         """Give the actors the prompts that their agents have not taken up, and the commands that have no answer.
 
+        And note who wants to see replies on their way.
+
         A prompt that an actor has already changes nothing. All are read at one moment, prompts are given first: a
         command knows which of them were sent before it.
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
-        prompts, commands = self._reader.read(lambda tx: (new_prompts(tx), new_remote_commands(tx)))
+        prompts, commands, listened = self._reader.read(
+            lambda tx: (new_prompts(tx), new_remote_commands(tx), listened_for(tx, self._host))
+        )
+        self._listen(listened)
         for prompt in prompts:
             self._processes.prompt(*prompt)
         for command in commands:

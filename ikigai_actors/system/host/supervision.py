@@ -98,6 +98,7 @@ class SupervisionLoop(Worker, Supervision):
         clock: Clock,
         threads: Threads,
         move: Callable[[str, RemoteCaller], object],
+        listen: Callable[[float], object],
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
 
@@ -109,12 +110,13 @@ class SupervisionLoop(Worker, Supervision):
             clock: for deadlines, and for the times of restarts.
             threads: makes the thread.
             move: see `RemoteCommands`.
+            listen: see `RemoteCommands`.
         """
         super().__init__("ikigai-supervision", threads, clock)
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host = host
         self._remote = RemoteCommands(
-            self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move
+            self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move, host, listen
         )
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet

@@ -18,6 +18,7 @@ command comes from its future.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.mail import WithdrawPrompt
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.pieces import LEASE, Listen
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.replies import last_outcome, outcome_of
@@ -46,6 +48,9 @@ from supervisors.signals import Signal, Status
 
 logger = logging.getLogger(__name__)
 
+RENEW = LEASE / 3
+"""Seconds after which this process says again that it listens."""
+
 
 class RemoteAgents:
     """The agents of one database that other processes run, as far as this one asks something of them."""
@@ -56,6 +61,7 @@ class RemoteAgents:
         client: Client,
         publisher: SharedPublisher,
         follower: Follower,
+        who: str,
     ) -> None:
         """Put the parts together.
 
@@ -64,6 +70,7 @@ class RemoteAgents:
             client: writes what is asked.
             publisher: takes a `PromptKept`, and knows which messages of agents were told already.
             follower: follows all agents, or those of whom something is awaited.
+            who: names this process, as one that wants to see replies on their way: the id of a host, else random.
         """
         self.follower = follower
         """Reads what is new, in a `refresh`."""
@@ -75,6 +82,7 @@ class RemoteAgents:
         self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
         self._asked: dict[RemoteCommandKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
+        self._who, self._listens, self._renew_at = who, False, 0.0
         self.hosts: Sequence[HostRecord] = ()
         """Who ran the agents at the latest look, the latest first."""
         self._former: HostRecord | None = None  # who ran them last, when nobody does
@@ -155,6 +163,26 @@ class RemoteAgents:
                     self.follower.follow_only(self._whom())
                 elif not self.follower.follows_all:
                     self.follower.follow_all(now)
+
+    def listen(self, wanted: bool, now: float) -> None:
+        """Have the hosts write what they receive of replies, while it is wanted, and follow that; or have them not.
+
+        Call it again and again: it renews what it has said. Where it cannot be said, replies are told when they are
+        committed.
+
+        Args:
+            wanted: whether somebody here wants to see replies on their way.
+            now: seconds of the clock that never leaps.
+        """
+        with self._looking, suppress(IkigaiError):  # the next look tells of a trouble with the store
+            if wanted and (not self._listens or now >= self._renew_at):
+                self._listens, self._renew_at = True, now + RENEW
+                self.follower.listen(self._who)
+                self._client.write(Listen(self._who))
+            elif self._listens and not wanted:
+                self._listens = False
+                self.follower.listen_no_more()
+                self._client.write(Listen(self._who, 0))
 
     def awaited(self) -> frozenset[str]:
         """The agents, by uuid, of whom something is awaited."""

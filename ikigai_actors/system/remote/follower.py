@@ -22,9 +22,11 @@ from typing import NamedTuple
 
 from ikigai_actors.records.heads import EVERYBODY, Head, heads, heads_of, readable_section
 from ikigai_actors.records.messages import Message
+from ikigai_actors.records.pieces import PiecesRow, pieces_behind
 from ikigai_actors.records.registry import Died, Renamed
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.hosts.rows import HostRecord, owners
+from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ class News:
     renamed: Sequence[Renamed] = ()
     looked_at: frozenset[str] | None = None
     """The agents that were looked at; None for all who are followed."""
+    replies: Sequence[ReplyNews] = ()
+    """What is new of replies on their way, behind the messages; see `Follower.listen`."""
 
     def tells_of(self, agent: str) -> bool:
         """Whether an agent that is followed was looked at."""
@@ -57,6 +61,8 @@ class _Look(NamedTuple):
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
     hosts: Sequence[HostRecord]
+    pieces: Mapping[str, Sequence[PiecesRow]]
+    """Of each host that lives, what is new of the replies that it receives."""
 
 
 class Follower:
@@ -73,6 +79,8 @@ class Follower:
         self._since = 0
         self._after = ""  # the latest agent of a page that was not the last one
         self._unseen: set[str] = set()  # those who may come on a later page
+        self._replies: ReplyFeed | None = None  # while replies on their way are followed
+        self._host = ""  # that of this process, whose replies need not be read
 
     def begin(self, now: int) -> News:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
@@ -99,6 +107,15 @@ class Follower:
         self._agents = [*agents]
         self._places = {agent: self._places[agent] for agent in self._agents if agent in self._places}
         self._told, self._names, self._unseen, self._after = set(), {}, set(), ""
+
+    def listen(self, host: str) -> None:
+        """Follow replies on their way, too, but for those that this host receives; what has come of them is new."""
+        if self._replies is None:
+            self._replies, self._host = ReplyFeed(), host
+
+    def listen_no_more(self) -> None:
+        """Follow replies on their way no more."""
+        self._replies = None
 
     @property
     def follows_all(self) -> bool:
@@ -135,6 +152,11 @@ class Follower:
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
         return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))), among)
 
+    def catch_up(self, agents: frozenset[str]) -> News:
+        """As `news` of agents that this process runs from now on: their replies that are on their way are cut off."""
+        news = self.news(agents)
+        return replace(news, replies=[*news.replies, *(self._replies.cut(agents) if self._replies else ())])
+
     @property
     def is_midway(self) -> bool:
         """Whether the latest `page` was not the last one."""
@@ -160,24 +182,34 @@ class Follower:
         return self._news_of(looked, frozenset(head.uuid for head in looked.heads))
 
     def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
-        return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], owners(tx))
+        hosts, pieces = owners(tx), dict[str, Sequence[PiecesRow]]()
+        if (replies := self._replies) is not None:
+            elsewhere = [one.id for one in hosts if one.id != self._host]
+            pieces = {host: pieces_behind(tx, host, replies.behind(host)) for host in elsewhere}
+            looked_at = {head.uuid for head in found}
+            if others := {row.agent for rows in pieces.values() for row in rows} - looked_at:
+                found = [*found, *heads_of(tx, sorted(others))]  # what they have committed is told first
+        return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], hosts, pieces)
 
     def _news_of(self, looked: "_Look", among: frozenset[str] | None) -> News:
         """The news of a look: from now on they have been told."""
-        found, sections, hosts = looked
+        found, sections, hosts, pieces = looked
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in found)
         self._told.update(head.uuid for head in died)
         known = self._names
         renamed = [Renamed(head.uuid, head.name) for head in found if known.get(head.uuid, head.name) != head.name]
         known.update((head.uuid, head.name) for head in found)
+        messages = list(merge(*sections, key=lambda message: message.created_at))
+        replies = self._replies
         return News(
-            list(merge(*sections, key=lambda message: message.created_at)),
+            messages,
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
             {head.uuid: head.turn for head in found},
             hosts,
             renamed,
             among,
+            [] if replies is None else replies.follow(pieces, messages, [head.uuid for head in died]),
         )
 
     def _is_new(self, head: Head) -> bool:

@@ -27,6 +27,8 @@ What always holds:
 - Rows alone decide. Each look reads from the place where the former one ended, at one moment, so a hint that comes
   twice, late or not at all tells nothing twice and skips nothing.
 - The subscribers hear of what was committed before any future is settled by it.
+- While somebody here wants to see replies on their way, the hosts are told so again and again, and each look reads what
+  they have written of them (`ikigai_actors.records.pieces`), at the same moment as the messages, which are told first.
 - An agent is followed before something of it is awaited, so its answer lies behind the place where the look begins.
 - This thread alone reads news. Who asks agents of others takes turns with it (`RemoteAgents`).
 
@@ -73,6 +75,7 @@ class FollowingLoop(Service):
         tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None,
         on_trouble: Callable[[str | None], object] = lambda reason: None,
         hears_all: Callable[[], bool] = lambda: True,
+        hears_replies: Callable[[], bool] = lambda: False,
         is_here: Callable[[str], bool] = lambda uuid: False,
     ) -> None:
         """Put the parts together, and begin to listen; `start` starts the thread.
@@ -87,10 +90,12 @@ class FollowingLoop(Service):
             tell: takes what is new, and who ran the agents at the look before.
             on_trouble: takes the reason when a look has failed, and None after each that has not.
             hears_all: whether somebody wants to hear of all agents.
+            hears_replies: whether somebody wants to see replies on their way, too.
             is_here: whether an agent has its actor here, which tells what it commits.
         """
         super().__init__("ikigai-following", threads)
-        self._hears_all, self._is_here = hears_all, is_here
+        self._hears_all, self._hears_replies, self._is_here = hears_all, hears_replies, is_here
+        self._well = True  # whether the latest look was done
         self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
         self._tell, self._on_trouble = tell, on_trouble
         self._watch = store.watch(hosts=remote is not None)
@@ -105,14 +110,18 @@ class FollowingLoop(Service):
         super().start()
 
     def follow_as_heard(self) -> None:
-        """Follow everybody while somebody wants to hear of all, else those who are awaited. Raises `StoreError`."""
+        """Follow everybody while somebody wants to hear of all, else those who are awaited; replies as is wanted.
+
+        Raises `StoreError`.
+        """
         if self._remote is not None:
             self._remote.follow(self._hears_all(), self._clock.now_ms())
+            self._remote.listen(self._hears_all() and self._hears_replies(), self._clock.monotonic())
 
     def catch_up(self, agents: frozenset[str]) -> None:
         """Tell what former hosts of these agents have committed, before they act here. Raises `StoreError`."""
         if (remote := self._remote) is not None and remote.follower.follows_all and agents:
-            self._read(remote, partial(remote.follower.news, agents))
+            self._read(remote, partial(remote.follower.catch_up, agents))
 
     def stop(self) -> None:
         super().stop()
@@ -133,12 +142,15 @@ class FollowingLoop(Service):
             agents, for_hosts = self._polls.wait(timeout)
             if self._stopped:
                 break
-            if self.attempt(partial(self._follow, agents, for_hosts)):
+            self._well = self.attempt(partial(self._follow, agents, for_hosts))
+            if self._well:
                 self._polls.done(agents)
                 self._on_trouble(None)
             self._waits.look_again()
         if self._remote is not None:
             self._remote.carry_out()
+            if self._well:  # else the time runs out by which this process listens
+                self._remote.listen(False, self._clock.monotonic())
         self._watch.close()
         self._watch.wait(0)  # gives its connection back
 

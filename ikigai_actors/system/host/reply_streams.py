@@ -1,0 +1,134 @@
+"""Reply streams: what a host receives of replies on their way, written as rows while other processes listen.
+
+Its states:
+
+    resting      nobody listens elsewhere: no thread, no row, and a delta costs what it would without this
+    listened to  some times a second it looks at the requests in flight. What they have received since the last time is
+                 appended, all of it in one transaction through the journal; and rows that are void are deleted
+    leaving      nobody listens any more, or the system closes: the host's rows are deleted
+
+It looks, and nothing is told to it; so a listener that comes in the middle of a reply gets all of it. How far a reply
+is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host that
+dies leaves its rows, which are void (`ikigai_actors.records.pieces`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.service import Service
+from ikigai_actors.actors.threads import Threads
+from ikigai_actors.agent.jobs import ModelRequest
+from ikigai_actors.records.pieces import AppendPieces, ClearPieces, NewPieces, Written
+from ikigai_actors.store.writer import Writer
+
+EVERY = 0.2
+"""Seconds between two rows of a reply."""
+
+REST = 10
+"""How many times as long as a write has taken the next one is put off, at least: it takes a small share of the time."""
+
+CLEAR_EVERY = 2.0
+"""Seconds after which void rows are deleted, while no others are to be written."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """How far a reply is written."""
+
+    number: int
+    deltas: int = 0
+
+
+class ReplyStreams(Service):
+    """Writes the replies that one host receives, while somebody listens elsewhere."""
+
+    def __init__(
+        self,
+        requests: Callable[[], Sequence[ModelRequest]],
+        writer: Writer,
+        host: str,
+        clock: Clock,
+        threads: Threads,
+    ) -> None:
+        """Put the parts together. The thread begins with the first listener.
+
+        Args:
+            requests: gives the model requests in flight.
+            writer: commits the rows.
+            host: the id of the host.
+            clock: tells how long somebody listens.
+            threads: makes the thread.
+        """
+        super().__init__("ikigai-reply-streams", threads)
+        self._requests, self._writer, self._host, self._clock = requests, writer, host, clock
+        self._until = float("-inf")  # somebody listens until then
+        self._told: dict[ModelRequest, _Told] = {}
+        self._over: dict[int, str] = {}  # replies that are over and may have rows, each with its agent
+        self._rows = self._replies = 0
+        self._clear_due = 0.0
+
+    def listen(self, seconds: float) -> None:
+        """Somebody listens for so many seconds from now on; 0 for nobody. Never waits; any thread may call it."""
+        until = self._clock.monotonic() + seconds
+        with self._changed:
+            begins = seconds > 0 and not self._is_heard()
+            self._until = until
+            if begins:
+                self._changed.notify()
+        if begins:
+            self.start()
+
+    def _is_heard(self) -> bool:
+        return self._clock.monotonic() < self._until
+
+    def run(self) -> None:
+        """Write as long as somebody listens, until this is stopped."""
+        while self.awaits(self._is_heard):
+            taken = 0.0
+            while self.pause(max(EVERY, REST * taken)) and self._is_heard():
+                began = self._clock.monotonic()
+                self.attempt(self.write)
+                taken = self._clock.monotonic() - began
+            self._told, self._over = {}, {}
+            if self._rows:
+                self._writer.ask(ClearPieces(self._host))  # not waited for: the system may be closing
+
+    def write(self) -> None:
+        """Append what is new, and delete what is void. Raises what `Writer.perform` does."""
+        new, ends = self._new()
+        now = self._clock.monotonic()
+        clears = bool(self._over) and (bool(new) or now >= self._clear_due)
+        if not new and not clears:
+            return
+        self._clear_due = now + CLEAR_EVERY
+        over = dict(self._over) if clears else {}
+        unit = AppendPieces(self._host, self._rows + 1, new, frozenset(over.values()))
+        written: Written = self._writer.perform(unit)
+        self._rows += len(written.replies)
+        for told in self._told.values():
+            if told.number in written.replies:
+                told.deltas = ends[told.number]
+        for reply in over.keys() - written.left:
+            del self._over[reply]
+
+    def _new(self) -> tuple[list[NewPieces], dict[int, int]]:
+        """What was received since the latest rows, and how many deltas of each reply have come by now."""
+        for call in [call for call in self._told if call.is_over()]:
+            told = self._told.pop(call)
+            if told.deltas:
+                self._over[told.number] = call.agent
+        new, ends = list[NewPieces](), dict[int, int]()
+        for call in self._requests():
+            if not call.at or call.is_over():
+                continue
+            known = self._told.get(call)
+            pieces, end = call.pieces(0 if known is None else known.deltas)
+            if not pieces:
+                continue
+            if known is None:
+                self._replies += 1
+                known = self._told[call] = _Told(self._replies)
+            new.append(NewPieces(call.agent, known.number, call.at, pieces, call.is_over))
+            ends[known.number] = end
+        return new, ends

@@ -1,0 +1,77 @@
+"""The reply feed: what is new of replies on their way, as the rows of other hosts tell it. Pure.
+
+    feed = ReplyFeed()
+    feed.behind(host)                               # read the rows of each host behind this one
+    feed.follow({host: rows}, messages, hosts)      # and this is new: pieces, and agents whose reply is cut off
+
+What always holds, since rows and messages were read at one moment (`ikigai_actors.records.pieces`):
+
+- A row is told once, in the order of its reply, and none behind the message that ends the reply.
+- A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. That is
+  told before anything else of the agent; what was told of it counts no more.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.records.messages import BOUNDARIES, Message
+from ikigai_actors.records.pieces import PiecesRow, ReplyPiece
+
+
+class ReplyNews(NamedTuple):
+    """What is new of one agent's reply."""
+
+    agent: str
+    """Its uuid."""
+    cut: bool
+    """Whether what was told before counts no more: that reply is cut off."""
+    pieces: Sequence[ReplyPiece] = ()
+
+
+class _Reply(NamedTuple):
+    """A reply that is on its way."""
+
+    host: str
+    number: int
+
+
+class ReplyFeed:
+    """What was told of replies on their way. Of one thread at a time."""
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        self._places: dict[str, int] = {}
+        self._open: dict[str, _Reply] = {}
+
+    def behind(self, host: str) -> int:
+        """The latest row of a host that was told; 0 for none."""
+        return self._places.get(host, 0)
+
+    def follow(
+        self, rows: Mapping[str, Sequence[PiecesRow]], messages: Iterable[Message], dead: Iterable[str]
+    ) -> list[ReplyNews]:
+        """Take what was read at one moment; return what is to be told behind the messages.
+
+        Args:
+            rows: the new rows of each host that lives, by its id.
+            messages: the new messages of all agents that are followed.
+            dead: the agents that have died.
+        """
+        for message in messages:
+            if message.kind in BOUNDARIES:
+                self._open.pop(message.agent_uuid, None)
+        for uuid in dead:
+            self._open.pop(uuid, None)
+        self._places = {host: found[-1].id if found else self.behind(host) for host, found in rows.items()}
+        news = self.cut([uuid for uuid, reply in self._open.items() if reply.host not in rows])
+        for host, found in rows.items():
+            for row in found:
+                reply = _Reply(host, row.reply)
+                known = self._open.get(row.agent, reply)
+                self._open[row.agent] = reply
+                news.append(ReplyNews(row.agent, known != reply, row.pieces))
+        return news
+
+    def cut(self, agents: Collection[str]) -> list[ReplyNews]:
+        """Cut off what was told of the replies of these agents, by uuid: another process runs them from now on."""
+        return [ReplyNews(uuid, True) for uuid in agents if self._open.pop(uuid, None) is not None]
