@@ -1,8 +1,8 @@
 """Pieces: what was received of replies on their way, as rows, for listeners in other processes.
 
-    write_alone(store, Listen("door"))                       # for `LEASE` seconds; renewed while somebody there listens
-    journal.perform(AppendPieces(host, 1, [NewPieces(...)])) # the host of the agent, again and again
-    store.read(lambda tx: pieces_behind(tx, host, 17))       # the listener, behind the place where it was
+    write_alone(store, Listen("door"))                          # renewed while somebody there listens
+    journal.perform(AppendPieces(host, 1, [NewPieces(...)]))    # the host of the agent, again and again
+    store.read(lambda tx: pieces_behind(tx, host, 17))          # the listener, behind the place where it was
 
 A row is appended and never changed: what has grown is not written again. It is *void* from the moment on at which its
 reply is over, and a reader skips it: a message behind ``at`` ends the reply, the turn is closed, the agent is dead, or
@@ -20,7 +20,7 @@ from ikigai_actors.records.messages import BOUNDARIES
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
-LEASE = 15.0
+LISTENS_FOR = 15.0
 """Seconds for which a listener is written for after it has said that it listens."""
 
 ReplyPiece = tuple[str, str]
@@ -55,7 +55,7 @@ class PiecesRow(NamedTuple):
     pieces: list[ReplyPiece]
 
 
-class Written(NamedTuple):
+class WrittenPieces(NamedTuple):
     """The answer of `AppendPieces`."""
 
     replies: Sequence[int]
@@ -65,7 +65,7 @@ class Written(NamedTuple):
 
 
 class AppendPieces(Unit):
-    """Append a row for each reply that is on its way; delete the rows that are void. Answered with `Written`.
+    """Append a row for each reply that is on its way; delete the rows that are void. Answered with `WrittenPieces`.
 
     The journal is the one writer of a host, so the order of ids is that of commits. A reply that is over when the
     journal comes to this has no row: what commits it is written behind this.
@@ -85,7 +85,7 @@ class AppendPieces(Unit):
         self._host, self._next, self._agents = host, number, list(over)
         self._rows = [(one, json.dumps(one.pieces)) for one in new]
 
-    def write(self, tx: Transaction, locked: LockedRows) -> Written:
+    def write(self, tx: Transaction, locked: LockedRows) -> WrittenPieces:
         left = frozenset[int]()
         if self._agents:
             tx.run("delete_void_pieces", host=self._host, agents=self._agents, ends=_ENDS)
@@ -95,7 +95,7 @@ class AppendPieces(Unit):
             [(self._host, self._next + place, *one[:3], body) for place, (one, body) in enumerate(rows)], "pieces"
         )
         locked.others.update(self._agents, (one.agent for one, _ in rows))
-        return Written([one.reply for one, _ in rows], left)
+        return WrittenPieces([one.reply for one, _ in rows], left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +111,14 @@ class ClearPieces(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Listen(Unit):
-    """Say that a process listens, for `LEASE` seconds from now on; or ``seconds=0``, that it does no more.
+    """Say that a process listens, for `LISTENS_FOR` seconds from now on; or ``seconds=0``, that it does no more.
 
     The hosts hear of it as of all that is committed by others.
     """
 
     who: str
     """Of a host its id, else random."""
-    seconds: float = LEASE
+    seconds: float = LISTENS_FOR
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         if self.seconds:

@@ -7,12 +7,12 @@ import pytest
 from ikigai_actors.records.append import Append, Fence
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.pieces import (
-    LEASE,
+    LISTENS_FOR,
     AppendPieces,
     ClearPieces,
     Listen,
     NewPieces,
-    Written,
+    WrittenPieces,
     delete_pieces_of_ended,
     listened_for,
     pieces_behind,
@@ -52,7 +52,7 @@ def test_what_was_received_is_read_in_order_behind_a_place(asking: Store) -> Non
 
 def test_a_reply_that_is_over_when_its_row_is_to_be_written_has_none(asking: Store) -> None:
     unit = AppendPieces(HOST, 1, [new("a", 1, "too late", over=True), new("b", 2, "in time")])
-    assert write_alone(asking, unit) == Written([2], frozenset())
+    assert write_alone(asking, unit) == WrittenPieces([2], frozenset())
     assert told(asking) == [(1, "b", "in time")]
 
 
@@ -80,7 +80,7 @@ def test_rows_are_void_from_the_end_of_their_reply_on_and_deleted_later(asking: 
     write_alone(asking, AppendPieces(HOST, 1, [new("a", 1, "gone"), new("b", 2, "here")]))
     ENDS[end](asking)
     assert told(asking) == [(2, "b", "here")]
-    assert write_alone(asking, AppendPieces(HOST, 3, (), ("a", "b"))) == Written([], frozenset({2}))
+    assert write_alone(asking, AppendPieces(HOST, 3, (), ("a", "b"))) == WrittenPieces([], frozenset({2}))
 
 
 def test_a_message_beside_an_open_reply_does_not_end_it(asking: Store) -> None:
@@ -107,10 +107,10 @@ def test_who_listens_is_written_for_until_its_time_is_over_and_nobody_listens_to
     assert listened() == 0
     write_alone(store, Listen("door", 30))
     write_alone(store, Listen(HOST))
-    assert LEASE < listened() <= 30
+    assert LISTENS_FOR < listened() <= 30
     write_alone(store, Listen("door", 0))
     assert listened() == 0
-    assert 0 < listened("another") <= LEASE
+    assert 0 < listened("another") <= LISTENS_FOR
     store.write(lambda tx: sql(tx, "UPDATE listeners SET until = 5"))
     assert listened("another") == 0
     write_alone(store, Listen("door", 0))  # whose time is over is forgotten

@@ -19,13 +19,13 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.jobs import ModelRequest
-from ikigai_actors.records.pieces import AppendPieces, ClearPieces, NewPieces, Written
+from ikigai_actors.records.pieces import AppendPieces, ClearPieces, NewPieces, WrittenPieces
 from ikigai_actors.store.writer import Writer
 
 EVERY = 0.2
 """Seconds between two rows of a reply."""
 
-REST = 10
+APART = 10
 """How many times as long as a write has taken the next one is put off, at least: it takes a small share of the time."""
 
 CLEAR_EVERY = 2.0
@@ -86,7 +86,7 @@ class ReplyStreams(Service):
         """Write as long as somebody listens, until this is stopped."""
         while self.awaits(self._is_heard):
             taken = 0.0
-            while self.pause(max(EVERY, REST * taken)) and self._is_heard():
+            while self.pause(max(EVERY, APART * taken)) and self._is_heard():
                 began = self._clock.monotonic()
                 self.attempt(self.write)
                 taken = self._clock.monotonic() - began
@@ -104,7 +104,7 @@ class ReplyStreams(Service):
         self._clear_due = now + CLEAR_EVERY
         over = dict(self._over) if clears else {}
         unit = AppendPieces(self._host, self._rows + 1, new, frozenset(over.values()))
-        written: Written = self._writer.perform(unit)
+        written: WrittenPieces = self._writer.perform(unit)
         self._rows += len(written.replies)
         for told in self._told.values():
             if told.number in written.replies:

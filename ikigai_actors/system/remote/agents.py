@@ -34,7 +34,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.mail import WithdrawPrompt
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.pieces import LEASE, Listen
+from ikigai_actors.records.pieces import LISTENS_FOR, Listen
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.replies import last_outcome, outcome_of
@@ -48,7 +48,7 @@ from supervisors.signals import Signal, Status
 
 logger = logging.getLogger(__name__)
 
-RENEW = LEASE / 3
+RENEW = LISTENS_FOR / 3
 """Seconds after which this process says again that it listens."""
 
 
