@@ -15,6 +15,7 @@ Its modules:
     documents                       documents, by path and version
     signals, deaths, exit_mails     what ends agents, what that leads to, who is told of it
     supervision, groups             who restarts whom, and together with whom
+    pieces                          replies on their way, for listeners in other processes
     moves, remote_commands, host_waits     what goes from host to host: agents, commands, who waits for whom
     budgets/, spending, left        what may be spent, what was, what models are told of it
     pruning, figures                what is deleted of the dead; how much there is of everything

@@ -7,5 +7,6 @@ Its modules:
     remote_commands     what other processes ask of agents here
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later
+    reply_streams       replies on their way, written while other processes listen
     wait_board          who waits for whom, told to other hosts
 """

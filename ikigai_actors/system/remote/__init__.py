@@ -4,6 +4,7 @@ Its modules:
 
     agents              what is asked of them, and awaited; turn: a turn, by what it commits
     following, follower the one loop that follows the database; what it reads
+    reply_feed          what is new of replies on their way
     publisher, tallies  what subscribers hear of them; what they have done
     client, feed        the same for one operation of a command, without a loop
 """
