@@ -69,6 +69,39 @@ MUTANTS = (
         "    if 0 <= position <= head:",
     ),
     Mutant(
+        "a child is merged once, whatever it says later",
+        "store/queries.sql",
+        "VALUES (:into, :child, :head, :message, :now) ON CONFLICT DO NOTHING RETURNING message",
+        "SELECT :into, :child, :head, :message, :now\n"
+        " WHERE NOT EXISTS (SELECT 1 FROM merges WHERE into_uuid = :into AND from_uuid = :child) RETURNING message",
+    ),
+    Mutant(
+        "a merge tells of another head than its key",
+        "records/merges.py",
+        "    if child.position != entry.head:",
+        "    if False:",
+    ),
+    Mutant(  # that there is something new is looked at before
+        "a head is merged twice",
+        "store/queries.sql",
+        "VALUES (:into, :child, :head, :message, :now) ON CONFLICT DO NOTHING RETURNING message",
+        "VALUES (:into, :child, :head, :message, :now) ON CONFLICT (into_uuid, from_uuid, from_head)\n"
+        "DO UPDATE SET message = excluded.message RETURNING message",
+        (Edit("records/merges.py", "    merged, at = latest", "    merged, at = 0, latest[1]"),),
+    ),
+    Mutant(
+        "a merge names the agent that merges",
+        "agent/turn/merging.py",
+        '        "from": source.agent,',
+        '        "from": state.uuid,',
+    ),
+    Mutant(
+        "the result of a merge is the first answer",
+        "agent/turn/merging.py",
+        "for one in reversed(news) if",
+        "for one in news if",
+    ),
+    Mutant(
         "rewind ignores inherited marks",
         "records/history.py",
         "    while mark is not None and mark.id != target:",

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.errors import IkigaiError, StoreError, StoreUnavailable, SystemClosed
+from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.records.registry import AgentRecord, descendants
@@ -19,6 +19,7 @@ from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, WORK, OwnCode, Work
+from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
@@ -92,7 +93,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        return self.ledger.oracle.committed, self.commits.committed, self.timers.committed
+        return self.ledger.oracle.committed, self.commits.committed, self.timers.committed, self.merges.committed
 
     def comes_to_rest(self) -> None:
         """Let everything happen that can; then nobody may be left waiting."""
@@ -118,6 +119,7 @@ class Stage(RuleBasedStateMachine):
         self._context = context
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
+        self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.world.watchers += self.watchers()
         self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
@@ -214,6 +216,19 @@ class Stage(RuleBasedStateMachine):
             self.ledger.marks[agent.uuid, position] = label
 
         self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
+
+    def merge_of(self, by: AgentRef, child: AgentRef, how: str, positions: Sequence[int] = ()) -> None:
+        """Have an agent take in what another one has said."""
+        new = self.merges.news(by.uuid, child.uuid)
+
+        def merge() -> None:
+            try:
+                by.merge(child, how, positions, timeout=PATIENCE)
+            except AlreadyMerged:
+                self.merges.check_refusal(by.uuid, child.uuid, new)
+                raise
+
+        self.attempt(merge)
 
     def goes_on_for(self, steps: int) -> None:
         """So many steps are taken, or fewer if nothing is left but that time passes."""

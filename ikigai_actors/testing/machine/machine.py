@@ -22,6 +22,7 @@ After every rule, and at rest:
     history               every agent's history is what copying at each fork gives, in memory and read anew
     siblings              what siblings were sent is equal up to the last reply before the fork
     acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
+    merge                 a head of a child is merged once, as the child is then; nothing is told twice or left out
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models

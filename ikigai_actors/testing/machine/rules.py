@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from ikigai_actors.agent.turn.merging import PICK, RESULT, SUMMARY, WAYS
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
@@ -78,6 +79,44 @@ class AgentRules(Stage):
     def uncompact(self, who: int) -> None:
         """An agent's latest summary is taken off."""
         self.attempt(lambda: self.agent(who).uncompact(timeout=PATIENCE))
+
+    @rule(who=AGENTS, child=AGENTS, how=st.sampled_from(WAYS), goes_on=st.booleans())
+    def merge(self, who: int, child: int, how: str, goes_on: bool) -> None:
+        """An agent takes in what another one has said, which need not be below it; perhaps that goes on meanwhile."""
+        by, other = self.agents(who, child)
+        if how == SUMMARY:
+            self.attempt(lambda: self.agent(child).configure(compact_model=f"{NOTES}:late", timeout=PATIENCE))
+            by, other = self.agents(who, child)
+        if goes_on:
+            self.prompted(other, "and?")
+        new = self.merges.news(by.uuid, other.uuid)
+        self.merge_of(by, other, how, (max(new, default=1),) if how == PICK else ())
+
+    @rule(who=AGENTS, answers=st.booleans())
+    def merge_and_go_on(self, who: int, answers: bool) -> None:
+        """A child answers and is merged, and again while it goes on: its head is another one by the end of that."""
+        before = len(self.ledger.known)
+        if len(self.living()) < self.LIMIT:
+            self.fork_of(self.agent(who), "go")
+        if len(self.ledger.known) == before:
+            return
+        for _ in range(2):
+            self.attempt(self.world.settle)
+            by, child = self.agents(who, before)
+            self.merge_of(by, child, RESULT)
+            self.script(self.agent(before), "yes", "no")
+            for _ in range(2):
+                self.prompted(self.agent(before), "and?")
+        self.attempt(self.world.settle)
+        notes = f"{NOTES}:late"
+        self.attempt(lambda: self.agent(before).configure(compact_model=notes, timeout=PATIENCE))
+        by, child = self.agents(who, before)
+        self.attempt(lambda: by.ask.merge(child, SUMMARY))
+        if answers:
+            self.prompted(self.agent(before), "and?")
+        else:
+            self.set_mark(self.agent(before), "here")
+        self.attempt(self.world.settle)
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:

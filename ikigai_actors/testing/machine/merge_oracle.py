@@ -1,0 +1,92 @@
+"""What was merged of each agent, as the commits tell it: the law ``merge``.
+
+A merge comes with its row, tells of the child as it is at that moment, in no turn, and tells nothing twice and leaves
+nothing out: it begins where the one before ended. Its result is the child's latest answer since, found in the copy of
+the child's history. Nobody is told that there is nothing new when there is.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.testing.machine.history_oracle import Copy
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+    from ikigai_actors.testing.simulation.world import Simulation
+
+
+class MergeOracle:
+    """Follows the merges of a run."""
+
+    def __init__(self, world: "Simulation", histories: Mapping[str, Copy], commits: "CommitCheck") -> None:
+        """Make one for a world without any commit yet.
+
+        Args:
+            world: the simulation.
+            histories: each agent's history, as copying gives it.
+            commits: knows who lives, and who is in a turn.
+        """
+        self._world, self._histories, self._commits = world, histories, commits
+        self._merged: dict[tuple[str, str], list[int]] = {}  # by both agents, the heads
+        self._ends: dict[str, str] = {}  # with what agents have ended
+        self._wrong: list[str] = []
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        rows = set[tuple[object, ...]]()
+        for change in changes:
+            match change:
+                case RanStatement("add_merge", given):
+                    rows.add((given["into"], given["child"], given["head"], given["message"]))
+                case RanStatement("bury", given):
+                    self._ends.update(dict.fromkeys(given["uuids"], str(given["reason"])))
+        for change in changes:
+            match change:
+                case Written("messages", (into, position, Kind.MERGE, content, data, *_)):
+                    self._check(into, position, content, json.loads(data), rows)
+        wrong, self._wrong = self._wrong, []
+        if wrong:
+            self._world.process.broken(f"merge: {'; '.join(wrong)}")
+
+    def news(self, into: str, child: str) -> set[int]:
+        """What an agent has said that counts, and that another one has not taken in."""
+        latest, history = self._latest(into, child), self._histories.get(child)
+        return set() if history is None else {one[0] for one in _said(history) if one[0] > latest}
+
+    def check_refusal(self, into: str, child: str, before: set[int]) -> None:
+        """Check the refusal of a merge, since nothing was new; ``before`` is what was, when it was asked for."""
+        if before & self.news(into, child):
+            raise Broken(f"merge: {into} is told that {child} has said nothing new, and it has")
+
+    def _check(self, into: str, position: int, content: str, data: Mapping[str, Any], rows: set[Any]) -> None:
+        child, head, since = data["from"], data["head"], data["since"]
+        told = f"message {position} of {into} merges {child} at {head}"
+        latest, history = self._latest(into, child), self._histories.get(child, Copy())
+        if (into, child, head, position) not in rows:
+            self._wrong.append(f"{told}, and has no row")
+        if head != history.head:
+            self._wrong.append(f"{told}, which is at {history.head}")
+        if latest and since != latest:
+            self._wrong.append(f"{told} from {since} on; it was merged at {latest} before")
+        standing = self._commits.agents.get(child)
+        if standing is not None and standing.turn and standing.status != "dead":
+            self._wrong.append(f"{told}, which is in a turn")
+        if data["how"] == "result" and content != self._ends.get(child):
+            answers = [text for place, kind, text, _ in _said(history) if place > since and kind != Kind.USER]
+            if answers[-1:] != [content]:
+                self._wrong.append(f"{told} with {content!r}, its answers since {since} are {answers}")
+        self._merged.setdefault((into, child), []).append(head)
+
+    def _latest(self, into: str, child: str) -> int:
+        return max(self._merged.get((into, child), ()), default=0)
+
+
+def _said(history: Copy) -> list[tuple[int, str, str, str]]:
+    """The prompts and answers with words that count."""
+    counts = set(history.visible)
+    said = (Kind.USER, Kind.ASSISTANT, Kind.OUTPUT)
+    return [one for one in history.written if one[0] in counts and one[1] in said and one[2].strip()]
