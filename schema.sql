@@ -98,6 +98,7 @@ CREATE TABLE agents (
                                                          -- not here: its log tells of forks that are elsewhere
     pruned_at       BIGINT,                              -- dead: when its messages and mail were deleted, or began to be
     timed           BIGINT NOT NULL DEFAULT 0,           -- timers it ever had: the id of the latest
+    stuck           BIGINT NOT NULL DEFAULT 0,           -- the turn in which its supervisor was told that it gives no sign of life
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -144,7 +145,7 @@ CREATE TABLE mail (
     kind       TEXT NOT NULL CHECK (kind IN (
                    'mail',                               -- of an agent or a person
                    'exit',                               -- of the runtime: an agent that the recipient supervises is dead
-                   'notice',                             -- of the runtime: about a budget of the recipient, or a reminder
+                   'notice',                             -- of the runtime: about a budget, a reminder, or a stuck child
                    'prompt')),                           -- a person's prompt from another process: no agent reads it as mail
     body       TEXT NOT NULL,
     created_at BIGINT NOT NULL,

@@ -106,6 +106,7 @@ from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion
 from ikigai_actors.records.history import ReplayRange as ReplayRange
+from ikigai_actors.records.liveness import Sign as Sign
 from ikigai_actors.records.mail import Mail as Mail
 from ikigai_actors.records.mail import Mailbox as Mailbox
 from ikigai_actors.records.mail import Preview as Preview

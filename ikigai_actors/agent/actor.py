@@ -419,6 +419,8 @@ class AgentActor(PooledActor):
         if state.shown is not before.shown or state.turn != before.turn:
             for hook in self.runtime.instruments.state_changes:
                 hook(self.tally, state.shown, state.turn)
+            if state.turn and state.view.settings.get("stuck_after"):
+                self.runtime.processes.watch(state.uuid)
 
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(answer, AppendCompleted):

@@ -410,6 +410,8 @@ class Effects:
             if delta.spent is not None:
                 self._spent = delta.spent
             else:
+                for came in self._runtime.instruments.piece_comes:
+                    came(self._tally, len(delta.text))
                 heard(delta)
 
         self._request = self._runtime.executor.ask_model(

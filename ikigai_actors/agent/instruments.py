@@ -30,6 +30,9 @@ class Instrument:
     def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
         """It is answered, or failed; or it was cancelled, and ``answer`` is None. ``spent`` is what it has cost."""
 
+    def piece_comes(self, agent: Tally, size: int) -> None:
+        """A piece of its reply has come, of so many characters."""
+
     def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
         """A tool is run for a call of a model, which ``call`` identifies."""
 
@@ -69,6 +72,7 @@ class Instruments:
 
     request_begins: tuple[Callable[[Tally, Request], None], ...]
     request_ends: tuple[Callable[[Tally, Reply | Exception | None, Spent | None], None], ...]
+    piece_comes: tuple[Callable[[Tally, int], None], ...]
     tool_begins: tuple[Callable[[Tally, str, str, Mapping[str, Any]], None], ...]
     tool_ends: tuple[Callable[[Tally, str, str, str | None], None], ...]
     wait_begins: tuple[Callable[[Tally, str], None], ...]
@@ -110,6 +114,22 @@ class Counting(Instrument):
 
     def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
         agent.answered(spent)
+
+    def piece_comes(self, agent: Tally, size: int) -> None:
+        agent.streamed(size)
+
+    def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
+        agent.lives()
+
+    def tool_ends(self, agent: Tally, tool: str, call: str, result: str | None) -> None:
+        agent.lives()
+
+    def wait_begins(self, agent: Tally, call: str) -> None:
+        agent.waits += 1
+
+    def wait_ends(self, agent: Tally, call: str) -> None:
+        agent.waits -= 1
+        agent.lives()
 
     def commit_begins(self, agent: Tally) -> None:
         agent.submitted()

@@ -111,6 +111,9 @@ class Processes(Protocol):
             due: the time, in milliseconds since 1970; None for soon.
         """
 
+    def watch(self, uuid: str) -> None:
+        """Watch whether an agent that is in a turn gives signs of life, as its setting ``stuck_after`` asks."""
+
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""
 

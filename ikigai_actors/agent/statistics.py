@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
+from ikigai_actors.records.liveness import LATELY, Sign
 from ikigai_actors.store.journal import JournalStatistics
 
 
@@ -45,6 +46,10 @@ _CARRYING_OUT = (Phase.RUNNING_TOOLS, Phase.WAITING_FOR_APPROVAL)
 """The states in which calls are carried out."""
 
 
+SIZE_OF_A_TOKEN = 4
+"""Characters of a reply, about: how many tokens it has is told at its end."""
+
+
 class Tally:
     """The counters of one agent. Its actor counts; any thread may read, and at worst misses what happens this moment.
 
@@ -58,6 +63,8 @@ class Tally:
         "_commit_since",
         "_model",
         "_model_since",
+        "_pieces",
+        "_sign",
         "_state",
         "_tools",
         "_tools_since",
@@ -68,6 +75,7 @@ class Tally:
         "tokens",
         "turns",
         "uuid",
+        "waits",
     )
 
     def __init__(self, uuid: str, clock: Clock, state: str = Phase.IDLE, turn: int = 0) -> None:
@@ -77,7 +85,10 @@ class Tally:
         self._model_since: float | None = None
         self._tools_since: float | None = None
         self._commit_since: float | None = None
+        self._sign = clock.monotonic()
+        self._pieces: tuple[tuple[int, int], ...] = ()  # how much came in each of the latest seconds
         self.since = clock.now_ms()
+        self.waits = 0
         self.turns = 0
         self.steps = 0
         self.tokens = NO_TOKENS
@@ -87,14 +98,36 @@ class Tally:
         """Count a change of the agent's state, or of its turn."""
         if self._turn and turn != self._turn:
             self.turns += 1
+            self._pieces = ()
         self._turn = turn
+        self.lives()
         if state != self._state:
             self._state, self.since = state, self._clock.now_ms()
             self._tools = self._until_now(self._tools, self._tools_since)
             self._tools_since = self._clock.monotonic() if state in _CARRYING_OUT else None
 
+    def lives(self) -> None:
+        """Something has happened that shows that the agent is at work."""
+        self._sign = self._clock.monotonic()
+
+    def streamed(self, size: int) -> None:
+        """A piece of a reply has come, of so many characters."""
+        self._sign = self._clock.monotonic()
+        second, pieces = int(self._sign), self._pieces
+        if pieces and pieces[-1][0] == second:
+            self._pieces = (*pieces[:-1], (second, pieces[-1][1] + size))
+        else:
+            self._pieces = (*pieces[-LATELY:], (second, size))
+
+    def sign(self) -> Sign:
+        """The latest sign of life."""
+        now = self._clock.monotonic()
+        lately = sum(size for second, size in self._pieces if second + 1 > now - LATELY)
+        return Sign(max(0.0, now - self._sign), -(-lately // SIZE_OF_A_TOKEN))
+
     def asked(self) -> None:
         """A request was sent."""
+        self.lives()
         self.steps += 1
         self._model_since = self._clock.monotonic()
 
@@ -112,6 +145,7 @@ class Tally:
 
     def settled(self) -> None:
         """The unit has its verdict."""
+        self.lives()
         self._commit, self._commit_since = self._until_now(self._commit, self._commit_since), None
 
     def report(self, state: str, inbox: int) -> AgentStatistics:

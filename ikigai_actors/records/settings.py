@@ -10,6 +10,7 @@
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
     thinking        how much the model thinks, a dict as in the Messages API
     max_steps       how often its model may be asked in one turn; 50 when it is not set
+    stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     tools           the names of its tools; without it, all
     compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
@@ -27,7 +28,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_mapping
+from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 
@@ -102,6 +103,7 @@ SETTINGS: Mapping[str, Setting] = {
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),
     "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
+    "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stop_sequences": Setting(
         lambda value: _is_texts(value) and all(one.strip() for one in value),

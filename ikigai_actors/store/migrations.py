@@ -404,6 +404,14 @@ _PIECES = Migration(
     """,
 )
 
+_STUCK = Migration(
+    20,
+    """
+    -- Of which turn a supervisor was told that nothing comes of it.
+    ALTER TABLE agents ADD COLUMN stuck BIGINT NOT NULL DEFAULT 0;
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -423,6 +431,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _TIMERS,
     _MERGES,
     _PIECES,
+    _STUCK,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -1051,3 +1051,15 @@ DELETE FROM pieces WHERE host IN (SELECT h.id FROM hosts h WHERE h.ended_at IS N
 -- name: pieces
 -- For who checks them all.
 SELECT host, id, agent_uuid, body FROM pieces
+
+-- name: turn_reported
+SELECT a.supervisor_uuid, a.turn, a.stuck FROM agents a WHERE a.uuid = :uuid
+
+-- name: report_turn
+UPDATE agents SET stuck = :turn WHERE uuid = :uuid
+
+-- name: latest_signs
+-- When those that are in a turn have written last.
+SELECT a.uuid, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
+       now_ms()
+  FROM agents a WHERE a.turn > 0 AND a.status <> 'dead'

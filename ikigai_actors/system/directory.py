@@ -39,6 +39,7 @@ from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, Store
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.records.liveness import Sign, latest_signs
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Handle
@@ -163,6 +164,11 @@ class Directory(OfOneProcess, ABC):
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
+
+    def signs(self) -> dict[str, Sign]:
+        """The latest signs of life of the agents that are in a turn, by uuid."""
+        self.check_open()
+        return self.store.read(latest_signs)
 
     @abstractmethod
     def statistics(self) -> TurnStatistics:

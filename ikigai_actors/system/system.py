@@ -48,6 +48,7 @@ from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
+from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
 from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
 from ikigai_actors.records.timers import Fired, Timer
@@ -490,6 +491,10 @@ class ActorSystem(System):
                 return turn_state(record.turn, hosted=False)
             return shown_state(record, self._rebalancer.hosts)
         return self._waits_for(record.uuid) or actor.state.shown.value
+
+    def signs(self) -> dict[str, Sign]:
+        """The latest signs of life of the agents that are in a turn, by uuid."""
+        return {**super().signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
         """For whom an agent of this host waits, as a state; empty when it waits for nobody."""

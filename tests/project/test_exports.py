@@ -119,6 +119,7 @@ PUBLIC = [
     "RootProtected",
     "ScriptedProvider",
     "ServiceBlock",
+    "Sign",
     "Signal",
     "Spent",
     "StoreConflict",

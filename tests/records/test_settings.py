@@ -22,6 +22,7 @@ WRONG: list[tuple[str, Any]] = [
     ("stop_sequences", [1]), ("thinking", "much"), ("thinking", {}), ("thinking", {"type": 1}),
     ("thinking", {"type": "enabled", "budget_tokens": "9"}),
     ("thinking", {"type": "enabled", "budget_tokens": float("nan")}), ("thinking", {"type": "x", "more": float("nan")}),
+    ("stuck_after", -1), ("stuck_after", float("nan")),
     ("stream_retries", -1), ("max_steps", 0), ("policies", {"bash": "perhaps"}), ("notify", 1), ("no_such", 1),
 ]  # fmt: skip
 

@@ -18,6 +18,7 @@ from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClo
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records import registry
+from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.spending import Expenses, in_all
@@ -74,6 +75,8 @@ class Snapshot:
     """How often each agent was restarted, by uuid; when asked for."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The names of the hosts, by id, where there are several; when asked for."""
+    signs: Mapping[str, Sign] = field(default_factory=dict)
+    """The latest signs of life of those that are in a turn, by uuid; when asked for."""
     abandoned: int = 0
     """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
 
@@ -170,6 +173,7 @@ class Snapshots(Service):
             statistics=statistics,
             restarts=found.restarts,
             hosts=found.hosts,
+            signs=system.signs() if everybody else {},
             abandoned=self._abandoned() if everybody else 0,
         )
 

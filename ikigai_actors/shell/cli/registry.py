@@ -18,14 +18,16 @@ def read(database: str | None) -> Overview:
 
 def as_tree(found: Overview, dead_too: bool) -> list[Line]:
     """The tree; nobody is the current one."""
-    return tree_lines(found.records, found.own, found.state, dead_too=dead_too, hosts=host_names(found.hosts))
+    hosts = host_names(found.hosts)
+    return tree_lines(found.records, found.own, found.state, dead_too=dead_too, hosts=hosts, signs=found.signs)
 
 
 def registry_as_json(found: Overview, tree: bool = False) -> str:
-    """All agents, the dead too: the columns of the registry, ``messages``, ``state`` and ``host``; oldest first.
+    """All agents, the dead too: columns of the registry, ``messages``, ``state``, ``host``, ``silent``; oldest first.
 
-    The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does. With
-    ``tree`` in the order of the tree, each under its supervisor, and with its ``depth``.
+    The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does.
+    Silent are the seconds since an agent in a turn has written last. With ``tree`` in the order of the tree, each under
+    its supervisor, and with its ``depth``.
     """
     if not tree:
         return as_json([_row(found, record) for record in found.records], indent=2)
@@ -40,4 +42,6 @@ def registry_as_json(found: Overview, tree: bool = False) -> str:
 def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:
     host = next((one.name for one in found.hosts if one.id == record.owner and record.living), None)
     messages = found.own.get(record.uuid, 0)
-    return {**as_dict(record), "messages": messages, "state": found.state(record), "host": host}
+    sign = found.signs.get(record.uuid)
+    told = {"state": found.state(record), "host": host, "silent": None if sign is None else sign.seconds}
+    return {**as_dict(record), "messages": messages, **told}

@@ -50,7 +50,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
     Raises what `Client.open` and `Client.spending` do.
     """
     with Client.open(database) as client:
-        (records, own, hosts), counted = client.figures()
+        (records, own, hosts, _), counted = client.figures()
         statuses = Counter(record.status for record in records)
         used = _tokens(client) if tokens else None
     return Figures(

@@ -116,13 +116,14 @@ def agents(shell: CommandContext, dead_too: bool) -> None:
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
-    /context does not count it. Unread mail is counted where there is any. Where several hosts run the agents, a column
-    names the host of each.
+    /context does not count it. Unread mail is counted where there is any. Of an agent in a turn it says when it gave
+    its latest sign of life. Where several hosts run the agents, a column names the host of each.
     """
     records, own, hosts = shell.system.store.read(
         lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
     )
-    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too, hosts):
+    signs = shell.system.signs()
+    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too, hosts, signs):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 
@@ -328,10 +329,10 @@ def system(shell: CommandContext, text: Words) -> None:
 def set_one(shell: CommandContext, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
-    VALUE is a number (max_tokens, max_steps, temperature, top_p, stream_retries, context_window, compact_at), on or off
-    (notify), words with commas between them or a JSON list (tools, stop_sequences), a JSON object (thinking, policies),
-    or text (model, system, compact, compact_model). An empty one ("") removes the setting. Children that are forked
-    from now on inherit it.
+    VALUE is a number (max_tokens, max_steps, temperature, top_p, stream_retries, stuck_after, context_window,
+    compact_at), on or off (notify), words with commas between them or a JSON list (tools, stop_sequences), a JSON
+    object (thinking, policies), or text (model, system, compact, compact_model). An empty one ("") removes the
+    setting. Children that are forked from now on inherit it.
     """
     _setting(shell, name, " ".join(value) if value else None)
 

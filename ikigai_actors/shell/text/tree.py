@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.records.liveness import LATELY, Sign
 from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.wrap import width
@@ -51,6 +53,7 @@ def tree_lines(
     current: str | None = None,
     dead_too: bool = False,
     hosts: Mapping[str, str] | None = None,
+    signs: Mapping[str, Sign] | None = None,
 ) -> list[Line]:
     """The tree, and the line that counts.
 
@@ -61,6 +64,7 @@ def tree_lines(
         current: uuid of the agent that gets the ``*``.
         dead_too: show all the dead.
         hosts: the names of the hosts, by id; with some there is a column that tells which one runs an agent.
+        signs: the latest signs of life of those that are in a turn.
     """
     short = short_uuids(list(records))
     nodes = drawn(records, dead_too)
@@ -84,11 +88,19 @@ def tree_lines(
         mail = f", {record.unread} unread" if record.unread else ""
         orphan = ", orphan" if record.living and record.supervisor_uuid in dead else ""
         why = f", stopped: {one_line(record.why_stopped)}" if record.why_stopped else ""
-        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}"
+        seen = (signs or {}).get(record.uuid)
+        sign = "" if seen is None or word.startswith(Phase.INTERRUPTED) else f", {sign_text(seen)}"
+        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}{sign}"
         return Line(text, record.uuid == current, not record.living)
 
     lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]
     return [*lines, Line(summary(records))]
+
+
+def sign_text(sign: Sign) -> str:
+    """A sign of life, in words."""
+    came = f", {sign.tokens:,} tokens in {LATELY} s" if sign.tokens else ""
+    return f"sign of life {sign.seconds:.0f} s ago{came}"
 
 
 def summary(records: Iterable[AgentRecord]) -> str:

@@ -8,5 +8,6 @@ Its modules:
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later
     reply_streams       replies on their way, written while other processes listen
+    stuck_watch         agents in a turn that give no sign of life
     wait_board          who waits for whom, told to other hosts
 """

@@ -27,6 +27,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.changes import AgentChange
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
 from ikigai_actors.records.exit_mails import End
+from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import Birth
 from ikigai_actors.records.messages import NO_DATA
@@ -59,6 +60,9 @@ class Supervision(Protocol):
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
+
+    def watch(self, uuid: str) -> None:
+        """Watch whether an agent gives signs of life. Never waits."""
 
 
 class ProcessTable(Processes):
@@ -281,6 +285,10 @@ class ProcessTable(Processes):
         assert self._supervision is not None
         self._supervision.serve(budgets, due)
 
+    def watch(self, uuid: str) -> None:
+        assert self._supervision is not None
+        self._supervision.watch(uuid)
+
     def granted(self, uuid: str, held: Held) -> None:
         """Let an agent go on whose request has waited for a budget. Never waits; nothing when that was ended."""
         if (actor := self._actors.get(uuid)) is not None:
@@ -326,6 +334,10 @@ class ProcessTable(Processes):
         """How many agents run here, and how many of them work."""
         actors = list(self)
         return Living(len(actors), sum(actor.state.phase in WORKING for actor in actors))
+
+    def signs(self) -> dict[str, Sign]:
+        """The latest signs of life of the agents that work, by uuid."""
+        return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
     def statistics(self, read_logs: int) -> SystemStatistics:
         """What this host is doing; ``read_logs`` were read from the store."""

@@ -57,6 +57,7 @@ from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
+from ikigai_actors.system.host.stuck_watch import StuckWatch
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import Child, RestartType
@@ -119,6 +120,7 @@ class SupervisionLoop(Worker, Supervision):
             self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move, host, listen
         )
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
+        self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer
@@ -199,6 +201,9 @@ class SupervisionLoop(Worker, Supervision):
     def look_at_timers(self) -> None:
         """Look which timers fire next. Never waits."""
         self.post(self._due_timers.fire_due)
+
+    def watch(self, uuid: str) -> None:
+        self.post(lambda: self._stuck_watch.begin(uuid))
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""

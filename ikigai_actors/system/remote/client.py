@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     from ikigai_actors.records.diff import Diff
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
+    from ikigai_actors.records.liveness import Sign
     from ikigai_actors.records.mail import Mail
     from ikigai_actors.records.messages import Message
     from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey
     from ikigai_actors.records.scrollback import Scrollback
     from ikigai_actors.records.timers import Timer
+    from ikigai_actors.store.base import Transaction
     from ikigai_actors.store.hosts.rows import HostRecord, Vacant
     from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
@@ -63,6 +65,8 @@ class Overview(NamedTuple):
     """Messages that each agent wrote itself, by uuid."""
     hosts: tuple[HostRecord, ...]
     """Who runs the agents, the latest first."""
+    signs: "Mapping[str, Sign]"
+    """The latest signs of life of those that are in a turn, by uuid."""
 
     @property
     def host(self) -> HostRecord | None:
@@ -72,6 +76,12 @@ class Overview(NamedTuple):
     def state(self, record: AgentRecord) -> str:
         """What an agent is doing, as far as a reader can tell."""
         return shown_state(record, self.hosts)
+
+
+def _overview(tx: "Transaction") -> Overview:
+    from ikigai_actors.records.liveness import latest_signs
+
+    return Overview(registry.every(tx), registry.own_counts(tx), owners(tx), latest_signs(tx))
 
 
 def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
@@ -222,15 +232,13 @@ class Client:
         from ikigai_actors.store.migrations import check_types
 
         check_types(self._store)
-        return self._store.read(lambda tx: Overview(registry.every(tx), registry.own_counts(tx), owners(tx)))
+        return self._store.read(_overview)
 
     def figures(self) -> "tuple[Overview, Counts]":
         """Everybody, and how much there is of everything else, at one moment."""
         from ikigai_actors.records.figures import count
 
-        return self._store.read(
-            lambda tx: (Overview(registry.every(tx), registry.own_counts(tx), owners(tx)), count(tx))
-        )
+        return self._store.read(lambda tx: (_overview(tx), count(tx)))
 
     def spending(self) -> "Iterator[Message]":
         """Every message that may tell what a request has cost. Raises `HistoryError` for a wrong row."""

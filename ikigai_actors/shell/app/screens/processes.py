@@ -12,13 +12,20 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ikigai_actors.agent.statistics import AgentStatistics
-from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.turn.state import Phase, is_working
 from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import dollars, token_count
 from ikigai_actors.shell.text.harmless import one_line
+
+_SIGNS = {"sign", "3 s"}
+"""The columns that tell of the latest sign of life, and of the tokens of the last seconds."""
+
+_WIDE = 94
+"""From so many columns on there is room for these."""
 
 _HOST = 8
 """Columns of the name of a host, with the blank behind it."""
@@ -30,6 +37,8 @@ class _Process(NamedTuple):
     restarts: int
     host: str
     """The name of its host, where there are several."""
+    sign: Sign | None
+    """Its latest sign of life, while it works."""
 
 
 _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
@@ -43,6 +52,8 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "turns": ("u", lambda one: -one.statistics.turns),
     "restarts": ("r", lambda one: -one.restarts),
     "since": ("l", lambda one: one.statistics.since),
+    "sign": ("g", lambda one: -one.sign.seconds if one.sign is not None else 1),
+    "3 s": ("3", lambda one: -(one.sign.tokens or 0) if one.sign is not None else 1),
 }
 """For each column its key, and the value of a row to sort by."""
 
@@ -68,7 +79,7 @@ class ProcessScreen(Screen[str | None]):
         self._by = "since"
         self._processes: list[_Process] = []
         self._now = self._abandoned = 0
-        self._hidden = {"host"}
+        self._hidden = {"host", *_SIGNS}
         """The columns that would tell nothing."""
 
     def compose(self) -> ComposeResult:
@@ -84,12 +95,15 @@ class ProcessScreen(Screen[str | None]):
         costs = any(record.spent_usd for record in snapshot.everybody)
         if snapshot.hosts and not costs:  # a line of 80 columns has room for one of the two
             self._hidden = {"cost"}
+        if self.app.size.width < _WIDE:
+            self._hidden |= _SIGNS
         self._processes = [
             _Process(
                 record,
                 snapshot.statistics[record.uuid],
                 snapshot.restarts.get(record.uuid, 0),
                 snapshot.hosts.get(record.owner or "", "-"),
+                snapshot.signs.get(record.uuid) if is_working(snapshot.statistics[record.uuid].state) else None,
             )
             for record in snapshot.everybody
             if record.uuid in snapshot.statistics
@@ -111,7 +125,9 @@ class ProcessScreen(Screen[str | None]):
         host = "" if "host" in self._hidden else f"{told['host']:<{_HOST}}"
         cost = "" if "cost" in self._hidden else f"{told['cost']:>8}"
         head = f"{told['name']:<13} {host}{told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
-        self._head.update(Text(f"{head}{cost}{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}", "bold"))
+        signs = "" if "sign" in self._hidden else f"{told['sign']:>7}{told['3 s']:>7}"
+        rest = f"{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}{signs}"
+        self._head.update(Text(f"{head}{cost}{rest}", "bold"))
         shown = [f"{key} {name}" for name, (key, _) in _COLUMNS.items() if name not in self._hidden]
         hang = f"{self._abandoned} past their time: calls of tools that do not end\n" if self._abandoned else ""
         self._keys.update(f"{hang}{' '.join(shown)} · Esc")
@@ -128,7 +144,10 @@ class ProcessScreen(Screen[str | None]):
         since = _ago(self._now - told.since) if told.since else ""
         spent = f"{token_count(record.spent_tokens):>10}{cost}"
         figures = f"{told.inbox:>7}{record.unread:>6}{spent}{told.turns:>6}{one.restarts:>5}"
-        return name.append(f" {host}{state.plain} {figures}{since:>7}")
+        signs = ""
+        if "sign" not in self._hidden and one.sign is not None:
+            signs = f"{_ago(int(one.sign.seconds * 1_000)):>7}{one.sign.tokens or '':>7}"
+        return name.append(f" {host}{state.plain} {figures}{since:>7}{signs}")
 
 
 def _end(text: str, columns: int) -> str:

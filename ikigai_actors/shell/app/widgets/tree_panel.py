@@ -8,6 +8,7 @@ from textual import events
 
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.state import Phase, is_working
+from ikigai_actors.records.liveness import LATELY, Sign
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
@@ -28,6 +29,7 @@ class _Row(NamedTuple):
     node: Node
     statistics: AgentStatistics | None
     current: bool
+    sign: Sign | None
 
 
 class TreePanel(Rows):
@@ -48,7 +50,11 @@ class TreePanel(Rows):
         self._snapshot = snapshot
         nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - _NAME) // LEVEL))
         here = snapshot.current.uuid
-        rows = [_Row(node, snapshot.statistics.get(node.record.uuid), node.record.uuid == here) for node in nodes]
+        rows = [
+            _Row(node, snapshot.statistics.get(uuid), uuid == here, snapshot.signs.get(uuid))
+            for node in nodes
+            for uuid in (node.record.uuid,)
+        ]
         self.show(rows, None if self.has_focus else here)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -69,6 +75,11 @@ class TreePanel(Rows):
             text.append(f" ✉{record.unread}")
         if row.statistics is not None and (out := row.statistics.tokens.output_tokens):
             text.append(f" {out}t", "dim")
+        if row.sign is not None and row.statistics is not None and is_working(row.statistics.state):
+            if row.sign.tokens:
+                text.append(f" {row.sign.tokens}t/{LATELY}s", "dim")
+            elif row.sign.seconds >= LATELY:
+                text.append(f" {row.sign.seconds:.0f}s", "dim")
         return text
 
     def _mark(self, record: AgentRecord, statistics: AgentStatistics | None) -> str:

@@ -1,0 +1,68 @@
+"""The watch over agents of this host that have the setting ``stuck_after``: do they give signs of life in a turn?
+
+    unwatched   between turns, and while the agent waits for a person, for a budget or for others
+    watched     a look is due, when the time since its latest sign could be over
+    told        its supervisor was told, by a unit that does so once for each turn; nothing else is done about it
+
+Agents without the setting cost nothing.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.records.liveness import ReportStuck
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.system.host.processes import ProcessTable
+
+WATCHED = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.COMPACTING)
+"""The phases in which something must happen."""
+
+
+class StuckWatch:
+    """Watches the agents of one host. For one thread."""
+
+    def __init__(
+        self,
+        processes: ProcessTable,
+        journal: Journal,
+        clock: Clock,
+        after: Callable[[float, Callable[[], object]], object],
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            processes: the actors of the agents.
+            journal: commits what supervisors are told.
+            clock: gives the times of mails.
+            after: has the thread call a function in so many seconds.
+        """
+        self._processes, self._journal, self._clock, self._after = processes, journal, clock, after
+        self._watched: set[str] = set()
+
+    def begin(self, uuid: str) -> None:
+        """Watch an agent, unless it is watched."""
+        if uuid not in self._watched:
+            self._watched.add(uuid)
+            self._look(uuid)
+
+    def _look(self, uuid: str) -> None:
+        self._watched.discard(uuid)
+        actor = self._processes.get(uuid)
+        if actor is None:
+            return
+        state = actor.state
+        limit = state.view.settings.get("stuck_after")
+        if not limit or not state.turn or state.shown not in WATCHED:
+            return  # it begins anew when that changes
+        silent = 0.0 if actor.tally.waits else actor.tally.sign().seconds
+        if silent < limit:
+            self._watched.add(uuid)
+            self._after(limit - silent, partial(self._look, uuid))
+            return
+        text = (
+            f"Agent {actor.origin.name or uuid} gives no sign of life: {state.shown.value}, and nothing has come for "
+            f"{silent:.0f} s. Nothing is done about it by itself: interrupt it, kill it, or wait on."
+        )
+        self._journal.ask(ReportStuck(uuid, state.turn, text, self._clock.now_ms()))

@@ -1,0 +1,138 @@
+"""Signs of life: who shows them, and who is told of an agent that gives none."""
+
+import json
+import threading
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    FunctionProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    Stream,
+    ToolCall,
+)
+from ikigai_actors.agent.statistics import Tally
+from ikigai_actors.records.liveness import Sign
+from ikigai_actors.shell.cli import registry as reader
+from ikigai_actors.shell.text.tree import sign_text
+from ikigai_actors.testing import CrashPoint, ManualClock, ProcessCrashed, Simulation, simulated
+from tests.kit.databases import eventually
+
+SLOW = Stream(("a word " * 10, "and more"), delay=100)
+"""A reply with a minute and more between its pieces."""
+
+
+def notices(agent: AgentRef) -> list[str]:
+    return [mail.body for mail in agent.mails() if mail.kind == "notice"]
+
+
+def open_with(world: Simulation, *replies: object) -> AgentRef:
+    """A child of agent 0 that gives these answers, and whose silence is told after 30 s."""
+    script = list(replies)
+    root = world.open(ScriptedProvider(lambda request: script.pop(0))).root  # type: ignore[arg-type]
+    kid = root.fork(name="kid")
+    kid.configure(stuck_after=30)
+    return kid
+
+
+def test_a_sign_tells_how_long_ago_it_was_and_what_came_in_the_last_seconds() -> None:
+    clock = ManualClock()
+    tally = Tally("a", clock)
+    clock.advance(5)
+    assert tally.sign() == Sign(5, 0)
+    for _ in range(10):
+        tally.streamed(40)
+        clock.advance(0.5)
+    assert tally.sign() == Sign(0.5, 60)
+    clock.advance(10)
+    assert tally.sign() == Sign(10.5, 0)
+    tally.lives()
+    assert tally.sign() == Sign(0, 0)
+    assert sign_text(Sign(12.3, 40)) == "sign of life 12 s ago, 40 tokens in 3 s"
+    assert sign_text(Sign(0.2)) == "sign of life 0 s ago"
+
+
+def test_a_supervisor_is_told_once_of_a_turn_in_which_nothing_comes() -> None:
+    with simulated() as world:
+        kid = open_with(world, SLOW, SLOW)
+        kid.prompt("go")
+        world.sleep(29)
+        assert notices(world.system.root) == []
+        world.sleep(150)
+        [told] = notices(world.system.root)
+        assert told.startswith("Agent kid gives no sign of life: waiting for the model, and nothing has come for 30 s.")
+        assert world.system.root.mails()[0].sender == kid.uuid
+        world.sleep(130)
+        kid.prompt("again")
+        world.sleep(40)
+        assert len(notices(world.system.root)) == 2
+
+
+def test_who_streams_or_waits_or_has_no_such_setting_is_not_stuck() -> None:
+    wait = Reply("", (ToolCall("wait", {"timeout": 200}),))
+    with simulated() as world:
+        kid = open_with(world, Stream(("word ",) * 10, delay=20), wait, "done", SLOW)
+        kid.prompt("go")
+        world.sleep(210)
+        kid.prompt("wait")
+        world.sleep(210)
+        kid.configure(stuck_after=0)
+        kid.prompt("slow")
+        world.sleep(210)
+        assert notices(world.system.root) == []
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_crash_as_it_is_told_neither_loses_nor_repeats_it(committed: bool) -> None:
+    with simulated() as world:
+        kid = open_with(world, SLOW, SLOW, SLOW)
+        kid.prompt("go")
+        world.sleep(1)
+        world.crash_at(CrashPoint(1, committed=committed))
+        with pytest.raises(ProcessCrashed):
+            world.sleep(60)
+        world.recover()
+        world.system.resume()
+        world.sleep(99)
+        assert len(notices(world.system.root)) == 1
+
+
+def test_agent_0_has_nobody_to_be_told_and_an_adopted_agent_tells_its_new_supervisor() -> None:
+    with simulated() as world:
+        kid = open_with(world, SLOW, SLOW)
+        root = world.system.root
+        aunt = root.fork(name="aunt")
+        aunt.adopt(kid)
+        root.configure(stuck_after=5)
+        kid.prompt("go")
+        root.prompt("go")
+        world.sleep(60)
+        assert (len(notices(aunt)), notices(root)) == (1, [])
+
+
+def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str) -> None:
+    gate = threading.Event()
+
+    def slow(request: Request) -> str:
+        gate.wait(30)
+        return "ok"
+
+    with ActorSystem.open(durable, FunctionProvider(slow)) as system:
+        kid = system.root.fork("go", name="kid")
+        eventually(lambda: (one := system.signs().get(kid.uuid)) and one.tokens == 0, "the turn")
+        assert system.signs().keys() == {kid.uuid}
+        found = reader.read(durable)
+        [line] = [line.text for line in reader.as_tree(found, False) if "kid" in line.text]
+        assert ", sign of life 0 s ago" in line
+        told = {one["name"]: one["silent"] for one in json.loads(reader.registry_as_json(found))}
+        assert told[None] is None
+        assert 0 <= told["kid"] < 30
+        gate.set()
+        kid.reply(timeout=30)
+        eventually(lambda: system.signs() == {}, "the end of the turn")
+        kid.signal(Signal.STOP)
