@@ -8,11 +8,10 @@ from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.remote_commands import new_remote_commands
 from ikigai_actors.store.hosts.rows import recent_hosts
+from ikigai_actors.testing.machine.model import check_left
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.process import Broken, Process
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
@@ -96,17 +95,10 @@ class FleetLedger:
                 raise Broken(f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at {runs}")
         if busy := self.at_work(living):
             raise Broken(f"quiescence: agents {', '.join(busy)} are in a turn, and nothing can happen")
-        paused = {one.uuid for one in living if one.status != "running"}
-        store = self._world.process.looked_at
-        for uuid, number, text, _ in store.read(new_prompts):
-            if uuid not in paused:
-                raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
-        for command in store.read(new_remote_commands):
-            if command.agent not in paused:
-                raise Broken(f"remote-command: agent {command.agent} leaves {command.kind}, {command.id}, unanswered")
+        check_left(self._world.process.looked_at, living)
         running = {host.running for host in self._world.hosts}
         late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done]
-        if late and not paused:
+        if late and all(one.status == "running" for one in living):
             raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
 
 

@@ -14,6 +14,7 @@ from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import EXIT, Mail, latest, new_prompts, one
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.remote_commands import new_remote_commands
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.ref import AgentRef
@@ -164,13 +165,21 @@ class Ledger:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
-        going = {record.uuid for record in living if record.status == "running" and not record.turn}
-        for uuid, number, text, _ in system.store.read(new_prompts):
-            if uuid in going:
-                raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
+        check_left(system.store, living)
         self.open = [future for future in self.open if not future.done]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
+
+
+def check_left(store: Store, living: Iterable[AgentRecord]) -> None:
+    """Check ``quiescence`` and ``remote-command``: who runs, and works no more, has taken up what was left for it."""
+    paused = {record.uuid for record in living if record.status != "running"}
+    for uuid, number, text, _ in store.read(new_prompts):
+        if uuid not in paused:
+            raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
+    for command in store.read(new_remote_commands):
+        if command.agent not in paused:
+            raise Broken(f"remote-command: agent {command.agent} leaves {command.kind}, {command.id}, unanswered")
 
 
 def at_work(system: ActorSystem) -> dict[str, State]:
