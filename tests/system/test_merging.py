@@ -276,9 +276,10 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
 
 
 def test_an_interrupted_merge_changes_nothing(database: str) -> None:
-    hanging = Hanging("")
-    with ActorSystem.open(database, Notes(), providers={"hanging": hanging}) as system:
-        root, child = system.root, system.root.fork("dig")
+    hanging, again = Hanging(""), Hanging("")
+    calls = scripted([calling(("merge", {"agent": "kid", "how": "summary"}))])
+    with ActorSystem.open(database, Notes(), providers={"hanging": hanging, "again": again, "calls": calls}) as system:
+        root, child = system.root, system.root.fork("dig", name="kid")
         child.reply(timeout=DEADLINE)
         child.configure(compact_model="hanging:m")
         merge = root.ask.merge(child, how="summary")
@@ -287,6 +288,13 @@ def test_an_interrupted_merge_changes_nothing(database: str) -> None:
         assert root.signal(Signal.INT)
         with pytest.raises(TurnInterrupted, match="merge"):
             merge.get(timeout=DEADLINE)
+        root.configure(model="calls")
+        child.configure(compact_model="again:m")
+        turn = root.prompt("merge")
+        again.wait_until_asked()
+        root.signal(Signal.INT)
+        with pytest.raises(TurnInterrupted):
+            turn.get(timeout=DEADLINE)
         assert root.merge(child).text == "re: dig"
         assert check(system.store) == []
 
