@@ -13,12 +13,13 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
-from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
+from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
-from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, WORK, OwnCode, Work
+from ikigai_actors.testing.machine.fixtures import NOTES, WORK, Notes, OwnCode, Work, look_around, notes_of
+from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
@@ -56,6 +57,9 @@ class Stage(RuleBasedStateMachine):
     timers: TimerOracle
     """Follows the timers of the world."""
 
+    memory: MemoryCheck
+    """Checks what summaries tell, and requests."""
+
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
 
@@ -72,6 +76,7 @@ class Stage(RuleBasedStateMachine):
         self.answers: dict[str, deque[ScriptedReply]] = {}
         """What models answer next, by agent."""
         self.tokens = 0
+        self.fact_number = 0
 
     # What subclasses may replace
 
@@ -81,11 +86,11 @@ class Stage(RuleBasedStateMachine):
 
     def providers(self) -> Mapping[str, Provider]:
         """Further providers: the one that writes summaries."""
-        return {NOTES: ScriptedProvider(lambda request: SUMMARIES[request.model])}
+        return {NOTES: Notes(notes_of)}
 
     def tools(self) -> list[Tool]:
         """The tools that models may call."""
-        return [self.work]
+        return [self.work, look_around]
 
     def options(self) -> dict[str, Any]:
         """Further arguments of `ActorSystem.open`."""
@@ -93,7 +98,14 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        return self.ledger.oracle.committed, self.commits.committed, self.timers.committed, self.merges.committed
+        before = (self.memory.committed,)
+        return (
+            *before,
+            self.ledger.oracle.committed,
+            self.commits.committed,
+            self.timers.committed,
+            self.merges.committed,
+        )
 
     def comes_to_rest(self) -> None:
         """Let everything happen that can; then nobody may be left waiting."""
@@ -120,6 +132,13 @@ class Stage(RuleBasedStateMachine):
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
+        self.memory = MemoryCheck(
+            self.ledger.oracle,
+            lambda agent: self.commits.agents[agent].turn,
+            lambda what: self.world.process.broken(what),
+            f"{NOTES}:facts",
+        )
+        self.world.askers.append(self.memory.asked)
         self.world.watchers += self.watchers()
         self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
@@ -181,6 +200,11 @@ class Stage(RuleBasedStateMachine):
     def worded(self, what: str, text: str) -> str:
         """The text of a prompt or a mark: this one, unless each must be told from all others."""
         return text
+
+    def fact(self) -> str:
+        """A word that nobody has said before; what is said with it is to be remembered."""
+        self.fact_number += 1
+        return f"FACT-{self.fact_number}"
 
     def prompted(self, agent: AgentRef, text: str = "go", **how: Any) -> None:
         """Prompt an agent; nobody waits. ``how`` are further arguments of `AgentRef.prompt`."""

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.base import OnDelta, Reply, Request, ToolCall
+from ikigai_actors.providers.base import SUMMARISE, OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply, Stream
+from ikigai_actors.testing.machine.memory_check import facts_in
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.remote import LATE
-from ikigai_actors.tools.function import Result, Tool
+from ikigai_actors.tools.function import Result, Tool, tool
 from ikigai_actors.tools.policy import ToolTraits
 
 WORK = "work"
@@ -67,12 +68,43 @@ NOTES = "notes"
 
 SUMMARIES: Mapping[str, ScriptedReply] = {
     "short": "what was said",
+    "facts": "",
     "blank": " ",
     "calls": Reply("", (ToolCall("check_mail", {}, "c"),)),
     "fails": ProviderError("no summary today"),
     "late": Stream(("what ", "was said"), delay=3.0),
 }
-"""What is answered to the request for a summary, by model."""
+"""What is answered to the request for a summary, by model; by ``facts`` the facts that it was sent."""
+
+
+def notes_of(request: Request) -> ScriptedReply:
+    """The answer to a request for a summary."""
+    if request.model != "facts":
+        return SUMMARIES[request.model]
+    texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+    said = " ".join(text for text in texts if not text.startswith(SUMMARISE))
+    return " ".join(dict.fromkeys(facts_in(said))) or "no fact"
+
+
+class Notes(ScriptedProvider):
+    """A script that ignores cancellation: it answers a little later, when nothing listens any more."""
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        try:
+            return await super().respond(request, on_delta)
+        except asyncio.CancelledError:
+            await asyncio.sleep(SLOW.delay / 2)
+            return Reply(LATE)
+
+
+SEEING = "look_around"
+"""The tool whose results are long."""
+
+
+@tool(name=SEEING, idempotent=True)
+def look_around(place: str) -> str:
+    """Look around somewhere; what there is to see is a long text."""
+    return f"At {place}: {'a tree and a stone, ' * 120}"
 
 
 class OwnCode(ScriptedProvider):

@@ -21,6 +21,10 @@ class Told(NamedTuple):
     keep_from: int
     covered: tuple[int, ...]
     """What the text stands for."""
+    elide: int = 0
+    """Long results before this position are shown by reference."""
+    position: int = 0
+    """Where it stands."""
 
 
 @dataclass(slots=True)
@@ -36,6 +40,8 @@ class Copy:
 
     head: int = 0
     """Position of the latest message."""
+    fork: int = 0
+    """The position at which the agent was forked."""
     parent: str = ""
     """The agent that it is a copy of, and the ``inherited`` positions that were shown then; none once a clear, a rewind
     or a summary of its own has cut them.
@@ -51,20 +57,21 @@ class Copy:
     @property
     def shown(self) -> list[int]:
         """What a model sees of the positions that count: a text in place of what it stands for."""
-        text, _, covered = self.told[-1] if self.told else ((), 0, ())
+        text, covered = (self.told[-1].text, self.told[-1].covered) if self.told else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
     def copy(self, parent: str = "") -> "Copy":
         """The same history, for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
-        return Copy(*copies, parent, tuple(self.shown), list(self.written), list(self.told), set(self.summaries))
+        shown = tuple(self.shown)
+        return Copy(*copies, self.head, parent, shown, list(self.written), list(self.told), set(self.summaries))
 
     def copy_of_beginning(self, end: int, parent: str) -> "Copy":
         """The history as it was at a position, for a child: all of it is written anew."""
         child = Copy()
         for message in self.written[:end]:
             child.write(*message)
-        child.parent, child.inherited = parent, tuple(child.shown)
+        child.fork, child.parent, child.inherited = end, parent, tuple(child.shown)
         return child
 
     def _back_to(self, end: int) -> None:
@@ -74,13 +81,15 @@ class Copy:
 
     def _summarise(self, position: int, content: str, data: str) -> None:
         self.summaries.add(position)
-        if not content:  # it changes no more than how results are shown
-            self.told.append(self.told[-1] if self.told else Told((), 0, ()))
-            return
         facts: dict[str, int] = json.loads(data)
+        below = self.told[-1] if self.told else Told((), 0, ())
+        elide = facts.get("elide", 0)
+        if not content:  # it changes no more than how results are shown
+            self.told.append(below._replace(elide=elide, position=position))
+            return
         text = (position, facts["prompt"]) if facts.get("prompt") else (position,)
         covered = tuple(place for place in self.visible if place < facts["keep_from"])
-        self.told.append(Told(text, facts["keep_from"], covered))
+        self.told.append(Told(text, facts["keep_from"], covered, max(elide, below.elide), position))
 
     def write(self, position: int, kind: str, content: str, data: str) -> None:
         """Note a committed message."""

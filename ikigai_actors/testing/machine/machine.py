@@ -14,6 +14,10 @@ The invariants, by the names with which their failures begin. At every commit an
     fsck                  a database is sound after every commit (fsck.py names what that is)
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
+    memory                a request tells all that counts, or what stands for it, each fact and each long result once
+    summary, recall       a summary stands for all that its model was shown, keeps whole steps and the open prompt; a
+                          model recalls what counts
+    settings              who is forked at an earlier position has the settings of now
     owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, intensity, otp
                           see `ikigai_actors.testing.machine.commit_invariants`
 

@@ -69,7 +69,7 @@ class AgentRules(Stage):
         """A model summarises what an agent has heard; perhaps the agent has heard more just before."""
         if before:
             for text in ("one", "two", "three"):
-                self.prompted(self.agent(who), text)
+                self.prompted(self.agent(who), f"{text} {self.fact()}")
             self.attempt(self.world.settle)  # the process may end: its handles are of no use then
         named = f"{NOTES}:{answer}"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))

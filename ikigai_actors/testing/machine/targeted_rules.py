@@ -12,7 +12,7 @@ from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, PERIOD, Stage
-from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, SUMMARIES, WORK
+from ikigai_actors.testing.machine.fixtures import NOTES, SEEING, SLOW, SUMMARIES, WORK
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.strategies import signals
 from supervisors.signals import Signal
@@ -92,8 +92,23 @@ class AimedRules(Stage):
             agent = self.agent(who)
             if refusal is not None and number == 2:
                 self.script(agent, ProviderError(refusal, free=True))
-            self.prompted(agent, f"{number} {WORDY}")
+            self.prompted(agent, f"{number} {self.fact()} {WORDY}")
             self.attempt(self.world.settle)
+
+    @rule(who=AGENTS, pages=st.integers(1, 4), back=st.integers(0, 12), focus=st.none() | st.just("what was seen"))
+    def look_around(self, who: int, pages: int, back: int, focus: str | None) -> None:
+        """A model sees much in one turn, perhaps has it summarised, and recalls what was said a while ago."""
+        agent, tools = self.agent(who), [SEEING, "compact", "recall"]
+        said = {"context_window": 4_500, "compact_model": f"{NOTES}:facts", "tools": tools}
+        self.attempt(lambda: agent.configure(**said, timeout=PATIENCE))
+        history = self.ledger.oracle.histories.get(agent.uuid)
+        calls = [ToolCall(SEEING, {"place": f"place {number}"}) for number in range(pages)]
+        calls += [] if focus is None else [ToolCall("compact", {"focus": focus})]
+        calls.append(ToolCall("recall", {"message": max(1, history.head - back) if history is not None else 1}))
+        self.script(self.agent(who), *(Reply("", (call,)) for call in calls))
+        self.prompted(self.agent(who), f"look around {self.fact()}")
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.agent(who).configure(tools=None, timeout=PATIENCE))
 
     @rule(who=AGENTS)
     def fail_beside(self, who: int) -> None:

@@ -105,6 +105,8 @@ class World(Protocol):
     """Every request that was sent to a provider."""
     watchers: list[Callable[[Sequence[StoredChange]], None]]
     """Called with the changes of each commit."""
+    askers: list[Callable[[Request], None]]
+    """Called with each request, before it leaves, of a process that is not fenced."""
 
     ownership: Ownership | None
     """The judge of several hosts; None for one host."""
@@ -217,6 +219,8 @@ class Process:
         wrong = violations({**body, "messages": list(request.messages), "tools": list(request.tools)})
         if wrong:
             self.broken(f"requests-valid: agent {request.agent}: {'; '.join(wrong)}")
+        for asked in () if self.fenced else self.world.askers:
+            asked(request)
 
     def arrived(self, request: Request) -> None:
         """Check a request that reaches its model: who has sent it runs the agent, or does not know better."""

@@ -96,6 +96,7 @@ class Simulation:
         self.calling: Process | None = None
         """Of several hosts the process of the handle that was used last: with it a call of the test waits."""
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
+        self.askers: list[Callable[[Request], None]] = []
         """Called with the changes of each commit, before any caller is answered."""
         self._newest: Process | None = None  # when nobody has the database open, it knows what is in it
         self._again: Callable[..., ActorSystem] | None = None

@@ -1,0 +1,172 @@
+"""What agents remember: whether summaries tell all that they stand for, and requests all that counts, each thing once.
+
+Facts stand for what is said: words that are counted, in prompts and in the texts of summaries. The model ``facts`` of
+the kit answers the request for a summary with the facts that it was sent. Long results are looked for whole, or
+as references, as the summaries in force have it. Nothing here is shared with folds, boundaries or assembly.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.providers.base import Request
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.simulation.process import asks_for_summary
+from ikigai_actors.testing.simulation.remote import LATE
+from ikigai_actors.testing.simulation.store import StoredChange, Written
+
+LONG_RESULT = 2_000
+"""Characters of a result that may be shown by reference."""
+
+_FACT = re.compile(r"FACT-\d+")
+_REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
+_STEP_ENDS = (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
+
+
+def facts_in(text: str) -> list[str]:
+    """The facts that a text tells."""
+    return _FACT.findall(text)
+
+
+class MemoryCheck:
+    """Looks at each commit before the oracle has it, and at each request."""
+
+    def __init__(
+        self, oracle: CopyingOracle, turn_of: Callable[[str], int], broken: Callable[[str], None], facts: str
+    ) -> None:
+        """Begin.
+
+        Args:
+            oracle: knows every history, as it was before the commit at hand.
+            turn_of: position of the message that opened an agent's turn; 0 when none is open.
+            broken: takes what does not hold.
+            facts: the model that answers with the facts that it was sent, ``provider:model``.
+        """
+        self._oracle, self._turn_of, self._broken, self._facts = oracle, turn_of, broken, facts
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check what a commit writes."""
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages":
+                agent, position, kind, content, data = change.row[:5]
+                given: Mapping[str, Any] = json.loads(data or "{}")
+                copy = self._oracle.histories.get(agent) or Copy()
+                if kind == Kind.SUMMARY and content:
+                    self._check_summary(agent, copy, position, content, given)
+                elif kind == Kind.FORK and "parent" in given and "at" in given:
+                    self._check_settings(agent, given["parent"], given["at"], changes)
+                elif kind == Kind.TOOL_RESULT and "recalled" in given and not given.get("is_error"):
+                    self._check_recalled(agent, copy, content, given["recalled"])
+
+    def asked(self, request: Request) -> None:
+        """Check a request that leaves, and for which what it is made of is committed."""
+        copy = self._oracle.histories.get(request.agent)
+        if copy is None or asks_for_summary(request):
+            return
+        blocks = [block for message in request.messages for block in message["content"]]
+        told = Counter(facts_in(" ".join(block["text"] for block in blocks if block["type"] == "text")))
+        due = Counter(fact for place in copy.shown for fact in _told_at(copy, place))
+        if told != due:
+            self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model is told {dict(told)}")
+        results = [_text(block) for block in blocks if block["type"] == "tool_result"]
+        long = Counter(text for text in results if len(text) >= LONG_RESULT or _REFERENCE.fullmatch(text))
+        if long != (expected := Counter(_long_results(copy))):
+            short = [text[:60] for text in long - expected], [text[:60] for text in expected - long]
+            self._broken(f"memory: agent {request.agent} is shown the long results {short[0]}, and not {short[1]}")
+        own = copy.told and copy.told[-1].position > copy.fork
+        if own and request.shared:
+            self._broken(
+                f"siblings: agent {request.agent} has a summary of its own, and shares {request.shared} blocks"
+            )
+
+    def _check_summary(self, agent: str, copy: Copy, position: int, content: str, given: Mapping[str, Any]) -> None:
+        keep_from, prompt = given["keep_from"], given.get("prompt", 0)
+        if content == LATE:
+            self._broken(f"late: agent {agent} has a summary of a call that was cancelled")
+        if _within_step(copy, keep_from - 1):
+            self._broken(f"summary: agent {agent} keeps from {keep_from} on, and a step is in the midst before it")
+        turn = self._turn_of(agent)
+        prompts = [place for place in copy.visible if place <= turn and copy.written[place - 1][1] == Kind.USER]
+        open_now = prompts[-1] if turn and prompts and prompts[-1] < keep_from else 0
+        if prompt != open_now and (turn or not _has_failed(copy)):
+            self._broken(f"summary: agent {agent} shows the prompt at {prompt} as open, expected {open_now}")
+        if given.get("model") == self._facts and given.get("how") == "model":
+            text = copy.told[-1].text[:1] if copy.told else ()
+            seen = [place for place in copy.shown if place <= given["saw"] or place in text]
+            due = {fact for place in seen for fact in _told_at(copy, place)}
+            if (told := set(facts_in(content))) != due:
+                self._broken(f"summary: agent {agent} at {position} stands for {sorted(due)}, and tells {sorted(told)}")
+
+    def _check_settings(self, agent: str, parent: str, at: int, changes: Sequence[StoredChange]) -> None:
+        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
+        written = self._oracle.histories[parent].written
+        own = [tuple(one.row[1:5]) for one in changes if isinstance(one, Written) and one.row[0] == agent]
+        has, due = _settings([*written[:at], *own]), _settings(written)
+        if has != due:
+            self._broken(f"settings: agent {agent} is born with {has}, and its parent has {due}")
+
+    def _check_recalled(self, agent: str, copy: Copy, content: str, place: int) -> None:
+        if place not in copy.visible:
+            self._broken(f"recall: agent {agent} is shown message {place}, which counts no more")
+        elif not content.startswith(copy.written[place - 1][2][:100]):
+            self._broken(f"recall: agent {agent} is shown another message than that at {place}")
+
+
+def _told_at(copy: Copy, place: int) -> list[str]:
+    """The facts of a message that its model is told in words."""
+    _, kind, content, _ = copy.written[place - 1]
+    return facts_in(content) if kind in (Kind.USER, Kind.ASSISTANT, Kind.SUMMARY) else []
+
+
+def _settings(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """The settings that messages (position, kind, content, data) leave in force."""
+    settings: dict[str, Any] = {}
+    for _, kind, _, data in written:
+        if kind == Kind.CLEAR:
+            settings = {}
+        elif kind == Kind.CONFIGURE:
+            settings |= json.loads(data or "{}")
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    content = block["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _long_results(copy: Copy) -> list[str]:
+    """What its model is to see of each long result: all of it, or a reference."""
+    elide = copy.told[-1].elide if copy.told else 0
+    found: list[str] = []
+    for place in copy.shown:
+        _, kind, content, data = copy.written[place - 1]
+        if kind == Kind.TOOL_RESULT and len(content) >= LONG_RESULT:
+            named = json.loads(data or "{}").get("recalled", place)
+            reference = f"({len(content.encode()) / 1_000:.0f} KB; message {named}: recall({named}) shows it)"
+            found.append(reference if place < elide else content)
+    return found
+
+
+def _within_step(copy: Copy, position: int) -> bool:
+    """Whether a reply before a position has calls without results there, in a step that has not ended otherwise."""
+    results: set[str] = set()
+    for place, kind, content, data in reversed(copy.written[:position]):
+        given: Mapping[str, Any] = json.loads(data or "{}")
+        if kind in _STEP_ENDS or (kind == Kind.FORK and "parent" in given):
+            return False
+        if kind == Kind.TOOL_RESULT:
+            results.add(given["tool_use_id"])
+        if kind == Kind.ASSISTANT:
+            calls = calls_in(Message("", place, kind, content, given, 0))
+            return any(call.id not in results for call in calls)
+    return False
+
+
+def _has_failed(copy: Copy) -> bool:
+    """Whether the latest turn ended with an error, and can be gone on with."""
+    ends = [kind for _, kind, _, _ in copy.written if kind in (*_STEP_ENDS, Kind.ASSISTANT, Kind.OUTPUT)]
+    return bool(ends) and ends[-1] == Kind.ERROR
