@@ -119,7 +119,7 @@ class MemoryCheck:
 def _told_at(copy: Copy, place: int) -> list[str]:
     """The facts of a message that its model is told in words."""
     _, kind, content, _ = copy.written[place - 1]
-    return facts_in(content) if kind in (Kind.USER, Kind.ASSISTANT, Kind.SUMMARY) else []
+    return facts_in(content) if kind in (Kind.USER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
 
 
 def _settings(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
