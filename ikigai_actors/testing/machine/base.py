@@ -98,9 +98,8 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        before = (self.memory.committed,)
         return (
-            *before,
+            self.memory.committed,
             self.ledger.oracle.committed,
             self.commits.committed,
             self.timers.committed,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.base import SUMMARISE, OnDelta, Reply, Request, ToolCall
+from ikigai_actors.providers.base import REPORT, SUMMARISE, OnDelta, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply, Stream
 from ikigai_actors.testing.machine.memory_check import facts_in
 from ikigai_actors.testing.simulation.process import Broken
@@ -82,7 +82,7 @@ def notes_of(request: Request) -> ScriptedReply:
     if request.model != "facts":
         return SUMMARIES[request.model]
     texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
-    said = " ".join(text for text in texts if not text.startswith(SUMMARISE))
+    said = " ".join(text for text in texts if not text.startswith((SUMMARISE, REPORT)))
     return " ".join(dict.fromkeys(facts_in(said))) or "no fact"
 
 
