@@ -40,6 +40,7 @@ from ikigai_actors.errors import HistoryError as HistoryError
 from ikigai_actors.errors import HistoryPruned as HistoryPruned
 from ikigai_actors.errors import HostElsewhere as HostElsewhere
 from ikigai_actors.errors import IkigaiError as IkigaiError
+from ikigai_actors.errors import ImportRefused as ImportRefused
 from ikigai_actors.errors import InboxFull as InboxFull
 from ikigai_actors.errors import MailboxFull as MailboxFull
 from ikigai_actors.errors import MailNotFound as MailNotFound
@@ -119,6 +120,7 @@ from ikigai_actors.records.registry import Died as Died
 from ikigai_actors.records.registry import Handle as Handle
 from ikigai_actors.records.registry import Renamed as Renamed
 from ikigai_actors.records.timers import Timer as Timer
+from ikigai_actors.records.transfer.export import Exported as Exported
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.context import Context as Context

@@ -37,7 +37,8 @@
     │   │   └── CommitUnknown   COMMIT failed, or gave no answer: the batch number tells what happened
     │   ├── StoreConflict       a constraint refused the rows
     │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
-    │   └── StoreInUse          another host owns it
+    │   ├── StoreInUse          another host owns it
+    │   └── ImportRefused       a file of agents that cannot be imported: nothing of it was
     ├── HostElsewhere           another process runs the agents: this can be done only there
     ├── NoHost                  no process runs the agents
     ├── ClusterError            Ray cannot be started or reached, or does not run the hosts as asked
@@ -291,6 +292,10 @@ class StoreUnusable(StoreError):
 
 class StoreInUse(StoreError):
     """Another host owns the database."""
+
+
+class ImportRefused(StoreError):
+    """A file of agents cannot be imported, and nothing of it was; the message names the line, or what is in the way."""
 
 
 class HostElsewhere(IkigaiError):

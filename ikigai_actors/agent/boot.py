@@ -20,6 +20,7 @@ from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.lineage import AGENT_0_REMEDY
 from ikigai_actors.records.pieces import delete_pieces_of_ended
+from ikigai_actors.records.transfer.graft import Imported
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status
 
@@ -114,6 +115,19 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
         else:
             unrestorable.append(Unrestorable(uuid, f"could not be restored: {reason}"))
     return Survey(version, restored, unrestorable)
+
+
+def survey_of(imported: Imported) -> Survey:
+    """The agents that an import has brought, and that live; nothing is read."""
+    found = [
+        Origin(
+            *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),
+            LifecycleState(_STATUS[one.status], one.exit_reason or "", one.restart == "permanent"),
+        )
+        for one in imported.agents
+        if one.living
+    ]
+    return Survey(imported.version, found, [])
 
 
 def _read(tx: Transaction, host: str, shards: Collection[int]) -> tuple[list[Row], dict[str, int], int]:

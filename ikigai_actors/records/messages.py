@@ -79,6 +79,8 @@ class Kind(StrEnum):
     """
     UNCOMPACT = "uncompact", Trait.CONTROL, uncompact_form
     """The latest summary in force, at ``data.summary``, is in force no more."""
+    OMITTED = "omitted", Trait(0)
+    """In the place of one that was cleared, and was left out when the agents were exported."""
     FORK = "fork", Trait(0)
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
     MERGE = "merge", Trait.CONVERSATION | Trait.SPENDING, merge_form
@@ -117,7 +119,8 @@ BOUNDARIES = SPENDING | {Kind.USER.value}
 """The kinds that end an answer on its way, since its request is over, or come before it."""
 
 _FORMS: Mapping[str, Form | None] = {kind.value: kind.form for kind in Kind}
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+encode_data = json.JSONEncoder(separators=(",", ":")).encode
+"""Makes the text of a column of a mapping, as `Message.row` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class Message:
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:
         """The message as a row of table ``messages``; empty data is NULL."""
-        data = _encode(self.data) if self.data else None
+        data = encode_data(self.data) if self.data else None
         return (self.agent_uuid, self.id, self.kind, self.content, data, self.created_at)
 
     @staticmethod

@@ -102,6 +102,11 @@ class AgentRecord:
         return self.status != "dead"
 
     @property
+    def grafted(self) -> bool:
+        """Whether it came from a file without its parent: it inherits nothing, and its log tells of strangers."""
+        return self.imported_at is not None and self.born == 0
+
+    @property
     def why_stopped(self) -> str:
         """Why it is stopped, for a person; empty when it is not stopped, or no reason is known."""
         if self.status != "stopped":
@@ -142,6 +147,11 @@ def get(tx: Transaction, uuid: str) -> AgentRecord:
     if not found:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
     return found[0]
+
+
+def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
+    """Those of these agents that exist, in no order."""
+    return _records(tx.run("agents_by_uuids", uuids=list(uuids)))
 
 
 def root(tx: Transaction) -> AgentRecord | None:

@@ -62,6 +62,9 @@ SELECT {locked} FROM agents a WHERE uuid = :uuid
 -- name: agent_by_uuid
 SELECT {agent} FROM agents a WHERE uuid = :uuid
 
+-- name: agents_by_uuids
+SELECT {agent} FROM agents a WHERE uuid = ANY(:uuids)
+
 -- name: batch_of
 -- After a connection that broke during COMMIT: did this host's last batch happen? Under the row's lock, in a write: the server
 -- may still be at that COMMIT, and then this waits for its end.
@@ -725,6 +728,26 @@ SELECT agent_uuid, body FROM requests WHERE body LIKE '%"attached":%' AND answer
 
 -- name: drop_blobs
 DELETE FROM blobs WHERE sha256 = ANY(:hashes)
+
+-- name: mail_of
+-- All mail to an agent, prompts too.
+SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail WHERE recipient = :recipient ORDER BY id
+
+-- name: bodies_of
+-- All versions of a document.
+SELECT version, body FROM documents WHERE path = :path ORDER BY version
+
+-- name: spent_before
+-- What members of budgets have spent before they came.
+UPDATE limits SET base = base + CAST(:amount AS BIGINT) WHERE unit = :unit AND budget = ANY(:budgets)
+
+-- name: documents_by
+-- Every version of each document of which one of these agents has written some.
+SELECT path, version, author, body, created_at FROM documents
+ WHERE path IN (SELECT d.path FROM documents d WHERE d.author = ANY(:uuids)) ORDER BY path, version
+
+-- name: media_of_blobs
+SELECT sha256, media FROM blobs WHERE sha256 = ANY(:hashes)
 
 -- name: prunable
 -- Those who died before a time, and from whom nobody descends who lives or has died since: the needed are closed upwards.

@@ -8,6 +8,7 @@ table; a process that is attached has an empty one. All others are remote agents
 (`ikigai_actors.system.remote`). A host that shares its agents with nobody has no remote agents.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +35,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_type, shown
+from ikigai_actors.arguments import check_callable, check_choice, check_flag, check_type, shown
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
@@ -43,6 +44,7 @@ from ikigai_actors.records.liveness import Sign, latest_signs
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.registry import AgentRecord, Handle
+from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
@@ -290,6 +292,41 @@ class Directory(OfOneProcess, ABC):
             events += [Streamed(reply.agent, text, kind) for kind, text in reply.pieces]
         for event in events:
             self._publisher.publish(event)
+
+    def export(
+        self,
+        agent: Handle | str,
+        file: str | os.PathLike[str],
+        *,
+        from_clear: bool = False,
+        notice: Callable[[str], object] = lambda text: None,
+    ) -> Exported:
+        """Write an agent and all below it, by lineage or supervision, to a new file; see `System.import_`.
+
+        The file has JSON lines: agents, messages, mail, documents, pictures; not budgets, signals and restarts. It is
+        read in one snapshot, while the agents go on, and is there as a whole or not at all.
+
+        Args:
+            agent: a handle, or a uuid, name, or unique prefix of a uuid.
+            file: the new file, which only its user may read.
+            from_clear: leave out what the agents inherit and cannot see, since it was cleared before.
+            notice: is told before anything is written, when there is such a thing and it is not left out.
+
+        Returns:
+            How much was written.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+            HistoryPruned: its messages were deleted.
+            BadInput: there is something at the place of the file, or it cannot be written.
+        """
+        self.check_open()
+        check_callable(notice, "notice", "a function of a text")
+        check_flag(from_clear, "from_clear")
+        uuid = registry.uuid_of(self.store, agent)
+        return export_file(
+            self.store, uuid, as_path(file), now=self.clock.now_ms(), from_clear=from_clear, notice=notice
+        )
 
     # Who carries out what
 

@@ -16,6 +16,7 @@ returns after the commit, and takes ``timeout`` in seconds: a `TimedOut` says th
 that nothing happens. Reading works for any agent, the dead too.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,7 +33,7 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput, NoHost
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
@@ -74,6 +75,8 @@ from ikigai_actors.records.timers import (
     reminder,
     timers_of,
 )
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
@@ -1300,6 +1303,46 @@ class System(Directory):
 
     def _handle(self, uuid: str) -> AgentRef:
         return AgentRef(self, uuid)
+
+    def import_(
+        self,
+        file: str | os.PathLike[str],
+        under: Handle | str | None = None,
+        *,
+        documents: str = "refuse",
+        timeout: float | None = None,
+    ) -> AgentRef:
+        """Bring the agents of a file that `export` has made under an agent; all of them, or none.
+
+        Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off, and
+        unread prompts are answered. Who has a uuid that is here gets another one, so importing twice makes a copy; a
+        name that is taken gets ``-2``. No budget comes along: those above ``under`` count the agents from now on.
+
+        Args:
+            file: the file.
+            under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
+            documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
+                leaves it as it is, ``append`` adds the versions of the file.
+            timeout: seconds to wait for the commit; None waits for ever.
+
+        Returns:
+            The agent that was exported with all below it.
+
+        Raises:
+            ImportRefused: the file is damaged, newer than this program, or does not fit to what is here.
+            AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no agent that lives.
+            BudgetExceeded: a budget above it allows so many agents no more.
+            HostElsewhere: another process runs that agent: import there.
+            BadInput: an argument cannot be used, or the file cannot be read.
+        """
+        self.check_open()
+        check_timeout(timeout)
+        uuid = None if under is None else uuid_of(self.store, under)
+        return self.handle(self._import(ImportFile.of(as_path(file), documents), uuid, timeout))
+
+    def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
+        """Import a file under an agent; return the uuid of its top."""
+        raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 
     def touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""

@@ -22,7 +22,7 @@ from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey
+from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey, survey_of
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
@@ -52,6 +52,7 @@ from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
 from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
 from ikigai_actors.records.timers import Fired, Timer
+from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
@@ -360,6 +361,10 @@ class ActorSystem(System):
                     self._processes.serve((answer.budget,), None if answer.again else answer.due)
             case Mail(kind=kind) if kind == PROMPT:
                 self._processes.prompt(answer.recipient, answer.id, answer.body)
+            case Imported():
+                found = survey_of(answer)
+                self._processes.restore(found)
+                self._supervision.take_over(found)
             case Mail():
                 self._publisher.publish(Mailed(answer))
                 self._processes.mailed(answer.recipient, answer.sender)
@@ -441,6 +446,11 @@ class ActorSystem(System):
             IkigaiError: what `AgentRef.move` raises.
         """
         self.handle(uuid_of(self.store, agent)).move(host, timeout)
+
+    def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
+        unit = Import(file, under, self._runtime.host.id, self.clock.now_ms(), self.random_bytes)
+        imported: Imported = self.writer.perform(unit, timeout)
+        return imported.top
 
     def _move(self, host: str, caller: RemoteCaller) -> None:
         """Move an agent of this host, as a row asks. Never waits."""

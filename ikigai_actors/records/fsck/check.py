@@ -48,6 +48,8 @@
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
+An agent that came from a file without its parent inherits nothing, and may tell of forks that are elsewhere.
+
 A violation is reported once: what cannot be judged because of it (what a message in a hole said, who stands behind a
 parent that is missing) is left out, and shows when it is mended.
 
@@ -55,8 +57,8 @@ The registry is held in memory, logs are not: they are read in batches, in order
 what is neither the latest reply nor a mark of its own log.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ikigai_actors.records import registry
@@ -112,6 +114,49 @@ def inspect(store: Store, batch: int = _BATCH, *, types: bool = True) -> Report:
     return store.read(lambda tx: _inspect(tx, batch, types))
 
 
+def judge(
+    tx: Transaction,
+    agents: Collection[str],
+    under: AgentRecord,
+    passing: Callable[[Iterator[list[Row]]], Iterator[list[Row]]] = lambda batches: batches,
+) -> list[Violation]:
+    """What is wrong with agents that were just written, and with their logs; all others are taken for sound.
+
+    Args:
+        tx: the transaction that wrote them.
+        agents: their uuids.
+        under: the agent below which they came; what they inherit from it is not looked at.
+        passing: is given the rows of their logs, some at a time, and gives the same to whoever reads them.
+    """
+    new = {row.uuid: row for row in registry.some(tx, agents)}
+    records = new | {under.uuid: under}
+    found = [violation for one in new.values() for violation in (*_family(one, records), *check_life(one, records))]
+    circles, _ = climb({uuid: one.supervisor_uuid for uuid, one in new.items()})
+    found += [Violation(Invariant.SUPERVISORS, min(one), f"supervises itself, by {_way(one)}") for one in circles]
+    _, rooted = climb({uuid: one.parent_uuid for uuid, one in _with_grafts_cut(new).items()})
+    logs = LogCheck(_with_grafts_cut(new), rooted)
+
+    def rows() -> Iterator[list[Row]]:
+        for uuid in sorted(new):
+            position = new[uuid].fork_message_id
+            while some := tx.run("log_section", uuid=uuid, start=position, end=position + _BATCH):
+                yield some
+                position = some[-1][1]
+
+    for row in (row for some in passing(rows()) for row in some):
+        logs.read(row)
+    if logs.conclude():
+        for row in (row for some in rows() for row in some):
+            logs.resolve(row)
+        logs.report_unresolved()
+    return [*found, *logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
+
+
+def _with_grafts_cut(records: Mapping[str, AgentRecord]) -> dict[str, AgentRecord]:
+    """Agents for whoever follows their histories: those that came from a file without their parent inherit nothing."""
+    return {uuid: replace(one, parent_uuid=None) if one.grafted else one for uuid, one in records.items()}
+
+
 def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     wrong = mistyped_columns(tx) if types else []
     if found := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in wrong]:
@@ -122,7 +167,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})
     found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(hosts)]
     found += _shards(records, hosts, dict(tx.run("shards")))
-    logs = LogCheck(records, rooted)
+    logs = LogCheck(_with_grafts_cut(records), rooted)
     for row in _messages(tx, batch):
         logs.read(row)
     if logs.conclude():

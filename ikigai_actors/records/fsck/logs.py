@@ -124,6 +124,8 @@ class LogCheck:
                 self._refer(message, f"mark {message.data.get('mark')!r}")
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
+            case Kind.FORK if record.grafted and not self._tells_of_birth(message):
+                pass  # of agents that are elsewhere
             case Kind.FORK if "parent" in message.data:  # the child's side
                 self._told.append((record, message, message.data.get("at", record.fork_message_id)))
                 told = message.data["parent"]
@@ -137,6 +139,9 @@ class LogCheck:
                     self._told.append((self._records[child], message, message.data.get("at", message.id - 1)))
                 else:
                     self._strays.append((record.uuid, message.id, child))
+
+    def _tells_of_birth(self, message: Message) -> bool:
+        return (message.agent_uuid, message.id, message.data.get("child")) in self._due
 
     def _refer(self, message: Message, target: str) -> None:
         if target not in self._calls and target not in self._marks:

@@ -456,9 +456,48 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
     click.echo(harmless("\n".join(lines)))
 
 
+@click.command()
+@click.argument("agent", metavar="AGENT")
+@click.argument("file", metavar="FILE")
+@click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
+@click.option("--markdown", is_flag=True, help="Only the histories, for people; no such file can be imported.")
+@click.pass_context
+def export(context: click.Context, agent: str, file: str, from_clear: bool, markdown: bool) -> None:
+    """Write an AGENT and all below it to the new FILE. Works beside a running shell or without one.
+
+    The file has JSON lines: agents, messages with what is inherited, mail, documents, pictures. Budgets, signals,
+    restarts and files of workspaces are not in it.
+    """
+    from ikigai_actors.shell.cli import transfer
+
+    with _ended_early(context):
+        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, _notice)
+    click.echo(harmless(told))
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE")
+@click.option("--under", metavar="AGENT", help="The agent under which they come.  [default: agent 0]")
+@click.option(
+    "--documents", type=click.Choice(["keep", "append"]), help="What to do with those that are here with other texts."
+)
+@click.pass_context
+def import_agents(context: click.Context, file: str, under: str | None, documents: str | None) -> None:
+    """Bring the agents of a FILE of ikigai export into the database: all of them, or none.
+
+    For a database that no process runs, or an empty one: where ikigai runs, type /import there. Nothing starts: turns
+    that were open are cut off, and prompts wait.
+    """
+    from ikigai_actors.shell.cli import transfer
+
+    with _ended_early(context):
+        told = transfer.import_agents(context.obj.database, file, under, documents or "refuse")
+    click.echo(harmless(told))
+
+
 COMMANDS = (
-    agents, backup, budget, copy, diff, drain, fork, fsck, hosts, kill, log, move, prompt, prune, rename, send,
-    send_signal, stats, tail, timers,
+    agents, backup, budget, copy, diff, drain, export, fork, fsck, hosts, import_agents, kill, log, move, prompt, prune,
+    rename, send, send_signal, stats, tail, timers,
 )  # fmt: skip
 
 

@@ -108,6 +108,8 @@ def words_of(message: Message) -> MessageWords:
             entry, line = f"took off {told}", f"took off {told}: what it stood for is back"
         case Kind.MERGE:
             entry, line = _merged(message)
+        case Kind.OMITTED:
+            entry, line = "", "left out: it was cleared before these agents were exported"
         case Kind.FORK if "child" in data:
             entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
         case Kind.FORK:

@@ -5,8 +5,6 @@ is there as a whole, or not at all. It has no log beside it until it is opened a
 """
 
 import contextlib
-import os
-import secrets
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +14,7 @@ from typing import TypeVar
 from ikigai_actors.errors import BadInput, StoreError, StoreUnusable
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.location import mask
+from ikigai_actors.store.new_file import partial_path, reach_the_disk, refuse_to_overwrite
 from ikigai_actors.store.sqlite.file import LOG, SHARED, make_file
 from ikigai_actors.store.sqlite.fork_gate import FORK_GATE
 from ikigai_actors.store.sqlite.store import SQLiteStore
@@ -49,17 +48,17 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
             f"it to a file: ikigai copy {store.location} FILE."
         )
     target = target.absolute()
-    _refuse_to_overwrite(target)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    refuse_to_overwrite(target, "a backup")
+    part = partial_path(target)
     make_file(part)
     try:
         _fill(part, store)
         with closing(SQLiteStore(part)) as copy:
             found = examine(copy)
         _settle(part)
-        _refuse_to_overwrite(target)
+        refuse_to_overwrite(target, "a backup")
         part.rename(target)
-        _reach_the_disk(target.parent)
+        reach_the_disk(target.parent)
     except OSError as error:
         raise StoreError(f"The backup {target} cannot be written: {error.strerror or error}.") from error
     finally:
@@ -76,11 +75,6 @@ def as_target(text: str) -> Path:
             f"Expected the path of a new file, got {mask(text)!r}. To another database: ikigai copy FROM TO."
         )
     return Path(text).expanduser()
-
-
-def _refuse_to_overwrite(target: Path) -> None:
-    if os.path.lexists(target):
-        raise BadInput(f"There is something at {target} already, and a backup overwrites nothing. Name another file.")
 
 
 def _fill(part: Path, store: SQLiteStore) -> None:
@@ -103,12 +97,4 @@ def _settle(part: Path) -> None:
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
         raise ours(error, str(part)) from error
-    _reach_the_disk(part)
-
-
-def _reach_the_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    reach_the_disk(part)

@@ -15,6 +15,7 @@ CALLS = {"stop_reason": "tool_use", "tool_calls": [{"id": "x", "name": "ls", "in
 SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] = [
     ("configure", "", {"a": 1, "b": "x\ny"}, "a = 1, b = 'x\\ny'", [(Look.NOTE, "a = 1, b = 'x\\ny'")]),
     ("configure", "", {}, "", [(Look.NOTE, "")]),
+    ("omitted", "", {}, "", [(Look.RULE, "left out: it was cleared before these agents were exported")]),
     ("user", "a\nb", {}, "a\nb", [(Look.PROMPT, "a\nb")]),
     ("assistant", "a\n\nb", {}, "a\n\nb", [(Look.MARKDOWN, "a"), (Look.MARKDOWN, "b")]),
     ("assistant", "so", CALLS, 'so\nls {"path": "."}', [(Look.MARKDOWN, "so"), (Look.CALL, 'ls {"path": "."}')]),

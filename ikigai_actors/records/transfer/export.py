@@ -1,0 +1,290 @@
+"""Export: a branch of agents, with all that belongs to them, as the records of a file; beside a running host.
+
+All is read in one snapshot, some at a time, so a branch of any size needs little memory. What an agent inherits from
+outside of the branch goes along once, as the log of an origin: the messages of its lineage up to its fork point, with
+their positions. What was cleared before that may be more than the branch can see (`Branch.hidden`): ``from_clear``
+puts empty messages in its place.
+"""
+
+import base64
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records import registry
+from ikigai_actors.records.blobs import hashes_in, read_blobs
+from ikigai_actors.records.lineage import check_unpruned, read_lineage
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.transfer.format import FORMAT, LEFT_OUT, ORIGIN, RECORDS, exported_data, file_lines
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.migrations import newest
+from ikigai_actors.store.new_file import new_file
+
+Fields = dict[str, Any]
+
+_COUNTED = ("agent", "message", "mail", "document", "blob")
+
+_AT_ONCE = 2_000
+"""Messages that are read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written to a file."""
+
+    agents: int
+    messages: int
+    """With what the agents inherit from outside."""
+    mails: int
+    documents: int
+    """Versions of documents."""
+    blobs: int
+    """Pictures and the like."""
+    hidden: int
+    """Messages that the agents inherit and cannot see, since they were cleared; in the file, unless left out."""
+
+
+def export_file(
+    store: Store,
+    agent: str,
+    file: Path,
+    *,
+    now: int,
+    from_clear: bool = False,
+    notice: Callable[[str], object] = lambda text: None,
+) -> Exported:
+    """Write an agent and all below it, by lineage or supervision, to a new file.
+
+    Args:
+        store: the database; a host may go on.
+        agent: a uuid, name, or unique prefix of a uuid.
+        file: the new file, which only its user may read.
+        now: the time that the file names, in milliseconds since 1970.
+        from_clear: leave out what the agents inherit and cannot see.
+        notice: is told, before anything is written, what will be in the file that the agents cannot see.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+        HistoryPruned: its messages were deleted.
+        BadInput: there is something at the place of the file, or it cannot be written.
+    """
+    with new_file(file, "an export") as part:
+
+        def work(tx: Transaction) -> Exported:
+            branch = Branch(tx, agent, from_clear)
+            hidden = sum(branch.hidden.values())
+            if hidden and not from_clear:
+                notice(
+                    f"{hidden:,} messages that were cleared before the fork go along, though the exported agents "
+                    "cannot see them; --from-clear leaves them out."
+                )
+            part.seek(0)  # it may be read again
+            part.truncate()
+            counts = branch.counts()
+            part.writelines(file_lines(branch.records(counts, now)))
+            agents, messages, mails, documents, blobs = (counts[kind] for kind in _COUNTED)
+            return Exported(agents, messages, mails, documents, blobs, 0 if from_clear else hidden)
+
+        return store.read(work)
+
+
+def as_path(file: str | os.PathLike[str]) -> Path:
+    """The place of a file. Raises `BadInput` for what is none."""
+    try:
+        path = Path(file)
+    except TypeError:
+        raise BadInput(f"Expected file to be a path; got {shown(file)}.") from None
+    if not str(file).strip() or "\0" in str(file):
+        raise BadInput(f"Expected file to be a path; got {shown(file)}.")
+    return path.expanduser()
+
+
+class Branch:
+    """The agents that are exported, within a transaction."""
+
+    def __init__(self, tx: Transaction, agent: str, from_clear: bool) -> None:
+        self._tx = tx
+        self._everybody = {one.uuid: one for one in registry.every(tx)}
+        self.top = registry.find(tx, agent)
+        check_unpruned(self.top.uuid, self.top.pruned_at)
+        self.agents = {one.uuid: one for one in _parents_first(self._below())}
+        self._origins = {
+            one.uuid: self._inherited(one)
+            for one in self.agents.values()
+            if one.parent_uuid is not None and one.parent_uuid not in self.agents
+        }
+        self._own = registry.own_counts(tx)
+        self.hidden = {uuid: self._hidden(uuid) for uuid in self._origins}
+        """How many of the messages that come from outside each of the origins' agents, and all below it, cannot see."""
+        self._from_clear = from_clear
+
+    def counts(self) -> Counter[str]:
+        """How many records of each kind there will be."""
+        return Counter(kind for kind, _ in self._contents())
+
+    def records(self, counts: Mapping[str, int], now: int) -> Iterator[tuple[str, Fields]]:
+        """Every record, but for the end."""
+        yield (
+            "header",
+            {
+                "format": FORMAT,
+                "program": f"ikigai-actors {version('ikigai-actors')}",
+                "schema": newest(),
+                "exported_at": now,
+                "top": self.top.uuid,
+                "counts": {kind: counts.get(kind, 0) for kind in RECORDS if kind not in ("header", "end")},
+                "left_out": list(LEFT_OUT),
+            },
+        )
+        yield from self._contents()
+
+    def _below(self) -> list[AgentRecord]:
+        """The top, and all below it by lineage or supervision."""
+        below: dict[str | None, list[AgentRecord]] = {}
+        for one in self._everybody.values():
+            for above in {one.parent_uuid, one.supervisor_uuid}:
+                below.setdefault(above, []).append(one)
+        found, waiting = {self.top.uuid: self.top}, [self.top.uuid]
+        while waiting:
+            for one in below.get(waiting.pop(), ()):
+                if one.uuid not in found:
+                    found[one.uuid] = one
+                    waiting.append(one.uuid)
+        return [one for one in self._everybody.values() if one.uuid in found]
+
+    def _inherited(self, of: AgentRecord) -> list[tuple[str, int, int]]:
+        """Where what an agent inherits is stored, oldest first: ``(uuid, start, end)``; nothing of a pruned one."""
+        if of.pruned_at is not None:
+            return []
+        parts: list[tuple[str, int, int]] = []
+        bound = of.fork_message_id
+        for ancestor in read_lineage(self._tx, of.uuid, whole=True)[1:]:
+            if ancestor.fork_message_id < bound:
+                parts.append((ancestor.uuid, ancestor.fork_message_id, bound))
+                bound = ancestor.fork_message_id
+        return parts[::-1]
+
+    def _hidden(self, origin: str) -> int:
+        """How many messages of an origin come before the clears behind which all stand that inherit from it."""
+        parts = self._origins[origin]
+        rows = self._tx.run("controls_in", uuids=[uuid for uuid, _, _ in parts]) if parts else []
+        ends = {uuid: (start, end) for uuid, start, end in parts}
+        clears = [row[1] for row in rows if row[2] == Kind.CLEAR and ends[row[0]][0] < row[1] <= ends[row[0]][1]]
+        bounds = {origin: self.agents[origin].fork_message_id}
+        for one in self.agents.values():  # parents first
+            if (above := bounds.get(one.parent_uuid or "")) is not None:
+                bounds[one.uuid] = min(above, one.fork_message_id)
+        seen = [max((clear for clear in clears if clear <= bound), default=1) for bound in set(bounds.values())]
+        return min(seen) - 1
+
+    def _contents(self) -> Iterator[tuple[str, Fields]]:
+        for uuid in self._origins:
+            yield "origin", {"of": uuid, "outside": self._called(self.agents[uuid].parent_uuid)}
+        for one in self.agents.values():
+            yield "agent", self._agent(one)
+        blobs: dict[str, None] = {}
+        for kind, fields in self.texts():
+            data = fields.get("data")
+            if isinstance(data, dict):
+                blobs.update(dict.fromkeys(hashes_in(data)))
+            yield kind, fields
+        yield from self._documents()
+        media: dict[str, str] = dict(self._tx.run("media_of_blobs", hashes=sorted(blobs)))
+        for sha256 in blobs:
+            for data in read_blobs(self._tx, [sha256]).values():
+                yield "blob", {"sha256": sha256, "media": media[sha256], "bytes": base64.b64encode(data).decode()}
+
+    def _agent(self, one: AgentRecord) -> Fields:
+        given = {name: getattr(one, name) for name in RECORDS["agent"] if name not in ("parent", "supervisor")}
+        given["parent"] = ORIGIN + one.uuid if one.uuid in self._origins else one.parent_uuid
+        given["supervisor"] = self._within(one.supervisor_uuid)
+        given["exit_sender"] = self._within(one.exit_sender)
+        return given
+
+    def texts(self) -> Iterator[tuple[str, Fields]]:
+        """The messages and the mail."""
+        for uuid, parts in self._origins.items():
+            hidden = self.hidden[uuid] if self._from_clear else 0
+            for row in (row for part in parts for row in self._section(*part)):
+                shown = row if row[1] > hidden else (uuid, row[1], Kind.OMITTED, "", None, row[5])
+                yield "message", _message(ORIGIN + uuid, shown)
+            if self.agents[uuid].pruned_at is None:
+                yield "message", _message(ORIGIN + uuid, self._birth(self.agents[uuid]))
+        for one in self.agents.values():
+            if one.pruned_at is None:
+                end = one.fork_message_id + self._own[one.uuid]
+                for row in self._section(one.uuid, one.fork_message_id, end):
+                    yield "message", _message(one.uuid, row)
+        for uuid in self.agents:
+            for recipient, number, sender, kind, body, created_at, read_at, data in self._mail(uuid):
+                yield (
+                    "mail",
+                    {
+                        "recipient": recipient, "id": number, "sender": self._within(sender),
+                        "outside": self._outside(sender), "kind": kind, "body": body, "created_at": created_at,
+                        "read_at": read_at, "data": exported_data(data),
+                    },
+                )  # fmt: skip
+
+    def _mail(self, uuid: str) -> list[Row]:
+        """The mail of an agent; none of one that is pruned, though some may be left for a moment."""
+        return self._tx.run("mail_of", recipient=uuid) if self.agents[uuid].pruned_at is None else []
+
+    def _birth(self, of: AgentRecord) -> Row:
+        """The message with which an origin ends: the fork of its agent."""
+        message = Message("", of.fork_message_id + 1, Kind.FORK, "", {"child": of.uuid}, of.created_at)
+        return message.row()
+
+    def _section(self, uuid: str, start: int, end: int) -> Iterator[Row]:
+        for low in range(start, end, _AT_ONCE):
+            yield from self._tx.run("log_section", uuid=uuid, start=low, end=min(low + _AT_ONCE, end))
+
+    def _documents(self) -> Iterator[tuple[str, Fields]]:
+        for path, number, author, body, created_at in self._tx.run("documents_by", uuids=list(self.agents)):
+            yield (
+                "document",
+                {
+                    "path": path, "version": number, "author": self._within(author), "outside": self._outside(author),
+                    "body": body, "created_at": created_at,
+                },
+            )  # fmt: skip
+
+    def _within(self, uuid: str | None) -> str | None:
+        return uuid if uuid in self.agents else None
+
+    def _outside(self, uuid: str | None) -> str | None:
+        return None if uuid is None or uuid in self.agents else self._called(uuid)
+
+    def _called(self, uuid: str | None) -> str:
+        one = self._everybody.get(uuid or "")
+        return f"{one.name} ({uuid})" if one is not None and one.name else str(uuid)
+
+
+def _message(agent: str, row: Row) -> Fields:
+    _, position, kind, content, data, created_at = row
+    return {
+        "agent": agent, "id": position, "kind": str(kind), "content": content, "data": exported_data(data),
+        "created_at": created_at,
+    }  # fmt: skip
+
+
+def _parents_first(records: list[AgentRecord]) -> list[AgentRecord]:
+    """Agents in order of birth, each behind its parent, whatever the clocks told."""
+    known = {one.uuid for one in records}
+    children: dict[str | None, list[AgentRecord]] = {}
+    for one in records:
+        children.setdefault(one.parent_uuid if one.parent_uuid in known else None, []).append(one)
+    ordered: list[AgentRecord] = []
+    waiting = children.pop(None, [])[::-1]
+    while waiting:
+        one = waiting.pop()
+        ordered.append(one)
+        waiting += sorted(children.get(one.uuid, ()), key=lambda child: child.born, reverse=True)
+    return ordered

@@ -1,0 +1,213 @@
+"""The format of an exported file: JSON lines, one record each. Pure, but for reading the file.
+
+    {"record":"header","format":1,…}         what comes, and how much of it
+    {"record":"origin","of":…}               an agent whose parent is not in the file: messages of "origin:…" are what
+                                             it inherits, at their positions, and a ``fork`` that names it
+    {"record":"agent",…}                     parents first
+    {"record":"message",…}                   log by log, each without a hole
+    {"record":"mail",…} {"record":"document",…} {"record":"blob",…}
+    {"record":"end","lines":…,"sha256":…}    of all lines before it
+
+A file is taken whole or not at all: another format, an unknown record or field, a value of another type, a byte that
+was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
+text in the database again, byte for byte, and else this text.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput, ImportRefused
+from ikigai_actors.records.messages import encode_data
+
+FORMAT = 1
+"""The version of the format that this program writes and reads."""
+
+ORIGIN = "origin:"
+"""Before the uuid of the agent to which an origin belongs: what its messages and the agent call it."""
+
+Types = tuple[type, ...]
+_TEXT: Types = (str,)
+_NUMBER: Types = (int,)
+_MAYBE_TEXT: Types = (str, type(None))
+_MAYBE_NUMBER: Types = (int, type(None))
+_DATA: Types = (dict, str, type(None))
+
+RECORDS: Mapping[str, Mapping[str, Types]] = {
+    "header": {
+        "format": _NUMBER, "program": _TEXT, "schema": _NUMBER, "exported_at": _NUMBER, "top": _TEXT, "counts": (dict,),
+        "left_out": (list,),
+    },
+    "origin": {"of": _TEXT, "outside": _TEXT},
+    "agent": {
+        "uuid": _TEXT, "name": _MAYBE_TEXT, "parent": _MAYBE_TEXT, "supervisor": _MAYBE_TEXT,
+        "fork_message_id": _NUMBER, "born": _NUMBER, "status": _TEXT, "turn": _NUMBER, "restart": _TEXT,
+        "exit_reason": _MAYBE_TEXT, "created_at": _NUMBER, "ended_at": _MAYBE_NUMBER, "on_orphan": _TEXT,
+        "strategy": _TEXT, "intensity": _NUMBER, "period": _NUMBER, "deadline": _MAYBE_NUMBER,
+        "exit_cause": _MAYBE_TEXT, "exit_sender": _MAYBE_TEXT, "spent_tokens": _NUMBER, "spent_usd": _NUMBER,
+        "pruned_at": _MAYBE_NUMBER,
+    },
+    "message": {
+        "agent": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _DATA, "created_at": _NUMBER,
+    },
+    "mail": {
+        "recipient": _TEXT, "id": _NUMBER, "sender": _MAYBE_TEXT, "outside": _MAYBE_TEXT, "kind": _TEXT, "body": _TEXT,
+        "created_at": _NUMBER, "read_at": _MAYBE_NUMBER, "data": _DATA,
+    },
+    "document": {
+        "path": _TEXT, "version": _NUMBER, "author": _MAYBE_TEXT, "outside": _MAYBE_TEXT, "body": _MAYBE_TEXT,
+        "created_at": _NUMBER,
+    },
+    "blob": {"sha256": _TEXT, "media": _TEXT, "bytes": _TEXT},
+    "end": {"lines": _NUMBER, "sha256": _TEXT},
+}  # fmt: skip
+"""Every record, in the order in which they come, with the types of its fields. All fields are there."""
+
+LEFT_OUT = ("budgets", "signals", "restarts", "hosts", "workspaces")
+"""What is not in a file, as its header says."""
+
+_ORDER = {name: place for place, name in enumerate(RECORDS)}
+_MOST = 2**63
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class Record(NamedTuple):
+    """One line of a file."""
+
+    kind: str
+    """One of `RECORDS`."""
+    fields: Mapping[str, Any]
+    line: int
+    """Its number, from 1."""
+
+
+def wrong_line(line: int, problem: str) -> ImportRefused:
+    """The error for what is wrong with a line."""
+    return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem}.")
+
+
+def exported_data(text: str | None) -> Any:
+    """The data of a message or mail as a file has it: the object, or the text where it would become another one."""
+    if text is None:
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return data if isinstance(data, dict) and encode_data(data) == text else text
+
+
+def data_text(data: Any) -> str | None:
+    """The text of a column, for data as a file has it."""
+    return encode_data(data) if isinstance(data, dict) else data
+
+
+def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
+    """A record as a line, with its end."""
+    record = {"record": kind, **fields}
+    try:
+        return _encode(record).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a character, in data that a provider sent
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def file_lines(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[bytes]:
+    """Records as the lines of a file, and the end of it."""
+    digest, lines = hashlib.sha256(), 0
+    for kind, fields in records:
+        line = encode_record(kind, fields)
+        digest.update(line)
+        lines += 1
+        yield line
+    yield encode_record("end", {"lines": lines, "sha256": digest.hexdigest()})
+
+
+def read_file(path: Path) -> Iterator[Record]:
+    """The records of a file, but for its end, in order; each is checked by itself, and at the end the whole.
+
+    Raises:
+        ImportRefused: what is wrong with the file. Nothing that was read before may be used then.
+        BadInput: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from _read(file)
+    except OSError as error:
+        raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
+
+
+def _read(lines: Iterable[bytes]) -> Iterator[Record]:
+    digest, number, last = hashlib.sha256(), 0, "header"
+    ended = False
+    for number, line in enumerate(lines, 1):
+        if ended:
+            raise wrong_line(number, "expected nothing behind the end of the file")
+        record = _decode(line, number)
+        if (number == 1 and record.kind != "header") or _ORDER[record.kind] < _ORDER[last]:
+            raise wrong_line(number, f"expected no {record.kind} here; the records come in another order")
+        if record.kind == "header" and number > 1:
+            raise wrong_line(number, "expected one header")
+        last = record.kind
+        if ended := record.kind == "end":
+            _check_end(record, line, digest.hexdigest())
+        else:
+            digest.update(line)
+            yield record
+    if not ended:
+        raise wrong_line(number + 1, "expected more; the file was cut off")
+
+
+def _decode(line: bytes, number: int) -> Record:
+    if not line.endswith(b"\n"):
+        raise wrong_line(number, "expected a whole line; the file was cut off")
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise wrong_line(number, f"expected a record of JSON ({error})") from error
+    kind = found.pop("record", None) if isinstance(found, dict) else None
+    if number == 1:
+        _check_format(kind, found)
+    if not isinstance(kind, str) or kind not in RECORDS:
+        raise wrong_line(number, f"expected one of the records {', '.join(RECORDS)}; got {kind!r:.60}")
+    wanted = RECORDS[kind]
+    if found.keys() != wanted.keys():
+        wrong = sorted(found.keys() ^ wanted.keys())[0]
+        raise wrong_line(
+            number, f"{'unknown' if wrong in found else 'missing'} field {wrong!r:.60} of the record {kind}"
+        )
+    for name, value in found.items():
+        if type(value) not in wanted[name]:
+            raise wrong_line(
+                number, f"the field {name} of the record {kind} has a value of another type: {value!r:.60}"
+            )
+        if type(value) is int and not 0 <= value < _MOST:
+            raise wrong_line(number, f"the field {name} of the record {kind} is out of range: {value}")
+        if type(value) is str:
+            _check_text(value, name, number)
+    return Record(kind, found, number)
+
+
+def _check_format(kind: object, found: Any) -> None:
+    if kind != "header" or type(found.get("format")) is not int:
+        raise wrong_line(1, "expected the header of a file that ikigai export has made")
+    if found["format"] != FORMAT:
+        raise wrong_line(1, f"the file has format {found['format']}, and this ikigai knows {FORMAT}: upgrade ikigai")
+
+
+def _check_text(value: str, name: str, number: int) -> None:
+    if "\0" in value:
+        raise wrong_line(number, f"the field {name} holds a NUL character, which no database takes")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise wrong_line(number, f"the field {name} holds half of a character") from error
+
+
+def _check_end(record: Record, line: bytes, digest: str) -> None:
+    lines = record.line - 1
+    if record.fields["lines"] != lines:
+        raise wrong_line(record.line, f"expected {record.fields['lines']} lines before the end, got {lines}")
+    if record.fields["sha256"] != digest or line != encode_record("end", record.fields):
+        raise wrong_line(record.line, "the file was changed: its checksum is another one")

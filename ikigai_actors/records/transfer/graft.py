@@ -1,0 +1,375 @@
+"""Import: the agents of an exported file come to live under an agent, in one transaction, or none of them does.
+
+The file is read twice: before the transaction, which finds what is wrong with it by itself (`Manifest`), and within,
+where its rows go into the tables as they come. Then they are read back: their sums must be those of the file, and
+fsck's checker must find nothing wrong with them; else all is undone.
+
+| in the file | here |
+|---|---|
+| a uuid that an agent here has | another one, in every field and message that names it; never in texts |
+| the name of an agent that lives here | with ``-2`` |
+| an origin, and agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
+| a supervisor outside | the agent under which they come |
+| an open turn | interrupted, as after a boot |
+| an agent that was terminating | dead; those that it supervised have the next living one above |
+| a document that is here with these bodies | left as it is; with others: refused, or as `Documents` says |
+
+Budgets do not come along: what the agents have spent by now does not count for the budgets here, that they live does.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import check_choice
+from ikigai_actors.errors import AgentDead, HostElsewhere, ImportRefused
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
+from ikigai_actors.records.fsck.check import judge
+from ikigai_actors.records.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.transfer.format import ORIGIN, Record, data_text, read_file
+from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.copy import TableSum
+from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
+from supervisors.causes import Cause
+from supervisors.orphans import OrphanPolicy
+from supervisors.signals import Status
+
+DOCUMENTS = ("refuse", "keep", "append")
+"""What becomes of a document that is here with other bodies: the import is refused; it stays as it is; the versions of
+the file become its next ones.
+"""
+
+_BATCH = 1_000
+"""Rows that are written together."""
+
+_MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at")
+_MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "data")
+_DOCUMENTS = ("path", "version", "author", "body", "created_at")
+_BLOBS = ("sha256", "media", "bytes")
+_COLUMNS = (
+    "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
+    "created_at", "ended_at", "epoch", "on_orphan", "strategy", "intensity", "period", "deadline", "exit_cause",
+    "exit_sender", "mailed", "unread", "shard", "born", "budget", "spent_tokens", "spent_usd", "imported_at",
+    "pruned_at",
+)  # fmt: skip
+
+
+class Imported(NamedTuple):
+    """The agents that an import has brought."""
+
+    top: str
+    """The uuid of the one that was exported with all below it."""
+    agents: tuple[AgentRecord, ...]
+    """All of them, but for origins."""
+    heads: Mapping[str, int]
+    """The position of the latest message of each, by uuid."""
+    renewed: int
+    """How many of them have another uuid than in the file."""
+    version: int
+    """The version of the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFile:
+    """A file, as it was looked at before anything is written."""
+
+    path: Path
+    manifest: Manifest
+    documents: str
+
+    @staticmethod
+    def of(path: Path, documents: str = "refuse") -> "ImportFile":
+        """Read all of a file. Raises `ImportRefused` and `BadInput`."""
+        check_choice(documents, "documents", DOCUMENTS)
+        return ImportFile(path, Manifest(read_file(path)), documents)
+
+
+class Import(Addressed):
+    """Bring the agents of a file under an agent; answered with `Imported`.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent, AgentDead: there is no such agent that lives.
+        HostElsewhere: another host runs it.
+        BudgetExceeded: a budget above it allows so many agents no more.
+        ImportRefused: what the file holds does not fit to what is here, or histories in it are damaged.
+    """
+
+    __slots__ = ("_file", "_hearers", "_host", "_now", "_random_bytes", "_under", "_uuid", "touches")
+
+    touches: tuple[str, ...]
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def __init__(self, file: ImportFile, under: str | None, host: str, now: int, random_bytes: RandomBytes) -> None:
+        """Make the unit.
+
+        Args:
+            file: the file.
+            under: a uuid, name, or unique prefix of a uuid; None for agent 0.
+            host: the host that will run the agents, and commits this.
+            now: the time of the import, in milliseconds since 1970.
+            random_bytes: for the uuids that are made.
+        """
+        self._file, self._under, self._host, self._now = file, under, host, now
+        self._random_bytes = random_bytes
+        self.touches = ()
+
+    def look_up(self, tx: Transaction) -> None:
+        found = registry.root(tx) if self._under is None else registry.find(tx, self._under)
+        assert found is not None  # whoever runs the agents has made agent 0
+        self._uuid, self._hearers = found.uuid, hearers(tx, [found.uuid])
+        self.touches = (found.uuid, *(hearer.uuid for hearer in self._hearers.values()))
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Imported:
+        under = registry.get(tx, self._uuid)
+        if not under.living:
+            raise AgentDead(f"Agent {under.short} is dead: nobody can be imported under it.", under.uuid)
+        if under.owner != self._host:
+            raise HostElsewhere(f"Another host runs agent {under.short}: import there, or under another agent.")
+        graft = Graft(tx, self._file, under, self._now, self._random_bytes)
+        _count(tx, locked, self._hearers, under, graft.records)
+        graft.load()
+        return graft.judged()
+
+
+class Graft:
+    """The rows of a file, as they are to be here."""
+
+    def __init__(
+        self, tx: Transaction, file: ImportFile, under: AgentRecord, now: int, random_bytes: RandomBytes
+    ) -> None:
+        self._tx, self._file, self._under, self._now = tx, file, under, now
+        self._manifest = manifest = file.manifest
+        known = [*manifest.agents]
+        taken = {row[0] for row in tx.run("look_at_all", uuids=known)}
+        self.uuids = {uuid: new_agent_uuid(random_bytes) if uuid in taken else uuid for uuid in known}
+        """The uuid of each agent here, by the one in the file."""
+        self.uuids |= {ORIGIN + uuid: new_agent_uuid(random_bytes) for uuid in manifest.origins}
+        self._dead = {uuid for uuid, one in manifest.agents.items() if one.status == Status.TERMINATING}
+        names = _free_names(tx, [one for one in manifest.living if one.name is not None])
+        self.records = [self._agent(one, names.get(uuid, one.name)) for uuid, one in manifest.agents.items()]
+        self._origins = [self._origin(uuid, whose) for uuid, whose in manifest.origins.items()]
+        self._documents = _new_documents(tx, manifest.documents, file.documents)
+        self._sum = TableSum()
+
+    def load(self) -> None:
+        """Write all rows."""
+        tx = self._tx
+        tx.schema.load("agents", _COLUMNS, [[self._row(one) for one in (*self._origins, *self.records)]])
+        tables: Mapping[str, tuple[str, Sequence[str], Callable[[Record], Row | None]]] = {
+            "message": ("messages", _MESSAGES, self._message),
+            "mail": ("mail", _MAIL, self._mail),
+            "document": ("documents", _DOCUMENTS, self._document),
+            "blob": ("blobs", _BLOBS, self._blob),
+        }
+        self._blobs = {name for (name,) in tx.run("all_blobs")}
+        for kind, records in groupby(read_file(self._file.path), key=lambda record: record.kind):
+            if kind in tables:
+                table, columns, row_of = tables[kind]
+                rows = _batches(row for record in records if (row := row_of(record)) is not None)
+                tx.schema.load(table, columns, self._sum.counting(rows) if kind == "message" else rows)
+
+    def judged(self) -> Imported:
+        """Read all of it back; raise `ImportRefused` when it is not what was written, or not sound."""
+        uuids = {one.uuid for one in (*self._origins, *self.records)}
+        back = TableSum()
+        wrong = judge(self._tx, uuids, self._under, lambda rows: back.counting(rows))
+        if wrong:
+            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            first = wrong[0]
+            raise ImportRefused(
+                "The file cannot be imported, and nothing of it was: its histories are damaged. "
+                f"{first.invariant}: {first.agent}: {first.text}{more}."
+            )
+        if back != self._sum:
+            raise ImportRefused("The database gave back other messages than it was given, and nothing was imported.")
+        heads = {self.uuids[uuid]: head for uuid, head in self._manifest.heads.items()}
+        renewed = sum(self.uuids[uuid] != uuid for uuid in self._manifest.agents)
+        version = registry.tree_version(self._tx)
+        return Imported(self.uuids[self._manifest.top], tuple(self.records), heads, renewed, version)
+
+    def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
+        grafted = one.parent_uuid is None
+        born = one.fork_message_id + 1 if one.uuid in self._manifest.origins else one.born
+        here = replace(
+            one,
+            uuid=self.uuids[one.uuid],
+            name=name,
+            parent_uuid=self._under.uuid if one.parent_uuid is None else self.uuids[one.parent_uuid],
+            supervisor_uuid=self._supervisor(one),
+            born=0 if grafted else born,
+            exit_sender=None if one.exit_sender is None else self.uuids[one.exit_sender],
+            mailed=self._manifest.mailed[one.uuid],
+            unread=self._manifest.unread[one.uuid],
+            shard=self._under.shard,
+            budget=self._under.budget,
+            imported_at=self._now,
+        )
+        if one.uuid not in self._dead:
+            return here
+        reason = one.exit_reason or "it was terminating when it was exported"
+        return replace(
+            here, status=Status.DEAD.value, turn=0, deadline=None, ended_at=self._now, exit_reason=reason,
+            exit_cause=Cause.TERMINATED.value,
+        )  # fmt: skip
+
+    def _supervisor(self, one: AgentRecord) -> str:
+        """Its supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
+        agents, above = self._manifest.agents, one.supervisor_uuid
+        while above is not None and one.living and above in self._dead:
+            if agents[above].on_orphan == OrphanPolicy.CONTINUE:
+                break
+            above = agents[above].supervisor_uuid
+        return self._under.uuid if above is None else self.uuids[above]
+
+    def _origin(self, of: str, whose: str) -> AgentRecord:
+        """The agent that holds what another one has inherited from outside. It never acts."""
+        under = self._under
+        return AgentRecord(
+            self.uuids[ORIGIN + of], None, under.uuid, under.uuid, 0, Status.DEAD.value, 0, "transient",
+            f"holds what {self.uuids[of]} has inherited from {whose}", self._now, self._now, 0, None, 1,
+            exit_cause=Cause.TERMINATED.value, shard=under.shard, budget=under.budget, imported_at=self._now,
+            pruned_at=self._manifest.agents[of].pruned_at,
+        )  # fmt: skip
+
+    def _row(self, one: AgentRecord) -> Row:
+        return tuple(getattr(one, name) for name in _COLUMNS)
+
+    def _message(self, record: Record) -> Row:
+        given = record.fields
+        kind, data = given["kind"], given["data"]
+        if kind in (Kind.FORK, Kind.TOOL_CALL):
+            data = self._renamed(data, self._parent_at(given["agent"], given["id"]))
+        return (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
+
+    def _parent_at(self, uuid: str, position: int) -> str | None:
+        """The parent, as it is called here, whom the first message of an agent names."""
+        one = self._manifest.agents.get(uuid)
+        if one is None or one.parent_uuid is None or position != one.fork_message_id + 1:
+            return None
+        return self.uuids[one.parent_uuid]
+
+    def _renamed(self, given: Any, parent: str | None) -> Any:
+        """Data with the uuids that agents have here: of a child, of a parent, and of those who are awaited."""
+        data = given
+        if isinstance(given, str):
+            with contextlib.suppress(ValueError, RecursionError):
+                data = json.loads(given)
+        if not isinstance(data, dict):
+            return given
+        changed = {name: self._here(data[name]) for name in ("child", "parent") if name in data}
+        if parent is not None and "parent" in data:
+            changed["parent"] = parent
+        if isinstance(data.get("agents"), list):
+            changed["agents"] = [self._awaited(one) for one in data["agents"]]
+        here = {**data, **changed}
+        return given if here == data else here
+
+    def _here(self, uuid: Any) -> Any:
+        return self.uuids.get(uuid, uuid) if isinstance(uuid, str) else uuid
+
+    def _awaited(self, pair: Any) -> Any:
+        match pair:
+            case [name, str(uuid)]:
+                return [name, self._here(uuid)]
+        return pair
+
+    def _mail(self, record: Record) -> Row:
+        given = record.fields
+        sender = None if given["sender"] is None else self.uuids[given["sender"]]
+        return (
+            self.uuids[given["recipient"]], given["id"], sender, given["kind"], given["body"], given["created_at"],
+            given["read_at"], data_text(given["data"]),
+        )  # fmt: skip
+
+    def _document(self, record: Record) -> Row | None:
+        given = record.fields
+        skipped, shift = self._documents[given["path"]]
+        if given["version"] <= skipped:
+            return None
+        author = None if given["author"] is None else self.uuids[given["author"]]
+        return (given["path"], given["version"] + shift, author, given["body"], given["created_at"])
+
+    def _blob(self, record: Record) -> Row | None:
+        name = record.fields["sha256"]
+        return None if name in self._blobs else (name, record.fields["media"], blob_bytes(record))
+
+
+def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str | None]:
+    """A name for each of these agents that nobody who lives here has, nor another one of them."""
+    taken = {one.name for one in registry.living(tx) if one.name is not None}
+    taken_here = {one.name for one in named}
+    found: dict[str, str | None] = {}
+    for one in named:
+        name, number = one.name or "", 1
+        while name in taken or (number > 1 and name in taken_here):
+            number += 1
+            name = f"{(one.name or '')[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
+        found[one.uuid] = name
+        taken.add(name)
+    return found
+
+
+class _Versions(NamedTuple):
+    """Which versions of a document are written."""
+
+    skipped: int
+    """Those after this one."""
+    shift: int = 0
+    """What is added to their numbers."""
+
+
+def _new_documents(tx: Transaction, given: Mapping[str, Sequence[str | None]], how: str) -> dict[str, _Versions]:
+    """What becomes of each document of a file. Raises `ImportRefused`."""
+    found: dict[str, _Versions] = {}
+    for path, bodies in given.items():
+        here = [row[1] for row in tx.run("bodies_of", path=path)]
+        common = min(len(here), len(bodies))
+        if list(bodies[:common]) == here[:common]:
+            found[path] = _Versions(common)
+        elif how == "keep":
+            found[path] = _Versions(len(bodies))
+        elif how == "append":
+            found[path] = _Versions(0, len(here))
+        else:
+            raise ImportRefused(
+                f"The file cannot be imported, and nothing of it was: the document {path!r} is here with other texts. "
+                "Choose --documents keep (leave it as it is) or append (add the versions of the file)."
+            )
+    return found
+
+
+def _count(
+    tx: Transaction, locked: LockedRows, told: Hearers, under: AgentRecord, records: Sequence[AgentRecord]
+) -> None:
+    """Count the agents at the budgets above them. Raises `BudgetExceeded`."""
+    ledger = BudgetLedger(tx, locked, [under.budget], told)
+    if living := sum(one.living for one in records):
+        ledger.bear(under.budget, living)
+    ledger.write()
+    budgets = [level.owner for level in ledger.chain(under.budget)]
+    for unit, amount in (
+        ("tokens", sum(one.spent_tokens for one in records)),
+        ("usd", sum(one.spent_usd for one in records)),
+    ):
+        tx.run("spent_before", budgets=budgets, unit=unit, amount=amount)
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    batch: list[Row] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

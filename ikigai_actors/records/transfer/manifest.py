@@ -1,0 +1,190 @@
+"""The manifest of an exported file: who and what is in it, known before anything is written. Pure.
+
+It finds what is wrong with a file by itself: duplicates, holes, references to what is not there, words and names that
+no agent has. What histories must keep beyond that is judged by fsck's checker, when the rows are in the database.
+"""
+
+import base64
+import binascii
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.blobs import hashes_in
+from ikigai_actors.records.documents import check_path
+from ikigai_actors.records.fsck.lifecycle import check_life
+from ikigai_actors.records.identity import check_name, is_agent_uuid
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, wrong_line
+from supervisors.signals import Status
+
+MAIL_KINDS = ("mail", "exit", "notice", "prompt")
+
+
+class Manifest:
+    """What a file holds. Made of its records; raises `ImportRefused` for what is wrong with them."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.top = ""
+        """The uuid of the agent that was exported, with all below it."""
+        self.origins: dict[str, str] = {}
+        """The text that tells from whom an agent has inherited, for those whose parents are not in the file."""
+        self.agents: dict[str, AgentRecord] = {}
+        """By uuid, parents first. The parent of one of `origins` is ``origin:…``; of agent 0 it is None."""
+        self.heads: dict[str, int] = {}
+        """The position of the latest message of each agent and origin."""
+        self.mailed: Counter[str] = Counter()
+        """The number of the latest mail of each agent."""
+        self.unread: Counter[str] = Counter()
+        """How many mails each agent has not read."""
+        self.documents: dict[str, list[str | None]] = {}
+        """The versions of each document."""
+        self.counts: Counter[str] = Counter()
+        """How many records of each kind there are."""
+        self._blobs: set[str] = set()
+        self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
+        self._names: set[str] = set()  # of the living
+        self._foretold: Mapping[str, Any] = {}
+        number = 0
+        for record in records:
+            getattr(self, f"_{record.kind}")(record)
+            self.counts[record.kind] += 1
+            number = record.line
+        self._conclude(number + 1)
+
+    @property
+    def living(self) -> list[AgentRecord]:
+        """The agents that live when they are imported: who was terminating is dead then."""
+        return [one for one in self.agents.values() if one.status not in (Status.DEAD, Status.TERMINATING)]
+
+    def _header(self, record: Record) -> None:
+        self.top = record.fields["top"]
+        self._foretold = record.fields["counts"]
+
+    def _origin(self, record: Record) -> None:
+        of = record.fields["of"]
+        if of in self.origins:
+            raise wrong_line(record.line, f"a second origin of agent {of!r}")
+        self.origins[of] = record.fields["outside"]
+        self.heads[ORIGIN + of] = 0
+
+    def _agent(self, record: Record) -> None:
+        row = agent_record(record.fields)
+        self._check_agent(record.line, row)
+        self._check_family(record.line, row)
+        self.agents[row.uuid] = row
+        self.heads[row.uuid] = row.fork_message_id
+
+    def _check_agent(self, line: int, row: AgentRecord) -> None:
+        if not is_agent_uuid(row.uuid):
+            raise wrong_line(line, f"expected the uuid of an agent, got {row.uuid!r:.60}")
+        if row.uuid in self.agents:
+            raise wrong_line(line, f"a second agent {row.uuid}")
+        if row.name is not None:
+            try:
+                check_name(row.name)
+            except BadInput as error:
+                raise wrong_line(line, str(error)) from error
+            if row.living and row.name in self._names:
+                raise wrong_line(line, f"a second living agent named {row.name!r}")
+            self._names |= {row.name} if row.living else set()
+        for violation in check_life(row, {row.exit_sender or "": row}):  # who that is, is looked at in the end
+            raise wrong_line(line, f"agent {row.uuid}: {violation.text}")
+
+    def _check_family(self, line: int, row: AgentRecord) -> None:
+        parent = row.parent_uuid
+        if (row.uuid in self.origins) != (parent == ORIGIN + row.uuid):
+            raise wrong_line(line, f"expected an origin of agent {row.uuid} if that is its parent, and only then")
+        if parent is None and (row.uuid != self.top or row.fork_message_id):
+            raise wrong_line(line, f"expected agent {row.uuid} to have a parent")
+        if parent is not None and parent not in self.agents and row.uuid not in self.origins:
+            raise wrong_line(line, f"expected the parent {parent!r:.60} of agent {row.uuid} before it")
+
+    def _message(self, record: Record) -> None:
+        uuid, position = record.fields["agent"], record.fields["id"]
+        if uuid not in self.heads:
+            raise wrong_line(record.line, f"expected a message of an agent of this file, got one of {uuid!r:.60}")
+        if position != self.heads[uuid] + 1:
+            raise wrong_line(record.line, f"expected message {self.heads[uuid] + 1} of {uuid} next, got {position}")
+        if uuid in self.agents and self.agents[uuid].pruned_at is not None:
+            raise wrong_line(record.line, f"expected no message of {uuid}, whose log was deleted")
+        self.heads[uuid] = position
+        self._refers(record)
+
+    def _mail(self, record: Record) -> None:
+        mail, uuid = record.fields, record.fields["recipient"]
+        self._known(record, uuid, mail["sender"])
+        if mail["id"] <= self.mailed[uuid]:
+            raise wrong_line(record.line, f"expected a mail behind {self.mailed[uuid]} of {uuid}, got {mail['id']}")
+        if mail["kind"] not in MAIL_KINDS:
+            raise wrong_line(
+                record.line, f"expected mail of the kind {', '.join(MAIL_KINDS)}; got {mail['kind']!r:.60}"
+            )
+        self.mailed[uuid] = mail["id"]
+        self.unread[uuid] += mail["read_at"] is None and mail["kind"] != "prompt"
+        self._refers(record)
+
+    def _document(self, record: Record) -> None:
+        document = record.fields
+        self._known(record, document["author"])
+        try:
+            versions = self.documents.setdefault(check_path(document["path"]), [])
+        except BadInput as error:
+            raise wrong_line(record.line, str(error)) from error
+        if document["version"] != len(versions) + 1:
+            raise wrong_line(record.line, f"expected version {len(versions) + 1} of {document['path']!r} next")
+        versions.append(document["body"])
+
+    def _blob(self, record: Record) -> None:
+        name = record.fields["sha256"]
+        if name in self._blobs:
+            raise wrong_line(record.line, f"a second blob {name:.64}")
+        if sha256(blob_bytes(record)).hexdigest() != name:
+            raise wrong_line(record.line, f"expected the bytes of blob {name:.64} to have this hash")
+        self._blobs.add(name)
+
+    def _known(self, record: Record, *uuids: str | None) -> None:
+        for uuid in uuids:
+            if uuid is not None and uuid not in self.agents:
+                raise wrong_line(record.line, f"expected an agent of this file, got {uuid!r:.60}")
+
+    def _refers(self, record: Record) -> None:
+        if isinstance(record.fields["data"], dict):
+            for name in hashes_in(record.fields["data"]):
+                self._mentioned.setdefault(name, record.line)
+
+    def _conclude(self, line: int) -> None:
+        """What can be judged only when all was read."""
+        if self.top not in self.agents:
+            raise wrong_line(1, f"expected the agent {self.top!r:.60} to be in the file")
+        for uuid in self.origins:
+            if uuid not in self.agents:
+                raise wrong_line(line, f"expected the agent {uuid!r:.60}, which has an origin")
+        for row in self.agents.values():
+            for who, what in ((row.supervisor_uuid, "supervisor"), (row.exit_sender, "end")):
+                if who is not None and who not in self.agents:
+                    raise wrong_line(line, f"the {what} of agent {row.uuid} is {who!r:.60}, who is not in the file")
+        for name, where in self._mentioned.items():
+            if name not in self._blobs:
+                raise wrong_line(where, f"it refers to blob {name:.64}, which is not in the file")
+        counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
+        if dict(self._foretold) != counted:
+            raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
+
+
+def agent_record(given: Mapping[str, Any]) -> AgentRecord:
+    """An agent of a file as a row of the registry."""
+    row = {name: value for name, value in given.items() if name not in ("parent", "supervisor")}
+    above = {"parent_uuid": given["parent"], "supervisor_uuid": given["supervisor"]}
+    return AgentRecord(**row, **above, active_at=0, owner=None, epoch=FIRST_EPOCH)
+
+
+def blob_bytes(record: Record) -> bytes:
+    """The bytes of a blob."""
+    try:
+        return base64.b64decode(record.fields["bytes"], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise wrong_line(record.line, f"expected the bytes of a blob in base64 ({error})") from error

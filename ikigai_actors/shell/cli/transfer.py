@@ -1,0 +1,50 @@
+"""Export and import of agents, as commands do them."""
+
+from collections.abc import Callable
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.errors import StoreInUse
+from ikigai_actors.records.transfer.export import as_path, export_file
+from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.store.database_clock import clock_of
+from ikigai_actors.store.existing import existing
+
+
+def export(
+    database: str | None,
+    agent: str,
+    file: str,
+    from_clear: bool,
+    markdown: bool,
+    notice: Callable[[str], object],
+) -> str:
+    """Write a branch to a new file; return a line for a person. Raises what `existing` and `export_file` do."""
+    with existing(database) as store:
+        if markdown:
+            from ikigai_actors.shell.text.markdown import export_markdown
+
+            return f"Wrote the histories of {counted(export_markdown(store, agent, as_path(file)), 'agent')} to {file}."
+        now = clock_of(store, SystemClock()).now_ms()
+        done = export_file(store, agent, as_path(file), now=now, from_clear=from_clear, notice=notice)
+    parts = [counted(done.messages, "message"), counted(done.mails, "mail")]
+    others = ((done.documents, "document version"), (done.blobs, "attachment"))
+    parts += [counted(number, what) for number, what in others if number]
+    return f"Exported {counted(done.agents, 'agent')} with {', '.join(parts)} to {file}; budgets are not in it."
+
+
+def import_agents(database: str | None, file: str, under: str | None, documents: str) -> str:
+    """Import a file as the host of the database; return a line for a person.
+
+    Raises `StoreInUse` when a process runs the agents, and what `import_file` does.
+    """
+    from ikigai_actors.system.host.importing import import_file
+
+    try:
+        done = import_file(database, as_path(file), under, documents)
+    except StoreInUse as error:
+        raise StoreInUse(f"{error} Import there: /import {as_path(file).absolute()}") from error
+    top = next(one for one in done.agents if one.uuid == done.top)
+    living = sum(one.living for one in done.agents)
+    other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
+    told = f"Imported {counted(len(done.agents), 'agent')}, of whom {living} live"
+    return f"{told}, with {top.short} ({top.uuid}) on top{other}."

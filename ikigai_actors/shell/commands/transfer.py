@@ -1,0 +1,42 @@
+"""The slash commands about files of agents."""
+
+import click
+
+from ikigai_actors.shell.commands.arguments import AGENT, TEXT
+from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.naming import named
+
+
+@click.command("/export")
+@click.argument("file", metavar="FILE", type=TEXT)
+@click.argument("agent", metavar="[ID]", type=AGENT, required=False)
+@click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
+@click.pass_obj
+def export(shell: CommandContext, file: str, agent: str | None, from_clear: bool) -> None:
+    """Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.
+
+    Budgets are not in it. See also: ikigai export --markdown, which writes the histories for people.
+    """
+    found = shell.current if agent is None else shell.system.agent(agent)
+    done = shell.wait_for(
+        lambda: shell.system.export(found, file, from_clear=from_clear, notice=lambda text: shell.screen.line(text))
+    )
+    shell.screen.line(f"{named(found)}: {counted(done.agents, 'agent')}, {counted(done.messages, 'message')} to {file}")
+
+
+@click.command("/import")
+@click.argument("file", metavar="FILE", type=TEXT)
+@click.option("--under", metavar="ID", type=AGENT, help="The agent under which they come.  [default: agent 0]")
+@click.option("--documents", type=click.Choice(["keep", "append"]), help="For those that are here with other texts.")
+@click.pass_obj
+def import_agents(shell: CommandContext, file: str, under: str | None, documents: str | None) -> None:
+    """Bring the agents of a file of /export here: all of them, or none.
+
+    Turns that were open there are cut off, and prompts that nobody has answered are answered now.
+    """
+    top = shell.wait_for(lambda: shell.system.import_(file, under, documents=documents or "refuse"))
+    shell.screen.line(f"imported {named(top)}, and all below it; /switch {top.record.short} goes there")
+
+
+COMMANDS = (export, import_agents)

@@ -1,0 +1,75 @@
+"""The histories of a branch as Markdown, for people to read. No program reads it again."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.records.messages import Kind, Message, new_message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.transfer.export import Branch
+from ikigai_actors.records.transfer.format import ORIGIN
+from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.new_file import new_file
+
+
+def export_markdown(store: Store, agent: str, file: Path) -> int:
+    """Write what an agent and all below it have said to a new file; return how many agents that are.
+
+    Raises what `ikigai_actors.records.transfer.export.export_file` does.
+    """
+    with new_file(file, "an export") as part:
+
+        def work(tx: Transaction) -> int:
+            branch = Branch(tx, agent, from_clear=False)
+            part.seek(0)
+            part.truncate()
+            part.writelines(f"{text}\n\n".encode(errors="replace") for text in _paragraphs(branch))
+            return len(branch.agents)
+
+        return store.read(work)
+
+
+def _paragraphs(branch: Branch) -> Iterator[str]:
+    yield f"# {_called(branch.top)} and all below it"
+    log = ""
+    for kind, fields in branch.texts():
+        if kind == "mail":
+            who = fields["sender"] and _called(branch.agents[fields["sender"]])
+            whose = _called(branch.agents[fields["recipient"]])
+            yield f"## Mail {fields['id']} to {whose} from {who or fields['outside'] or 'a person'}"
+            yield _quoted(fields["body"])
+            continue
+        if fields["agent"] != log:
+            log = fields["agent"]
+            yield _heading(branch, log)
+        yield from _message(fields)
+
+
+def _heading(branch: Branch, log: str) -> str:
+    of = branch.agents[log.removeprefix(ORIGIN)]
+    if log.startswith(ORIGIN):
+        return f"## What {_called(of)} inherits"
+    told = f"{of.status}{f': {of.exit_reason}' if of.exit_reason else ''}"
+    parent = branch.agents.get(of.parent_uuid or "")
+    where = f", forked from {_called(parent)} at {of.fork_message_id}" if parent is not None else ""
+    return f"## {_called(of)}\n\n{told}{where}"
+
+
+def _message(fields: dict[str, Any]) -> Iterator[str]:
+    data = fields["data"] if isinstance(fields["data"], dict) else {}
+    message: Message = new_message("", fields["id"], fields["kind"], fields["content"], data, fields["created_at"])
+    when = datetime.fromtimestamp(message.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    yield f"**{message.id} {message.kind}** {when} UTC"
+    entry = words_of(message).entry
+    if entry.strip():
+        yield entry if message.kind == Kind.ASSISTANT else _quoted(entry)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _called(one: AgentRecord) -> str:
+    return f"{one.name} ({one.uuid})" if one.name else one.uuid

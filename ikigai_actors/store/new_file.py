@@ -1,0 +1,60 @@
+"""A new file that is there as a whole, or not at all: written under another name beside its place, flushed, renamed."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ikigai_actors.errors import BadInput
+
+
+@contextlib.contextmanager
+def new_file(target: Path, what: str) -> Iterator[IO[bytes]]:
+    """Write a new file, which only its user may read, within a block; an error in the block leaves nothing.
+
+    Args:
+        target: its place, where nothing may be.
+        what: what is written, for errors, as ``an export``.
+
+    Raises:
+        BadInput: there is something, or the file cannot be written.
+    """
+    target = target.expanduser().absolute()
+    refuse_to_overwrite(target, what)
+    part = partial_path(target)
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        refuse_to_overwrite(target, what)
+        part.rename(target)
+        reach_the_disk(target.parent)
+    except OSError as error:
+        raise BadInput(f"The file {target} cannot be written: {error.strerror or error}.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def partial_path(target: Path) -> Path:
+    """The name under which a file is written until it is whole."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+
+
+def refuse_to_overwrite(target: Path, what: str) -> None:
+    """Raise `BadInput` when there is something at the place of a new file; ``what`` as for `new_file`."""
+    if os.path.lexists(target):
+        raise BadInput(f"There is something at {target} already, and {what} overwrites nothing. Name another file.")
+
+
+def reach_the_disk(path: Path) -> None:
+    """Flush a file or a directory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,43 @@
+"""An import without agents at work: this process is the host of the database for as long as that takes."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.registry import ensure_root
+from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
+from ikigai_actors.store import open_store
+from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.store.migrations import ensure_schema
+
+
+def import_file(database: str | os.PathLike[str] | None, file: Path, under: str | None, documents: str) -> Imported:
+    """Bring the agents of a file into a database; an empty one gets agent 0 first. No agent begins anything.
+
+    Args:
+        database: its place, as for `ActorSystem.open`.
+        file: the file.
+        under: a uuid, name, or unique prefix of a uuid; None for agent 0.
+        documents: as for `System.import_`.
+
+    Raises:
+        StoreInUse: a process runs the agents.
+        IkigaiError: what `System.import_` raises, and what `ActorSystem.open` does for the database.
+    """
+    looked = ImportFile.of(file, documents)  # before the database is touched
+    with ExitStack() as closing:
+        store = open_store(database)
+        closing.callback(store.close)
+        ensure_schema(store)
+        host = take_database(store, new_agent_uuid(os.urandom), SystemClock())
+        closing.callback(host.release)
+        host.keep()
+        ensure_root(store, os.urandom, host.clock.now_ms())
+        journal = Journal(store, host.id, host.clock)
+        closing.callback(journal.close)
+        journal.start()
+        imported: Imported = journal.perform(Import(looked, under, host.id, host.clock.now_ms(), os.urandom))
+        return imported

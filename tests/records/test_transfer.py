@@ -1,0 +1,625 @@
+"""Export and import: what comes out of a file is what went in, or nothing is."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentRef,
+    BadInput,
+    Budget,
+    BudgetExceeded,
+    HistoryPruned,
+    HostElsewhere,
+    ImportRefused,
+    Message,
+    Reply,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+)
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.transfer.format import file_lines
+from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
+from ikigai_actors.store import open_store
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.host.importing import import_file
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
+from ikigai_actors.testing.strategies import Tree, agent_trees
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.databases import eventually
+from tests.kit.pictures import PNG
+from tests.kit.program import run
+from tests.kit.sessions import OpenSession
+from tests.kit.trees import change
+
+MEMORY = "sqlite:///:memory:"
+
+
+def provider() -> ScriptedProvider:
+    """Answers everything."""
+    return ScriptedProvider(lambda request: "well")
+
+
+def ask(agent: AgentRef, text: str, **how: Any) -> None:
+    """Prompt an agent, and wait for the answer."""
+    agent.prompt(text, **how).get(timeout=DEADLINE)
+
+
+def family(system: ActorSystem) -> AgentRef:
+    """A branch with something of everything; returns its top."""
+    root = system.root
+    ask(root, "We sell tea.")
+    root.mark("start")
+    root.configure(system="You sell tea.")
+    ask(root, "And coffee — ☕?")
+    top = root.fork("You buy.", name="buyer", on_orphan="continue")
+    top.reply(timeout=DEADLINE)
+    top.mark("here")
+    ask(top, "Look.", attach=[PNG])
+    early = top.fork(name="early", at=4)
+    ask(early, "From the beginning.")
+    late = top.fork("Go.", name="late", restart="permanent")
+    late.reply(timeout=DEADLINE)
+    late.rewind("start")
+    late.configure(temperature=0.5)
+    top.rewind("here")
+    ask(top, "so many words that there is something to save " * 40)
+    ask(top, "Again.")
+    top.compact()
+    leaf = late.fork("Deeper.", name="leaf")
+    leaf.reply(timeout=DEADLINE)
+    leaf.clear()
+    ask(leaf, "Anew.")
+    top.supervise(strategy="one_for_all", intensity=7, period=9)
+    adopted = root.fork("A stray.", name="stray")
+    adopted.reply(timeout=DEADLINE)
+    top.adopt(adopted)
+    top.send(late, "Is it ready?")
+    late.read_mail()
+    root.send(late, "From outside.")
+    adopted.kill(reason="sold out")
+    early.signal(Signal.STOP)
+    early.prompt("When you go on.")
+    system.documents.write("plans/tea.md", "# Tea\n", author=top.uuid)
+    system.documents.write("plans/tea.md", "# Tea, more\n", author=root.uuid)
+    system.documents.write("elsewhere.md", "no", author=root.uuid)
+    return top
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    """The records of a file."""
+    return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+
+def contents(file: Path) -> list[dict[str, Any]]:
+    """What must be the same when a file was imported and exported again: all but who is outside."""
+    kept = [one for one in lines(file) if one["record"] not in ("header", "origin", "end")]
+    for one in kept:
+        one.pop("outside", None)
+        if one["record"] == "message" and one["kind"] == "fork":
+            one["data"].pop("parent", None)
+        if one["record"] == "agent" and one["parent"].startswith("origin:"):
+            one["born"] = one["fork_message_id"] + 1
+    return kept
+
+
+def meaning(agent: AgentRef) -> Mapping[str, Any]:
+    """What an agent remembers, and how."""
+
+    def told(message: Message) -> tuple[Any, ...]:
+        data = {key: value for key, value in message.data.items() if key not in ("child", "parent", "agents")}
+        return (message.id, message.kind, message.content, data, message.created_at)
+
+    context = agent.context()
+    return {
+        "history": [told(message) for message in agent.history()],
+        "all": [told(message) for message in agent.history(all=True)],
+        "settings": context.settings,
+        "marks": context.marks,
+        "mail": [(mail.id, mail.kind, mail.body, mail.read_at) for mail in agent.mails()],
+        "unread": agent.record.unread,
+    }
+
+
+def below(agent: AgentRef) -> list[AgentRef]:
+    """An agent and those that it supervises, in order of birth."""
+    found = [agent]
+    for child in agent.children():
+        found += below(child)
+    return found
+
+
+@pytest.mark.parametrize("other", ["sqlite", "postgres"])
+def test_a_branch_is_the_same_on_another_database_and_back_again(
+    durable: str, other: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    elsewhere: NewDatabase = request.getfixturevalue(f"new_{other}")
+    with ActorSystem.open(durable, provider()) as system:
+        top = family(system)
+        exported = top.system.export(top, tmp_path / "1")
+        before = {one.name: meaning(one) for one in below(top)}
+    assert (exported.agents, exported.mails, exported.documents, exported.blobs) == (5, 4, 2, 1)
+    there = elsewhere()
+    done = import_file(there, tmp_path / "1", None, "refuse")
+    assert (len(done.agents), done.renewed) == (5, 0)
+    with ActorSystem.open(there, provider()) as system:
+        assert check(system.store) == []
+        assert {one.name: meaning(one) for one in below(system.agent("buyer"))} == before
+        system.agent("early").signal(Signal.CONT)
+        assert system.agent("early").reply(timeout=DEADLINE).text == "well"  # the prompt that waited
+        assert system.agent("late").prompt("And now?").get(timeout=DEADLINE).text == "well"
+        assert system.agent("leaf").fork("More.").reply(timeout=DEADLINE).text == "well"
+        assert system.agent("buyer").uncompact() > 0
+    with AttachedSystem.open(there) as system:
+        assert check(system.store) == []
+    import_file(second := elsewhere(), tmp_path / "1", None, "refuse")
+    with closing(open_store(second)) as store, AttachedSystem.open(second) as system:
+        system.export("buyer", tmp_path / "2")
+        assert contents(tmp_path / "2") == contents(tmp_path / "1")
+        assert check(store) == []
+
+
+def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        top = family(system)
+        mine = below(top)
+        before = [meaning(one) for one in mine]
+        system.export(top, tmp_path / "1")
+        first, second = system.import_(tmp_path / "1"), system.import_(tmp_path / "1", under="late")
+        assert check(system.store) == []
+        assert [meaning(one) for one in below(first)] == [meaning(one) for one in below(second)] == before
+        assert (first.name, second.name) == ("buyer-2", "buyer-3")
+        assert len({one.uuid for one in (*below(top), *below(first))}) == 12
+        assert second.supervisor == system.agent("late")
+        texts = [message.data for one in below(first) for message in one.history(all=True) if message.kind == "fork"]
+        named = {data[name] for data in texts for name in ("child", "parent") if name in data}
+        assert not named & {one.uuid for one in below(top)}
+        ask(first, "You are another one.")
+        assert [meaning(one) for one in mine] == before
+        system.export(system.root, tmp_path / "all")  # with what came from files
+        whole = system.import_(tmp_path / "all")
+        assert check(system.store) == []
+        assert len(whole.history(all=True)) == len(system.root.history(all=True))
+        assert whole.parent == system.root
+
+
+def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: Path) -> None:
+    calls = ScriptedProvider([Reply("", (ToolCall("wait", {"agents": ["kid"], "timeout": 600}),))])
+    with ActorSystem.open(MEMORY, calls, {"hanging": (hanging := Hanging(""))}) as system:
+        waits = system.root.fork(name="waits")
+        kid = waits.fork(name="kid", model="hanging:x")
+        grandchild = kid.fork(name="grandchild")
+        kid.prompt("Go.")
+        hanging.wait_until_asked()
+        waits.prompt("Wait.")
+        eventually(lambda: waits.state == "waits for kid", "that it waits")
+        change(system.store, kid.uuid, "status = 'terminating', deadline = 99, exit_reason = 'enough'")
+        system.export(waits, tmp_path / "1")
+        copy = system.import_(tmp_path / "1")
+        assert copy.state == "interrupted"
+        [started] = [one for one in copy.history() if one.kind == "tool_call"]
+        [died] = [one for one in system.agents() if one.name == "kid" and one.imported_at]
+        assert started.data["agents"] == [["kid", died.uuid]]
+        assert (died.status, died.exit_cause, died.exit_reason, died.turn) == ("dead", "terminated", "enough", 0)
+        [orphan] = copy.children()
+        assert orphan.name == "grandchild-2"
+        assert grandchild.name == "grandchild"
+        assert check(system.store) == []
+
+
+def test_what_was_cleared_goes_along_with_a_notice_or_is_left_out(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        ask(system.root, "The secret.")
+        before = system.root.fork(name="before")  # sees it
+        system.root.clear()
+        ask(system.root, "Harmless.")
+        after = system.root.fork("Go.", name="after")
+        after.reply(timeout=DEADLINE)
+        told: list[str] = []
+        assert system.export(after, tmp_path / "1", notice=told.append).hidden == 3
+        assert told[0].startswith("3 messages that were cleared before the fork go along")
+        assert b"The secret." in (tmp_path / "1").read_bytes()
+        told.clear()
+        assert system.export(after, tmp_path / "2", from_clear=True, notice=told.append).hidden == 0
+        assert not told
+        assert b"The secret." not in (tmp_path / "2").read_bytes()
+        copy = system.import_(tmp_path / "2")
+        assert [one.content for one in copy.history()] == [one.content for one in after.history()]
+        assert copy.history(all=True)[0].kind == "omitted"
+        after.adopt(before)
+        system.export(after, tmp_path / "3", from_clear=True)
+        assert b"The secret." in (tmp_path / "3").read_bytes()
+        assert check(system.store) == []
+
+
+def test_a_document_that_is_here_is_kept_or_appended_or_refuses_the_file(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        kid = system.root.fork(name="kid")
+        for text in ("one", "two"):
+            system.documents.write("a.md", text, author=kid.uuid)
+        system.export(kid, tmp_path / "1")
+        with ActorSystem.open(MEMORY, provider()) as other:
+            other.documents.write("a.md", "one")
+            other.import_(tmp_path / "1")
+            assert [other.documents.read("a.md", version=number).body for number in (1, 2)] == ["one", "two"]
+            assert other.documents.log("a.md")[-1].author == kid.uuid
+            other.documents.write("a.md", "three")
+            other.import_(tmp_path / "1")  # the same, and more
+            other.documents.write("b.md", "x")
+            assert len(other.documents.log("a.md")) == 3
+        with ActorSystem.open(MEMORY, provider()) as other:
+            other.documents.write("a.md", "mine")
+            with pytest.raises(ImportRefused, match=r"document 'a.md' is here with other texts.*--documents keep"):
+                other.import_(tmp_path / "1")
+            assert len(other.agents()) == 1
+            other.import_(tmp_path / "1", documents="keep")
+            assert len(other.documents.log("a.md")) == 1
+            other.import_(tmp_path / "1", documents="append")
+            assert other.documents.read("a.md").body == "two"
+            assert len(other.documents.log("a.md")) == 3
+            assert check(other.store) == []
+
+
+def test_budgets_count_who_comes_and_not_what_they_have_spent(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        top = system.root.fork("Go.", name="top")
+        top.reply(timeout=DEADLINE)
+        top.charge(tokens=500)
+        top.fork()
+        system.export(top, tmp_path / "1")
+        tight = system.root.fork(name="tight", budget=Budget(agents=1, tokens=100))
+        roomy = system.root.fork(name="roomy", budget=Budget(agents=2, tokens=100))
+        with pytest.raises(BudgetExceeded, match="allows 1 agents below it"):
+            system.import_(tmp_path / "1", under=tight)
+        copy = system.import_(tmp_path / "1", under=roomy)
+        assert roomy.budget is not None
+        assert roomy.budget.spent == {"agents": 2, "tokens": 0}
+        assert copy.record.spent_tokens >= 500
+        assert check(system.store) == []
+
+
+def test_who_is_dead_elsewhere_or_nobody_takes_no_import(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(database := new_sqlite(), provider()) as system:
+        kid = system.root.fork(name="kid")
+        system.export(kid, tmp_path / "1")
+        with pytest.raises(BadInput, match=r"There is something at .* already, and an export overwrites nothing"):
+            system.export(kid, tmp_path / "1")
+        kid.kill()
+        with pytest.raises(AgentDead, match="Agent kid is dead: nobody can be imported under it"):
+            system.import_(tmp_path / "1", under=kid)
+        with AttachedSystem.open(database) as attached, pytest.raises(HostElsewhere, match="type /import FILE there"):
+            attached.import_(tmp_path / "1")
+        for wrong in ("nowhere", "", "a\0b"):
+            with pytest.raises(BadInput):
+                system.import_(tmp_path / wrong if wrong == "nowhere" else wrong)
+        assert [one.name for one in system.agents()] == [None, "kid"]
+        told = run("--database", database, "import", str(tmp_path / "1"))
+        assert told.returncode == 1
+        assert f"Import there: /import {tmp_path / '1'}" in told.stderr
+
+
+def test_a_pruned_agent_within_goes_along_as_it_is_and_one_on_top_is_refused(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        top = system.root.fork("Go.", name="top")
+        old = top.fork("Go.", name="old")
+        stray = system.root.fork("Go.", name="stray")
+        for one in (top, old, stray):
+            one.reply(timeout=DEADLINE)
+        top.adopt(stray)
+        for one in (old, stray):
+            one.kill()
+        prune_logs(system.store, 10**15, 7)
+        system.export(top, tmp_path / "1")
+        copy = system.import_(tmp_path / "1")
+        assert check(system.store) == []
+        assert [one.pruned_at for one in system.agents() if one.supervisor_uuid == copy.uuid] == [7, 7]
+        with pytest.raises(HistoryPruned):
+            system.export(old, tmp_path / "2")
+        assert not (tmp_path / "2").exists()
+
+
+Act = tuple[int, str]
+
+ACTS = ("prompt", "mark", "rewind", "clear", "configure", "fork", "fork at", "send", "read", "write", "kill", "adopt")
+
+
+def host_of(system: ActorSystem) -> str:
+    """The id of the host that a system is."""
+    owner = system.root.record.owner
+    assert owner is not None
+    return owner
+
+
+def act(system: ActorSystem, agents: list[AgentRef], number: int, what: str) -> None:
+    """One agent does something; what it may not do at the moment is left out."""
+    one, other = agents[number % len(agents)], agents[number * 7 % len(agents)]
+    works: dict[str, Callable[[], object]] = {
+        "prompt": lambda: ask(one, f"prompt {number}"),
+        "mark": lambda: one.mark(f"m{number % 3}"),
+        "rewind": lambda: one.rewind(f"m{number % 3}"),
+        "clear": one.clear,
+        "configure": lambda: one.configure(temperature=number / 100),
+        "fork": lambda: agents.append(one.fork()),
+        "fork at": lambda: agents.append(one.fork(at=number % (len(one.history(all=True)) + 1))),
+        "send": lambda: one.send(other, f"mail {number}"),
+        "read": one.read_mail,
+        "write": lambda: system.documents.write(f"d{number % 2}", f"text {number}", author=one.uuid),
+        "kill": one.kill,
+        "adopt": lambda: one.adopt(other),
+    }
+    with suppress(IkigaiError):
+        works[what]()
+
+
+@settings(max_examples=25)
+@given(agent_trees(4), st.lists(st.tuples(st.integers(0, 99), st.sampled_from(ACTS)), max_size=14), st.integers(0, 9))
+def test_random_branches_mean_the_same_when_they_were_exported_and_imported(
+    tmp_path_factory: pytest.TempPathFactory, tree: Tree, acts: list[Act], top: int
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "random"
+    with ActorSystem.open(MEMORY, provider()) as system:
+        agents = tree.grow(system.root)
+        for number, what in acts:
+            act(system, agents, number, what)
+        chosen = agents[top % len(agents)]
+        file.unlink(missing_ok=True)
+        system.export(chosen, file)
+        unit = Import(ImportFile.of(file, "keep"), None, host_of(system), 1, system.random_bytes)
+        done: Imported = system.writer.perform(unit)
+        assert check(system.store) == []
+        branch = [system.handle(one["uuid"]) for one in lines(file) if one["record"] == "agent"]
+        for one, other in zip(branch, done.agents, strict=True):
+            assert meaning(system.handle(other.uuid)) == meaning(one)
+        with ActorSystem.open(MEMORY, provider()) as elsewhere:
+            elsewhere.import_(file)
+            assert check(elsewhere.store) == []
+            for one in branch:
+                assert meaning(elsewhere.handle(one.uuid)) == meaning(one)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file with something of everything."""
+    file = tmp_path_factory.mktemp("sound") / "1"
+    with ActorSystem.open(MEMORY, provider()) as system:
+        system.export(family(system), file)
+    return file.read_bytes()
+
+
+def looked_at(file: Path, data: bytes) -> ImportFile:
+    """A file with these bytes, read as it is before an import."""
+    file.write_bytes(data)
+    return ImportFile.of(file)
+
+
+@given(st.floats(0, 1, exclude_max=True), st.integers(0, 40), st.binary(max_size=3), st.booleans())
+def test_damage_anywhere_in_a_file_refuses_all_of_it(
+    sound: bytes, tmp_path_factory: pytest.TempPathFactory, place: float, length: int, put: bytes, cut: bool
+) -> None:
+    start = int(place * len(sound))
+    damaged = sound[:start] if cut else sound[:start] + put + sound[start + length :]
+    file = tmp_path_factory.getbasetemp() / "damaged"
+    if damaged != sound:
+        with pytest.raises(ImportRefused, match=r"cannot be imported, and nothing of it was: line \d+: "):
+            looked_at(file, damaged)
+
+
+def test_two_lines_that_change_places_and_one_that_comes_twice_refuse_a_file(sound: bytes, tmp_path: Path) -> None:
+    rows = sound.splitlines(keepends=True)
+    for place in range(len(rows)):
+        with pytest.raises(ImportRefused):
+            looked_at(tmp_path / "1", b"".join([*rows[: place + 1], *rows[place:]]))
+        if place and rows[place] != rows[place - 1]:
+            swapped = [*rows[: place - 1], rows[place], rows[place - 1], *rows[place + 1 :]]
+            with pytest.raises(ImportRefused):
+                looked_at(tmp_path / "1", b"".join(swapped))
+
+
+Records = list[dict[str, Any]]
+
+
+def of(records: Records, kind: str, /, number: int = 0, **fields: Any) -> dict[str, Any]:
+    """The record of a kind with this number, of those that have these fields."""
+    fitting = [one for one in records if one["record"] == kind and fields.items() <= one.items()]
+    return fitting[number]
+
+
+def put(kind: str, /, number: int = 0, **fields: Any) -> Callable[[Records], object]:
+    """Change the fields of a record."""
+    return lambda records: of(records, kind, number).update(fields)
+
+
+def drop(kind: str, /, number: int = 0, **fields: Any) -> Callable[[Records], object]:
+    """Leave a record out, and count that in the header."""
+
+    def work(records: Records) -> None:
+        records.remove(of(records, kind, number, **fields))
+        records[0]["counts"][kind] -= 1
+
+    return work
+
+
+def twice(kind: str) -> Callable[[Records], object]:
+    """A record that comes twice, and is counted so."""
+
+    def work(records: Records) -> None:
+        one = of(records, kind)
+        records.insert(records.index(one) + 1, dict(one))
+        records[0]["counts"][kind] += 1
+
+    return work
+
+
+NOBODY = "abcdefghijklmnopqrstuv"
+
+CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
+    "a newer format": (put("header", format=2), "has format 2, and this ikigai knows 1: upgrade ikigai"),
+    "no format": (lambda records: records[0].pop("format"), "expected the header"),
+    "an unknown record": (put("blob", record="timer"), "expected one of the records .*; got 'timer'"),
+    "an unknown field": (put("mail", colour="red"), "unknown field 'colour' of the record mail"),
+    "a missing field": (lambda records: of(records, "agent").pop("turn"), "missing field 'turn'"),
+    "another type": (put("message", id="1"), "the field id of the record message has a value of another type: '1'"),
+    "a truth as a number": (put("message", id=True), "another type: True"),
+    "a number out of range": (put("message", created_at=2**63), "out of range"),
+    "an agent twice": (twice("agent"), "a second agent"),
+    "an origin twice": (twice("origin"), "a second origin"),
+    "a message twice": (twice("message"), "expected message 2 of origin:"),
+    "a mail twice": (twice("mail"), "expected a mail behind"),
+    "a version twice": (twice("document"), "expected version 2 of 'plans/tea.md'"),
+    "a blob twice": (twice("blob"), "a second blob"),
+    "a hole": (drop("message", 2), "expected message 3 of origin:"),
+    "a missing blob": (drop("blob"), "it refers to blob .*, which is not in the file"),
+    "a changed blob": (put("blob", bytes="AAAA"), "expected the bytes of blob"),
+    "a blob that is no base64": (put("blob", bytes="?"), "in base64"),
+    "a missing origin": (drop("origin"), "expected an origin"),
+    "a message of nobody": (put("message", agent=NOBODY), "expected a message of an agent of this file"),
+    "mail of nobody": (put("mail", sender=NOBODY), "expected an agent of this file"),
+    "a document of nobody": (put("document", author=NOBODY), "expected an agent of this file"),
+    "a parent that is nobody": (put("agent", 2, parent=NOBODY), "expected the parent"),
+    "no parent": (put("agent", 2, parent=None), "to have a parent"),
+    "a supervisor that is nobody": (put("agent", 1, supervisor=NOBODY), "the supervisor of agent"),
+    "a top that is nobody": (put("header", top=NOBODY), "to be in the file"),
+    "no uuid": (put("agent", uuid="x"), "expected the uuid of an agent"),
+    "an unknown status": (put("agent", status="asleep"), "expected its status to be one of"),
+    "a living one with an end": (put("agent", ended_at=5), "expected no time of death"),
+    "a name that is none": (put("agent", name="a b"), "A name is 1 to 64"),
+    "two living of one name": (put("agent", 1, name="buyer"), "a second living agent named 'buyer'"),
+    "a path that is none": (put("document", path="../x"), "name"),
+    "an unknown kind of mail": (put("mail", kind="parcel"), "expected mail of the kind"),
+    "a NUL": (put("message", content="a\0b"), "holds a NUL character"),
+    "half of a character": (put("message", content="\ud800"), "holds half of a character"),
+    "fewer than told": (lambda records: records[0]["counts"].update(mail=9), "as the header says"),
+}
+
+
+def signed(records: Records) -> bytes:
+    """Records as a file whose sums are right."""
+    rows = [{key: value for key, value in one.items() if key != "record"} for one in records]
+    kinds = [one["record"] for one in records]
+    return b"".join(file_lines(zip(kinds[:-1], rows[:-1], strict=True)))
+
+
+@pytest.mark.parametrize("case", CRAFTED)
+def test_a_file_with_right_sums_and_wrong_records_is_refused_for_one_clear_reason(
+    sound: bytes, tmp_path: Path, case: str
+) -> None:
+    spoil, told = CRAFTED[case]
+    records = [json.loads(line) for line in sound.splitlines()]
+    looked_at(tmp_path / "0", signed(records))
+    spoil(records)
+    with pytest.raises(ImportRefused, match=told):
+        looked_at(tmp_path / "1", signed(records))
+
+
+JUDGED: dict[str, tuple[Callable[[Records], object], str]] = {
+    "a setting of a wrong type": (put("message", 3, data={"system": 5}), "data: "),
+    "data that is no object": (put("message", 3, data="[1]"), "data: "),
+    "a fork that names nobody": (
+        lambda records: of(records, "message", kind="fork", agent=of(records, "agent")["uuid"]).update(data={}),
+        "fork-message: ",
+    ),
+    "a time before 1970": (put("message", created_at=0), "time: "),
+    "a birth of which its parent does not tell": (put("agent", 1, born=9), "fork-message: "),
+}
+
+
+@pytest.mark.parametrize("case", JUDGED)
+def test_histories_that_fsck_would_call_damaged_are_undone_before_the_commit(
+    sound: bytes, tmp_path: Path, case: str
+) -> None:
+    spoil, told = JUDGED[case]
+    records = [json.loads(line) for line in sound.splitlines()]
+    spoil(records)
+    (tmp_path / "1").write_bytes(signed(records))
+    with ActorSystem.open(MEMORY, provider()) as system:
+        with pytest.raises(ImportRefused, match=told):
+            system.import_(tmp_path / "1")
+        assert len(system.agents()) == 1
+        assert check(system.store) == []
+        ask(system.root, "It goes on.")
+
+
+def test_a_file_that_changes_between_the_looks_is_undone(sound: bytes, tmp_path: Path) -> None:
+    looked = looked_at(tmp_path / "1", sound)
+    (tmp_path / "1").write_bytes(sound.replace(b"We sell tea.", b"We sell gum."))
+    with ActorSystem.open(MEMORY, provider()) as system:
+        with pytest.raises(ImportRefused, match="checksum"):
+            system.writer.perform(Import(looked, None, host_of(system), 1, system.random_bytes))
+        assert len(system.agents()) == 1
+        ask(system.root, "It goes on.")
+
+
+def test_any_text_and_any_data_comes_out_as_it_went_in(tmp_path: Path) -> None:
+    odd = '{"a": 1.0, "b":"\\ud800","c":"\\u00e9"}'
+    with ActorSystem.open(MEMORY, provider()) as system:
+        kid = system.root.fork('quotes " and \\ and \u2028 and ☕\r\n\x01', name="kid")
+        kid.reply(timeout=DEADLINE)
+        system.store.write(lambda tx: tx.append([(kid.uuid, 4, "novelty", "new", odd, 5)]))
+        system.export(kid, tmp_path / "1")
+        copy = system.import_(tmp_path / "1")
+        rows = [
+            system.store.read(lambda tx: tx.run("log_section", uuid=uuid, start=1, end=99))  # noqa: B023
+            for uuid in (kid.uuid, copy.uuid)
+        ]
+        assert [row[2:] for row in rows[0]] == [row[2:] for row in rows[1]]
+        assert rows[1][-1][4] == odd
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_after_a_crash_all_agents_of_a_file_are_there_or_none(sound: bytes, tmp_path: Path, committed: bool) -> None:
+    (tmp_path / "1").write_bytes(sound)
+    with simulated() as world:
+        system = world.open(ScriptedProvider(lambda request: "well"))
+        ask(system.root, "Before.")
+        world.crash_at(CrashPoint(1, committed=committed))
+        with pytest.raises(ProcessCrashed):
+            system.import_(tmp_path / "1")
+        system = world.open(ScriptedProvider(lambda request: "well"))
+        assert len(system.agents()) == (8 if committed else 1)
+        assert check(system.store) == []
+        if committed:
+            ask(system.agent("late"), "And now?")
+        assert system.import_(tmp_path / "1").name == ("buyer-2" if committed else "buyer")
+
+
+def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    first, second = new_sqlite(), new_sqlite()
+    with ActorSystem.open(first, provider()) as system:
+        family(system)
+    done = run("--database", first, "export", "buyer", str(tmp_path / "1"))
+    assert done.stdout == (
+        "Exported 5 agents with 48 messages, 4 mails, 2 document versions, 1 attachment to "
+        f"{tmp_path / '1'}; budgets are not in it.\n"
+    )
+    imported = run("--database", second, "import", str(tmp_path / "1"))
+    assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer (")
+    assert run("--database", second, "fsck").stdout == "8 agents, 48 messages: no violation\n"
+    refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    read = run("--database", first, "export", "buyer", str(tmp_path / "2"), "--markdown")
+    assert read.stdout == f"Wrote the histories of 5 agents to {tmp_path / '2'}.\n"
+    text = (tmp_path / "2").read_text()
+    assert text.startswith("# buyer (")
+    assert "> We sell tea." in text
+    assert "## Mail 1 to buyer" in text
+
+
+def test_slash_commands_export_the_current_agent_and_import_beside_it(
+    open_session: OpenSession, tmp_path: Path
+) -> None:
+    session = open_session(provider())
+    exported, imported = session(f"/export {tmp_path / '1'}", f"/import {tmp_path / '1'}")[-2:]
+    assert exported.endswith(f": 1 agent, 0 messages to {tmp_path / '1'}")
+    assert imported.startswith("imported ")
