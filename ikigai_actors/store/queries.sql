@@ -741,6 +741,11 @@ SELECT version, body FROM documents WHERE path = :path ORDER BY version
 -- What members of budgets have spent before they came.
 UPDATE limits SET base = base + CAST(:amount AS BIGINT) WHERE unit = :unit AND budget = ANY(:budgets)
 
+-- name: merges_among
+-- Of some agents into some of them.
+SELECT into_uuid, from_uuid, from_head, message, created_at FROM merges
+ WHERE into_uuid = ANY(:uuids) AND from_uuid = ANY(:uuids) ORDER BY into_uuid, message
+
 -- name: documents_by
 -- Every version of each document of which one of these agents has written some.
 SELECT path, version, author, body, created_at FROM documents

@@ -14,6 +14,7 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     AgentRef,
+    AlreadyMerged,
     BadInput,
     Budget,
     BudgetExceeded,
@@ -64,6 +65,9 @@ def family(system: ActorSystem) -> AgentRef:
     root.mark("start")
     root.configure(system="You sell tea.")
     ask(root, "And coffee — ☕?")
+    outside = root.fork("Taste it.")
+    outside.reply(timeout=DEADLINE)
+    root.merge(outside)
     top = root.fork("You buy.", name="buyer", on_orphan="continue")
     top.reply(timeout=DEADLINE)
     top.mark("here")
@@ -72,6 +76,7 @@ def family(system: ActorSystem) -> AgentRef:
     ask(early, "From the beginning.")
     late = top.fork("Go.", name="late", restart="permanent")
     late.reply(timeout=DEADLINE)
+    top.merge(late)
     late.rewind("start")
     late.configure(temperature=0.5)
     top.rewind("here")
@@ -89,6 +94,8 @@ def family(system: ActorSystem) -> AgentRef:
     top.send(late, "Is it ready?")
     late.read_mail()
     root.send(late, "From outside.")
+    for merged in (leaf, adopted):
+        top.merge(merged)
     adopted.kill(reason="sold out")
     early.signal(Signal.STOP)
     early.prompt("When you go on.")
@@ -119,7 +126,7 @@ def meaning(agent: AgentRef) -> Mapping[str, Any]:
     """What an agent remembers, and how."""
 
     def told(message: Message) -> tuple[Any, ...]:
-        data = {key: value for key, value in message.data.items() if key not in ("child", "parent", "agents")}
+        data = {key: value for key, value in message.data.items() if key not in ("child", "parent", "agents", "from")}
         return (message.id, message.kind, message.content, data, message.created_at)
 
     context = agent.context()
@@ -151,6 +158,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         exported = top.system.export(top, tmp_path / "1")
         before = {one.name: meaning(one) for one in below(top)}
     assert (exported.agents, exported.mails, exported.documents, exported.blobs) == (5, 4, 2, 1)
+    assert lines(tmp_path / "1")[0]["counts"]["merge"] == 3
     there = elsewhere()
     done = import_file(there, tmp_path / "1", None, "refuse")
     assert (len(done.agents), done.renewed) == (5, 0)
@@ -161,6 +169,8 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         assert system.agent("early").reply(timeout=DEADLINE).text == "well"  # the prompt that waited
         assert system.agent("late").prompt("And now?").get(timeout=DEADLINE).text == "well"
         assert system.agent("leaf").fork("More.").reply(timeout=DEADLINE).text == "well"
+        with pytest.raises(AlreadyMerged):
+            system.agent("buyer").merge("stray")
         assert system.agent("buyer").uncompact() > 0
     with AttachedSystem.open(there) as system:
         assert check(system.store) == []
@@ -183,8 +193,13 @@ def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) ->
         assert (first.name, second.name) == ("buyer-2", "buyer-3")
         assert len({one.uuid for one in (*below(top), *below(first))}) == 12
         assert second.supervisor == system.agent("late")
-        texts = [message.data for one in below(first) for message in one.history(all=True) if message.kind == "fork"]
-        named = {data[name] for data in texts for name in ("child", "parent") if name in data}
+        texts = [
+            message.data
+            for one in below(first)
+            for message in one.history(all=True)
+            if message.kind in ("fork", "merge")
+        ]
+        named = {data[name] for data in texts for name in ("child", "parent", "from") if name in data}
         assert not named & {one.uuid for one in below(top)}
         ask(first, "You are another one.")
         assert [meaning(one) for one in mine] == before
@@ -478,6 +493,8 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "a message twice": (twice("message"), "expected message 2 of origin:"),
     "a mail twice": (twice("mail"), "expected a mail behind"),
     "a version twice": (twice("document"), "expected version 2 of 'plans/tea.md'"),
+    "a merge twice": (twice("merge"), "a second merge at message"),
+    "a merge of nobody": (put("merge", **{"from": NOBODY}), "expected an agent of this file"),
     "a blob twice": (twice("blob"), "a second blob"),
     "a hole": (drop("message", 2), "expected message 3 of origin:"),
     "a missing blob": (drop("blob"), "it refers to blob .*, which is not in the file"),
@@ -530,6 +547,8 @@ JUDGED: dict[str, tuple[Callable[[Records], object], str]] = {
         lambda records: of(records, "message", kind="fork", agent=of(records, "agent")["uuid"]).update(data={}),
         "fork-message: ",
     ),
+    "a merge without its message": (put("merge", message=5), "merge: "),
+    "a message without its merge": (drop("merge"), "merge: "),
     "a time before 1970": (put("message", created_at=0), "time: "),
     "a birth of which its parent does not tell": (put("agent", 1, born=9), "fork-message: "),
 }
@@ -600,12 +619,12 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
         family(system)
     done = run("--database", first, "export", "buyer", str(tmp_path / "1"))
     assert done.stdout == (
-        "Exported 5 agents with 48 messages, 4 mails, 2 document versions, 1 attachment to "
+        "Exported 5 agents with 55 messages, 4 mails, 2 document versions, 1 attachment to "
         f"{tmp_path / '1'}; budgets are not in it.\n"
     )
     imported = run("--database", second, "import", str(tmp_path / "1"))
     assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer (")
-    assert run("--database", second, "fsck").stdout == "8 agents, 48 messages: no violation\n"
+    assert run("--database", second, "fsck").stdout == "8 agents, 55 messages: no violation\n"
     refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
     assert (refused.returncode, refused.stdout) == (1, "")
     read = run("--database", first, "export", "buyer", str(tmp_path / "2"), "--markdown")

@@ -48,7 +48,8 @@
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
-An agent that came from a file without its parent inherits nothing, and may tell of forks that are elsewhere.
+An agent that came from a file without its parent inherits nothing, and may tell of forks and merges that are elsewhere;
+any other one that came from a file may tell of merges of agents that did not come with it.
 
 A violation is reported once: what cannot be judged because of it (what a message in a hole said, who stands behind a
 parent that is missing) is left out, and shows when it is mended.
@@ -69,7 +70,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
-from ikigai_actors.records.fsck.merges import check_merges
+from ikigai_actors.records.fsck.merges import MergeRow, check_merges
 from ikigai_actors.records.fsck.pieces import check_pieces
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.timers import check_timers
@@ -149,6 +150,8 @@ def judge(
         for row in (row for some in rows() for row in some):
             logs.resolve(row)
         logs.report_unresolved()
+    merges = [MergeRow(*row[:4]) for row in tx.run("merges_among", uuids=list(new))]
+    found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
     return [*found, *logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
 
 
@@ -176,7 +179,8 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
-    found += check_merges(tx, logs.merges, logs.heads, logs.is_unknown, logs.is_pruned)
+    merges = map(MergeRow._make, tx.run("all_merges"))
+    found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records)]
     found += check_pieces(tx, records, [host.id for host in hosts])

@@ -48,6 +48,8 @@ class LogCheck:
         """The first message that refers to each blob: its agent and its position."""
         self.merges: set[MergeRow] = set()
         """The merges of which messages tell."""
+        self.merges_elsewhere: set[MergeRow] = set()
+        """Those among them that may have no row: the agent came from a file, and the merged one did not."""
         self._records, self._rooted = records, rooted
         self._heads = {uuid: record.fork_message_id for uuid, record in records.items()}
         self._holes: dict[str, list[range]] = {}  # positions of which nothing is known
@@ -118,6 +120,8 @@ class LogCheck:
             case Kind.MERGE:
                 merged = MergeRow(record.uuid, message.data.get("from"), message.data.get("head"), message.id)
                 self.merges.add(merged)
+                if record.grafted or self._came_without(record, merged.child):
+                    self.merges_elsewhere.add(merged)
             case Kind.REWIND if "before" in message.data:
                 self._refer(message, f"prompt {message.data.get('before')!r}")
             case Kind.REWIND:
@@ -139,6 +143,13 @@ class LogCheck:
                     self._told.append((self._records[child], message, message.data.get("at", message.id - 1)))
                 else:
                     self._strays.append((record.uuid, message.id, child))
+
+    def _came_without(self, record: AgentRecord, child: object) -> bool:
+        """Whether an agent came from a file, and another one was not in it, nor was born here since."""
+        other = self._records.get(child) if isinstance(child, str) else None
+        if record.imported_at is None or other is None:
+            return record.imported_at is not None
+        return other.imported_at != record.imported_at and other.created_at < record.imported_at
 
     def _tells_of_birth(self, message: Message) -> bool:
         return (message.agent_uuid, message.id, message.data.get("child")) in self._due

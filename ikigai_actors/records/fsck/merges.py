@@ -1,10 +1,9 @@
 """The part of fsck that looks at merges: each row has its message, each message its row, and both tell of the past."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.store.base import Transaction
 
 
 class MergeRow(NamedTuple):
@@ -20,8 +19,9 @@ class MergeRow(NamedTuple):
 
 
 def check_merges(
-    tx: Transaction,
+    rows: Iterable[MergeRow],
     told: set[MergeRow],
+    elsewhere: Set[MergeRow],
     heads: Mapping[str, int],
     is_unknown: Callable[[str, int], bool],
     is_pruned: Callable[[str], bool],
@@ -29,14 +29,15 @@ def check_merges(
     """What is wrong with merges.
 
     Args:
-        tx: where the rows are read.
+        rows: the rows.
         told: the merges of which messages tell.
+        elsewhere: those among them that came from a file, and may have no row here.
         heads: the position of the latest message of each agent.
         is_unknown: whether it is not known what stands at a position of an agent's log.
         is_pruned: whether an agent's messages were deleted.
     """
     messages = {(one.into, one.message): one for one in told}
-    for row in map(MergeRow._make, tx.run("all_merges")):
+    for row in rows:
         found = messages.pop((row.into, row.message), None)
         if found != row and not (is_unknown(row.into, row.message) or is_pruned(row.into)):
             text = f"expected message {row.message} to tell of the merge of {row.child} at {row.head}; it does not"
@@ -47,6 +48,6 @@ def check_merges(
         if not isinstance(row.head, int) or row.head > head:
             text = f"expected {row.child}, which it merged at {row.head}, to have come so far; its log ends at {head}"
             yield Violation(Invariant.MERGE, row.into, text)
-    for _, one in sorted(messages.items()):
+    for one in sorted(set(messages.values()) - elsewhere, key=lambda one: (one.into, one.message)):
         text = f"expected message {one.message} to have a row of table merges, for {one.child!r} at {one.head!r}"
         yield Violation(Invariant.MERGE, one.into, text)

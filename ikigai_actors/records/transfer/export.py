@@ -196,6 +196,8 @@ class Branch:
                 blobs.update(dict.fromkeys(hashes_in(data)))
             yield kind, fields
         yield from self._documents()
+        for row in self._tx.run("merges_among", uuids=list(self.agents)):
+            yield "merge", dict(zip(RECORDS["merge"], row, strict=True))
         media: dict[str, str] = dict(self._tx.run("media_of_blobs", hashes=sorted(blobs)))
         for sha256 in blobs:
             for data in read_blobs(self._tx, [sha256]).values():

@@ -5,7 +5,7 @@
                                              it inherits, at their positions, and a ``fork`` that names it
     {"record":"agent",…}                     parents first
     {"record":"message",…}                   log by log, each without a hole
-    {"record":"mail",…} {"record":"document",…} {"record":"blob",…}
+    {"record":"mail",…} {"record":"document",…} {"record":"merge",…} {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
 A file is taken whole or not at all: another format, an unknown record or field, a value of another type, a byte that
@@ -60,12 +60,13 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
         "path": _TEXT, "version": _NUMBER, "author": _MAYBE_TEXT, "outside": _MAYBE_TEXT, "body": _MAYBE_TEXT,
         "created_at": _NUMBER,
     },
+    "merge": {"into": _TEXT, "from": _TEXT, "from_head": _NUMBER, "message": _NUMBER, "created_at": _NUMBER},
     "blob": {"sha256": _TEXT, "media": _TEXT, "bytes": _TEXT},
     "end": {"lines": _NUMBER, "sha256": _TEXT},
 }  # fmt: skip
 """Every record, in the order in which they come, with the types of its fields. All fields are there."""
 
-LEFT_OUT = ("budgets", "signals", "restarts", "hosts", "workspaces")
+LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
 """What is not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}

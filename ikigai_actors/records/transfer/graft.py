@@ -53,6 +53,7 @@ _BATCH = 1_000
 _MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at")
 _MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "data")
 _DOCUMENTS = ("path", "version", "author", "body", "created_at")
+_MERGES = ("into_uuid", "from_uuid", "from_head", "message", "created_at")
 _BLOBS = ("sha256", "media", "bytes")
 _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
@@ -169,6 +170,7 @@ class Graft:
             "message": ("messages", _MESSAGES, self._message),
             "mail": ("mail", _MAIL, self._mail),
             "document": ("documents", _DOCUMENTS, self._document),
+            "merge": ("merges", _MERGES, self._merge),
             "blob": ("blobs", _BLOBS, self._blob),
         }
         self._blobs = {name for (name,) in tx.run("all_blobs")}
@@ -247,7 +249,7 @@ class Graft:
     def _message(self, record: Record) -> Row:
         given = record.fields
         kind, data = given["kind"], given["data"]
-        if kind in (Kind.FORK, Kind.TOOL_CALL):
+        if kind in (Kind.FORK, Kind.MERGE, Kind.TOOL_CALL):
             data = self._renamed(data, self._parent_at(given["agent"], given["id"]))
         return (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
 
@@ -259,14 +261,14 @@ class Graft:
         return self.uuids[one.parent_uuid]
 
     def _renamed(self, given: Any, parent: str | None) -> Any:
-        """Data with the uuids that agents have here: of a child, of a parent, and of those who are awaited."""
+        """Data with the uuids of here: of a child, a parent, one that was merged, those who are awaited."""
         data = given
         if isinstance(given, str):
             with contextlib.suppress(ValueError, RecursionError):
                 data = json.loads(given)
         if not isinstance(data, dict):
             return given
-        changed = {name: self._here(data[name]) for name in ("child", "parent") if name in data}
+        changed = {name: self._here(data[name]) for name in ("child", "parent", "from") if name in data}
         if parent is not None and "parent" in data:
             changed["parent"] = parent
         if isinstance(data.get("agents"), list):
@@ -298,6 +300,11 @@ class Graft:
             return None
         author = None if given["author"] is None else self.uuids[given["author"]]
         return (given["path"], given["version"] + shift, author, given["body"], given["created_at"])
+
+    def _merge(self, record: Record) -> Row:
+        given = record.fields
+        into, merged = self.uuids[given["into"]], self.uuids[given["from"]]
+        return (into, merged, given["from_head"], given["message"], given["created_at"])
 
     def _blob(self, record: Record) -> Row | None:
         name = record.fields["sha256"]

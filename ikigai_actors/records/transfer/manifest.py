@@ -45,6 +45,7 @@ class Manifest:
         self.counts: Counter[str] = Counter()
         """How many records of each kind there are."""
         self._blobs: set[str] = set()
+        self._merges: set[tuple[str, int]] = set()
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
         self._names: set[str] = set()  # of the living
         self._foretold: Mapping[str, Any] = {}
@@ -137,6 +138,14 @@ class Manifest:
         if document["version"] != len(versions) + 1:
             raise wrong_line(record.line, f"expected version {len(versions) + 1} of {document['path']!r} next")
         versions.append(document["body"])
+
+    def _merge(self, record: Record) -> None:
+        merge = record.fields
+        self._known(record, merge["into"], merge["from"])
+        key = merge["into"], merge["message"]
+        if key in self._merges:
+            raise wrong_line(record.line, f"a second merge at message {merge['message']} of {merge['into']}")
+        self._merges.add(key)
 
     def _blob(self, record: Record) -> None:
         name = record.fields["sha256"]
