@@ -451,7 +451,7 @@ def of(records: Records, kind: str, /, number: int = 0, **fields: Any) -> dict[s
     return fitting[number]
 
 
-def put(kind: str, /, number: int = 0, **fields: Any) -> Callable[[Records], object]:
+def put(kind: str, number: int = 0, /, **fields: Any) -> Callable[[Records], object]:
     """Change the fields of a record."""
     return lambda records: of(records, kind, number).update(fields)
 
