@@ -20,5 +20,6 @@ Its modules:
     moves, remote_commands, host_waits     what goes from host to host: agents, commands, who waits for whom
     budgets/, spending, left        what may be spent, what was, what models are told of it
     pruning, figures                what is deleted of the dead; how much there is of everything
+    transfer/                       branches of agents as files, to other databases
     fsck/                           what must hold of all that
 """
