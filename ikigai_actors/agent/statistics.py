@@ -19,7 +19,9 @@ class AgentStatistics:
     """What one agent is doing, and what it has done since its actor was started on this host."""
 
     state: str
-    """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents, or ``interrupted``."""
+    """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents, or ``interrupted``; of one
+    that does not run its status, as ``stopped``.
+    """
     since: int
     """When that state began, in milliseconds since 1970 (UTC); for an agent that came back, not before the boot."""
     inbox: int

@@ -31,7 +31,7 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.arguments import check_optional, check_type
 from ikigai_actors.providers.base import NO_TOKENS
-from ikigai_actors.records.host_waits import published_state
+from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
@@ -41,9 +41,10 @@ from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.ref import System
-from ikigai_actors.system.remote.client import Client, shown_state, turn_state
+from ikigai_actors.system.remote.client import Client, shown_state
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.following import FollowingLoop
+from ikigai_actors.system.remote.tallies import RowTallies
 
 
 class AttachedSystem(System):
@@ -139,7 +140,7 @@ class AttachedSystem(System):
         for each in seen:
             tokens += each.tokens
         return TurnStatistics(
-            turns=sum(each.turns for each in seen),
+            turns=sum(each.ended for each in seen),
             steps=sum(each.steps for each in seen),
             tokens=tokens,
             read_logs=self._log_cache.read_logs,
@@ -147,15 +148,18 @@ class AttachedSystem(System):
         )
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done since this process was attached, as far as rows tell. Reads nothing.
+        """What an agent is doing, and has done in its whole life, as far as rows tell.
 
-        0 stands for what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.
+        With a ``record`` nothing is read, and only what was done since this process was attached is told. 0 stands for
+        what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.
         """
         self.check_open()
-        check_optional(record, AgentRecord, "record", "a row of the registry")
-        seen = self._tallies.of(check_type(uuid, str, "uuid", "text"))
-        waits = published_state(self._others.hosts, uuid) if seen.turn else ""
-        return seen.statistics(waits or turn_state(seen.turn, self.host is not None))
+        check_type(uuid, str, "uuid", "text")
+        if (known := check_optional(record, AgentRecord, "record", "a row of the registry")) is not None:
+            return self._tallies.of(uuid).statistics(self.state_of(known))
+        life = RowTallies()  # no part of what was seen since
+        row, tally = self.store.read(lambda tx: (registry.get(tx, uuid), life.read(tx, uuid)))
+        return tally.statistics(self.state_of(row))
 
     # Following the host
 

@@ -1153,8 +1153,8 @@ class AgentRef:
     def statistics(self) -> AgentStatistics:
         """What it is doing, what it has done, and how often it was ever restarted.
 
-        Counted since its actor was started on this host; in an attached process, since it was attached. Raises
-        `AgentDead`.
+        Counted since its actor was started on this host. Of an agent of another process its whole life is counted, by
+        the rows of its log. Raises `AgentDead`.
         """
         counted = self.system.statistics_of(self.uuid)
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))

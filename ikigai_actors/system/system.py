@@ -73,6 +73,7 @@ from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
+from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
 
@@ -400,8 +401,9 @@ class ActorSystem(System):
         check_optional(record, AgentRecord, "record", "a row of the registry")
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
-            waits = self._waits_for(uuid)
-            return replace(actor.statistics(), state=waits) if waits else actor.statistics()
+            status = actor.state.status
+            state = self._waits_for(uuid) if status == Status.RUNNING else status.value
+            return replace(actor.statistics(), state=state) if state else actor.statistics()
         row = self.store.read(lambda tx: registry.get(tx, uuid)) if record is None else record
         if self._rebalancer is None or not row.living:
             raise self._not_here(row)

@@ -145,14 +145,31 @@ def test_events_are_those_that_the_host_commits(durable: str) -> None:
     assert [each.content for each in messages if each.agent_uuid == kid.uuid][-2:] == ["tea", "tea / 1"]
 
 
-def test_figures_are_those_seen_since_it_was_attached(durable: str) -> None:
+def test_figures_of_an_agent_are_those_of_its_life_and_of_all_those_seen_since_it_was_attached(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
         host.root.prompt("before").get(timeout=DEADLINE)
         with AttachedSystem.open(durable) as system:
             system.root.prompt("after").get(timeout=DEADLINE)
             told = system.root.statistics()
-            assert (told.state, told.turns, told.steps) == ("idle", 1, 1)
+            assert (told.state, told.turns, told.steps) == ("idle", 2, 2)
             assert (system.statistics().turns, system.statistics().steps) == (1, 1)
+            assert system.statistics_of(system.root.uuid, system.root.record).turns == 1
+
+
+def test_an_open_turn_and_a_stopped_agent_have_the_same_figures_at_the_host_and_attached(
+    new_sqlite: Callable[[], str], gate: Gate
+) -> None:
+    database = new_sqlite()
+    with ActorSystem.open(database, gate.provider) as host, AttachedSystem.open(database) as system:
+        kid = host.root.fork("tea", name="kid")
+        gate.wait_until_asked()
+        assert kid.statistics().turns == system.agent("kid").statistics().turns == 0
+        gate.open()
+        kid.reply(timeout=DEADLINE)
+        kid.signal(Signal.STOP)
+        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the stop")
+        here, there = kid.statistics(), system.agent("kid").statistics()
+        assert (here.state, here.turns) == (there.state, there.turns) == ("stopped", 1)
 
 
 def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable: str, gate: Gate) -> None:

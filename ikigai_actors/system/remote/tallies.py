@@ -26,11 +26,17 @@ class RowTally:
     since: int = 0
     """When that began, or the latest turn ended, as far as known; in milliseconds since 1970."""
     turns: int = 0
+    """How many turns have begun."""
     steps: int = 0
     tokens: Usage = NO_TOKENS
     models: dict[str, Usage] = field(default_factory=dict)
     place: int = 0
     """The latest message that was counted."""
+
+    @property
+    def ended(self) -> int:
+        """How many turns have ended."""
+        return max(0, self.turns - bool(self.turn))
 
     def count(self, messages: Iterable[Message]) -> None:
         """Count these, each once."""
@@ -50,7 +56,7 @@ class RowTally:
     def statistics(self, state: str) -> AgentStatistics:
         """The counts; 0 stands for what no row tells."""
         models = dict(self.models)
-        return AgentStatistics(state, self.since, 0, self.turns, self.steps, self.tokens, 0, 0, 0, models)
+        return AgentStatistics(state, self.since, 0, self.ended, self.steps, self.tokens, 0, 0, 0, models)
 
 
 class RowTallies:
