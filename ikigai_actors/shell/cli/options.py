@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.base import Toolset
 
 
-ATTACHED = "All that you ask for is done there, and replies come when they are finished."
+ATTACHED = "All that you ask for is done there."
 """What an attached shell can do."""
 
 
