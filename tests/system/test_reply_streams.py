@@ -1,6 +1,7 @@
 """Replies on their way, as other processes see them: each piece once, in order, and none behind the reply."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
@@ -222,6 +223,10 @@ def rows(system: ActorSystem) -> list[tuple[object, ...]]:
     return system.store.read(lambda tx: tx.run("pieces"))
 
 
+def is_written_by_a_thread() -> bool:
+    return any(thread.name == "ikigai-reply-streams" for thread in threading.enumerate())
+
+
 def test_an_attached_system_hears_a_reply_as_it_comes_and_the_host_writes_only_while_it_listens(durable: str) -> None:
     speaker = Speaker()
     with ActorSystem.open(durable, speaker) as host:
@@ -230,8 +235,10 @@ def test_an_attached_system_hears_a_reply_as_it_comes_and_the_host_writes_only_w
         with AttachedSystem.open(durable) as system:
             ends = Listener(system, only=(Message,))
             assert host.store.read(lambda tx: sql(tx, "SELECT id FROM listeners")) == []
+            assert not is_written_by_a_thread()
             heard = Listener(system)
             heard.awaits("~te")
+            assert is_written_by_a_thread()
             speaker.say("a")
             heard.awaits("~te", "~a")
             late = Listener(system)  # as one that subscribes late at the host

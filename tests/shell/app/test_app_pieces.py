@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ikigai_actors import ActorSystem, OfflineProvider, Signal, TurnInterrupted
-from ikigai_actors.agent.subscriptions import StoreTrouble, Streamed
+from ikigai_actors.agent.subscriptions import StoreTrouble, StreamCut, Streamed
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.messages import NO_DATA, Message
 from ikigai_actors.records.spending import Expenses
@@ -165,6 +165,22 @@ def test_a_feed_forgets_the_messages_of_a_page_that_is_dropped_but_not_an_answer
         news = feed.news_of(agent)
         assert news is not None
         assert (news.messages, news.ended, news.pieces) == ([], False, [("text", ["so it began"])])
+        feed.close()
+
+
+def test_a_feed_drops_the_answer_that_is_cut_off_with_its_host_for_a_page_too_that_has_taken_it() -> None:
+    with ActorSystem.open("sqlite:///:memory:", OfflineProvider()) as system:
+        feed, agent = PageEvents(system, lambda: None), system.root.uuid
+        feed.hear(Streamed(agent, "nobody", "text"))
+        feed.hear(StreamCut(agent))
+        assert feed.news_of(agent) is None
+        feed.follow(agent)
+        feed.hear(replace(message(1, "user"), agent_uuid=agent))
+        for event in (Streamed(agent, "so it", "text"), StreamCut(agent), Streamed(agent, "anew", "text")):
+            feed.hear(event)
+        news = feed.news_of(agent)
+        assert news is not None
+        assert ([one.id for one in news.messages], news.ended, news.pieces) == ([1], True, [("text", ["anew"])])
         feed.close()
 
 

@@ -63,7 +63,8 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.expect("Attached: these agents are run by")
             attached.expect("kid> ")
             attached.say("Speak slowly about many things. " * 20)
-            eventually(lambda: any(agent.turn for agent in registry.read(url).records), "the turn")
+            attached.expect("You said")  # it is seen as it comes
+            assert any(agent.turn for agent in registry.read(url).records)
             attached.interrupt(r"\[interrupted\]")
             attached.expect("kid> ")
             attached.say("/signal STOP")

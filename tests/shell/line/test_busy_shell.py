@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnInterrupted
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.subscriptions import Event, StoreTrouble, Streamed, ToolTrouble
+from ikigai_actors.agent.subscriptions import Event, StoreTrouble, StreamCut, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import Turn
@@ -133,3 +133,23 @@ def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: 
         events.close()
         wake.close()
     assert capsys.readouterr().out == "half of an answer\n"
+
+
+def test_a_reply_that_is_cut_off_with_its_host_is_shown_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_echo("sqlite:///:memory:") as system:
+        wake, screen, uuid = WakeupPipe(), Screen(), system.root.uuid
+        events = LiveConversation(system, wake.set, streams=True)
+        turn = Turn(system.root, events)
+        events.hear(Streamed(uuid, "half of", "text"))
+        turn.show(screen)
+        unseen: list[Event] = [
+            Streamed(uuid, " an answer", "text"),
+            StreamCut(uuid),
+            Streamed(uuid, "half as ", "text"),
+        ]
+        for event in (*unseen, Message(uuid, 1, "assistant", "half as much", {"stop_reason": "end_turn"}, 0)):
+            events.hear(event)
+        turn.show(screen)
+        events.close()
+        wake.close()
+    assert capsys.readouterr().out == "half of\nhalf as much\n"
