@@ -27,7 +27,6 @@ _BETWEEN = " │ "
 _INDENT = " " * 6
 _MOST_LINES = 5
 """How many lines of one message are shown."""
-_BEGINS_STEP = frozenset({Kind.USER, Kind.ASSISTANT, Kind.MERGE})
 
 
 def diff_page(found: Diff, columns: int) -> list[str]:
@@ -63,7 +62,7 @@ def _title(tail: Tail, column: int) -> list[str]:
 def _steps(tail: Tail, column: int) -> list[list[str]]:
     steps: list[list[Message]] = []
     for message in tail.messages:
-        if not steps or message.kind in _BEGINS_STEP:
+        if not steps or message.kind in (Kind.USER, Kind.ASSISTANT, Kind.MERGE):
             steps.append([])
         steps[-1].append(message)
     return [[line for message in step for line in _entry(message, column)] for step in steps]

@@ -24,7 +24,11 @@ LONG_RESULT = 2_000
 
 _FACT = re.compile(r"FACT-\d+")
 _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
-_STEP_ENDS = (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
+
+
+def _ends_step(kind: str) -> bool:
+    """Whether no call of an earlier reply gets a result behind a message of this kind."""
+    return kind in (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
 
 
 def facts_in(text: str) -> list[str]:
@@ -156,7 +160,7 @@ def _within_step(copy: Copy, position: int) -> bool:
     results: set[str] = set()
     for place, kind, content, data in reversed(copy.written[:position]):
         given: Mapping[str, Any] = json.loads(data or "{}")
-        if kind in _STEP_ENDS or (kind == Kind.FORK and "parent" in given):
+        if _ends_step(kind) or (kind == Kind.FORK and "parent" in given):
             return False
         if kind == Kind.TOOL_RESULT:
             results.add(given["tool_use_id"])
@@ -168,5 +172,5 @@ def _within_step(copy: Copy, position: int) -> bool:
 
 def _has_failed(copy: Copy) -> bool:
     """Whether the latest turn ended with an error, and can be gone on with."""
-    ends = [kind for _, kind, _, _ in copy.written if kind in (*_STEP_ENDS, Kind.ASSISTANT, Kind.OUTPUT)]
+    ends = [kind for _, kind, _, _ in copy.written if _ends_step(kind) or kind in (Kind.ASSISTANT, Kind.OUTPUT)]
     return bool(ends) and ends[-1] == Kind.ERROR
