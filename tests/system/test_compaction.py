@@ -388,7 +388,7 @@ def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_
         kinds = [one.kind for one in system.root.history(all=True)]
         assert "error" not in kinds
         summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
-        assert {one.data["by"] for one in summaries} == {"refusal"}
+        assert summaries[0].data["by"] == "refusal"  # it tells the window, so later ones may come before a refusal
         sound(system)
 
 

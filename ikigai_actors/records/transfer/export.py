@@ -99,7 +99,8 @@ def as_path(file: str | os.PathLike[str]) -> Path:
     """The place of a file. Raises `BadInput` for what is none."""
     try:
         path = Path(file)
-    except TypeError:
+        os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
         raise BadInput(f"Expected file to be a path; got {shown(file)}.") from None
     if not str(file).strip() or "\0" in str(file):
         raise BadInput(f"Expected file to be a path; got {shown(file)}.")
