@@ -58,6 +58,7 @@ from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
 from ikigai_actors.errors import OutputError as OutputError
 from ikigai_actors.errors import ProviderError as ProviderError
 from ikigai_actors.errors import ProviderUnknown as ProviderUnknown
+from ikigai_actors.errors import ReplayDiverged as ReplayDiverged
 from ikigai_actors.errors import RootProtected as RootProtected
 from ikigai_actors.errors import StoreConflict as StoreConflict
 from ikigai_actors.errors import StoreError as StoreError

@@ -30,7 +30,8 @@
     │   └── DocumentChanged     it is not at the version that the writer expected
     ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
     ├── ProviderError           the model could not answer
-    │   └── ProviderUnknown     a setting names a provider that is not registered
+    │   ├── ProviderUnknown     a setting names a provider that is not registered
+    │   └── ReplayDiverged      a call that the record does not have, where nothing runs
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
     │   ├── StoreUnavailable    down at the moment: it is worth trying again
@@ -39,6 +40,7 @@
     │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
     │   ├── StoreInUse          another host owns it
     │   └── ImportRefused       a file of agents that cannot be imported: nothing of it was
+    ├── ExperimentDiffers       an experiment of this name tries something else
     ├── HostElsewhere           another process runs the agents: this can be done only there
     ├── NoHost                  no process runs the agents
     ├── ClusterError            Ray cannot be started or reached, or does not run the hosts as asked
@@ -259,6 +261,14 @@ class OutputError(ProviderError):
 
 class ProviderUnknown(ProviderError):
     """The agent's ``model`` setting names a provider that is not registered."""
+
+
+class ReplayDiverged(ProviderError):
+    """The model has called what the record does not have, where nothing runs."""
+
+
+class ExperimentDiffers(IkigaiError):
+    """An experiment of this name has other terms, or its plan asks for other trials than its book has."""
 
 
 class HistoryError(IkigaiError):

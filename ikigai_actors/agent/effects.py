@@ -487,8 +487,9 @@ class Effects:
     def _spawn(self, birth: Birth, log: Log | None) -> None:
         for message in birth.messages:
             self._runtime.publisher.publish(message)
-        parents = log.holder(birth.fork_message_id) if log is not None else None
-        if parents is None:  # not read, or not so far back: the child's is read when it needs it
+        inherits = log is not None and birth.parent_uuid == log.agent_uuid
+        parents = log.holder(birth.fork_message_id) if log is not None and inherits else None
+        if parents is None:  # not read, not so far back, or another's: the child's is read when it needs it
             self._runtime.processes.spawn(birth, None)
         else:
             own = Log(birth.uuid, birth.fork_message_id, parents, birth.messages)

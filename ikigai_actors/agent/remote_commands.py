@@ -77,6 +77,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "name": lambda name: None if name is None else check_name(name),
     "more": lambda more: tuple(_new_child(*one) for one in more),
     "data": lambda data: _check_data(data),
+    "trials": lambda trials: tuple(_trial(*one) for one in trials),
     "how": lambda how: check_choice(how, "how", WAYS),
     "positions": lambda positions: tuple(check_count(position, "each of positions") for position in positions),
     "budget": lambda budget: encode_budget(decode_budget(budget)),
@@ -128,6 +129,14 @@ def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) 
     if not is_agent_uuid(uuid) or not isinstance(prompt, str | None):
         raise BadInput(f"Expected a uuid, a name and a prompt of each child of a remote fork; got {shown(uuid)}.")
     return on.NewChild(uuid, None if name is None else check_name(name), prompt)
+
+
+def _trial(uuid: Any = None, of: Any = None, at: Any = None, prompt: Any = None, *more: Any) -> on.TrialBirth:
+    sound = is_agent_uuid(uuid) and is_agent_uuid(of) and type(at) is int and isinstance(prompt, str | None)
+    if not sound or [type(one) for one in more] != [dict, dict, dict]:
+        raise BadInput(f"Expected a uuid, a position and facts of each trial of a remote command; got {shown(uuid)}.")
+    data, settings, facts = more
+    return on.TrialBirth(uuid, of, at, prompt, _check_data(data), check_settings(settings), facts)
 
 
 class OutcomeHandler(Protocol):

@@ -1,5 +1,20 @@
 """Git for behaviour: search from any position of a history, bisect it, replay it with a change, keep it as a test.
 
-plans/           which trials are made, given verdicts: pure
-statistics.py    rates of cases, their intervals, the difference of two arms
+    from ikigai_actors.behaviour import MCTS, search
+
+    found = search(agent, judge, plan=MCTS(trials=200), options=["Your next step."])
+    found.keep("winner")
+
+The agent itself is not asked, and gets no message. Each trial is a fork, below an agent that is the experiment, and
+nothing that its model calls is done outside. Killed in the middle, the same call goes on.
+
+    searches, positions  the best continuation of a history; where trials begin
+    experiment, book     an agent whose children are trials, and what its log says of them
+    effects              what a trial's calls may do
+    plans/               which trials are made, given verdicts: pure
+    statistics           rates of cases, their intervals, the difference of two arms
 """
+
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)

@@ -19,6 +19,7 @@ from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
 from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
 from ikigai_actors.records.left import with_left
+from ikigai_actors.records.lineage import check_unpruned
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.merges import add_merge
 from ikigai_actors.records.messages import Message
@@ -235,6 +236,8 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
         )
+    for uuid in {birth.parent_uuid for birth in births} - {parent.uuid}:
+        check_unpruned(uuid, get(tx, uuid).pruned_at)  # nobody prunes meanwhile, since births share the tree
     given: set[str] = set()
     for name in (birth.name for birth in births if birth.name is not None):
         if name in given:
@@ -265,7 +268,7 @@ def _registered(tx: Transaction, birth: Birth) -> bool:
             uuid=birth.uuid,
             name=birth.name,
             parent=birth.parent_uuid,
-            supervisor=birth.parent_uuid,
+            supervisor=birth.supervisor_uuid or birth.parent_uuid,
             fork=birth.fork_message_id,
             born=birth.born,
             turn=birth.turn,

@@ -19,6 +19,7 @@ class Birth:
     uuid: str
     name: str | None
     parent_uuid: str
+    """Whose history it inherits."""
     fork_message_id: int
     turn: int
     restart: str
@@ -32,6 +33,8 @@ class Birth:
     """
     on_orphan: str | None = None
     """What happens to its children when it dies; None inherits."""
+    supervisor_uuid: str | None = None
+    """Who makes it, and supervises it; None for its parent."""
     budget: Budget | None = None
     """A budget of its own, beside those above its parent; None for none."""
 

@@ -99,6 +99,8 @@ class Kind(StrEnum):
     """A reply broke off on its way, and its request is sent again; or a service was not available, and the model
     ``data.next`` is asked. The turn goes on.
     """
+    NOTE = "note", Trait(0)
+    """Facts for programs, in ``data``. No model sees them."""
     INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
     """The turn ended without a finished reply."""
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
 
-from ikigai_actors.errors import OutputError, ProviderError, TurnInterrupted
+from ikigai_actors.errors import OutputError, ProviderError, ReplayDiverged, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages import Kind, Message
@@ -119,6 +119,8 @@ def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInter
         match message.kind:
             case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
                 return reply_of(message)
+            case Kind.ERROR if "diverged" in message.data:
+                return ReplayDiverged(message.content)
             case Kind.OUTPUT:
                 return output_reply(message)
             case Kind.REPAIR:

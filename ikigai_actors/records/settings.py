@@ -9,6 +9,8 @@
     context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
     thinking        how much the model thinks, a dict as in the Messages API
+    effects         what may happen when its model calls a tool, in an experiment: see
+                    `ikigai_actors.agent.turn.record`; only a fork can be without it
     max_steps       how often its model may be asked in one turn; 50 when it is not set
     stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
@@ -35,6 +37,16 @@ from ikigai_actors.text import check_text
 
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_effects(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing"}:
+        return False
+    record = value.get("record", [])
+    recorded = isinstance(record, list) and all(
+        isinstance(one, list) and [type(part) for part in one] == [str, dict, str, bool] for one in record
+    )
+    return recorded and _is_texts(value.get("run", [])) and value.get("missing", "stop") in ("stop", "tell")
 
 
 POLICIES = ("allow", "ask", "deny")
@@ -98,6 +110,7 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
+    "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),

@@ -226,18 +226,18 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
 -- No row: a living agent has the name, or there is this uuid. Whoever has just given it on another host is waited for.
--- Its parent, whose row is locked, hands its orphan policy, its budget and its shard down. Children of agent 0, each the root of a branch, are
+-- Its supervisor, whose row is locked, hands its orphan policy, its budget and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
                     budget, on_orphan, shard)
 VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch,
-        COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :parent)),
-        COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :parent), 'reparent'),
+        COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :supervisor)),
+        COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :supervisor), 'reparent'),
         COALESCE((SELECT CASE WHEN p.parent_uuid IS NULL AND p.strategy = 'one_for_one' THEN (
                     SELECT s.id FROM shards s WHERE s.host = (SELECT h.host FROM shards h WHERE h.id = p.shard)
                      ORDER BY (s.id + 1) * CAST(:place AS BIGINT) % 65521 LIMIT 1)
-                  END FROM agents p WHERE p.uuid = :parent),
-                 (SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))
+                  END FROM agents p WHERE p.uuid = :supervisor),
+                 (SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0))
 ON CONFLICT DO NOTHING RETURNING uuid
 
 -- name: unregister

@@ -171,6 +171,7 @@ def tool(
     description: str | None = None,
     timeout: float = TIMEOUT,
     idempotent: bool = False,
+    read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
@@ -184,6 +185,7 @@ def tool(
     description: str | None = None,
     timeout: float = TIMEOUT,
     idempotent: bool = False,
+    read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
@@ -195,6 +197,8 @@ def tool(
         description: what it is for; the docstring's text when None.
         timeout: seconds that a call may take.
         idempotent: whether running it twice does what running it once does: after a crash it is simply run again.
+        read_only: whether it changes nothing outside: then it may run in experiments (`ikigai_actors.behaviour`), and
+            it is idempotent, too.
         alone: whether it never runs beside other calls of the same reply.
         policy: ``allow``; ``ask``, so that a person approves each call; or ``deny``. An agent's settings may say
             otherwise.
@@ -205,7 +209,9 @@ def tool(
     check_optional(name, str, "name", "text")
     check_optional(description, str, "description", "text")
     check_seconds(timeout, "timeout", zero=False)
-    traits = ToolTraits(check_flag(idempotent, "idempotent"), check_flag(alone, "alone"), _policy(policy))
+    reads = check_flag(read_only, "read_only")
+    again = check_flag(idempotent, "idempotent") or reads
+    traits = ToolTraits(again, reads, check_flag(alone, "alone"), _policy(policy))
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
         from ikigai_actors.tools.signature import Signature  # only who defines tools waits for pydantic

@@ -26,6 +26,8 @@ class ToolTraits:
 
     idempotent: bool = False
     """Whether running it twice does what running it once does."""
+    read_only: bool = False
+    """Whether it changes nothing outside."""
     alone: bool = False
     """Whether it runs only when no other call of the reply does."""
     policy: Policy = Policy.ALLOW

@@ -46,6 +46,15 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
             more=(on.NewChild(CHILD, "c", None), on.NewChild(CHILD, None, "go")),
         ),
     ),
+    (
+        "trials",
+        f'{{"note": {{"terms": 1}}, "trials": [["{CHILD}", "{CHILD}", 3, "go", {{}}, {{}}, {{"number": 1}}]]}}',
+        on.ForkTrials(
+            {"terms": 1},
+            (on.TrialBirth(CHILD, CHILD, 3, "go", {}, {}, {"number": 1}),),
+            CALLER,
+        ),
+    ),
     ("clear", "{}", on.Clear(CALLER)),
     ("compact", '{"focus": "the names"}', on.Compact("the names", CALLER)),
     ("uncompact", "{}", on.Uncompact(CALLER)),

@@ -15,6 +15,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import ikigai_actors
+import ikigai_actors.behaviour
 import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
@@ -113,6 +114,7 @@ PUBLIC = [
     "ProviderUnknown",
     "PydanticAIProvider",
     "Renamed",
+    "ReplayDiverged",
     "ReplayRange",
     "Reply",
     "Request",
@@ -167,7 +169,7 @@ PUBLIC = [
 ]
 
 
-HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster]
+HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_actors.cluster, ikigai_actors.behaviour]
 """Packages whose names are looked up when they are used."""
 
 
@@ -234,7 +236,11 @@ def test_whatever_a_signature_an_event_or_a_docstring_names_can_be_imported() ->
 
 def test_every_error_can_be_caught_by_its_name() -> None:
     raised = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
-    assert [name for name in raised if name not in (*PUBLIC, *ikigai_actors.cluster.__all__)] == []
+    assert [
+        name
+        for name in raised
+        if name not in (*PUBLIC, *ikigai_actors.cluster.__all__, *ikigai_actors.behaviour.__all__)
+    ] == []
 
 
 def test_the_package_exports_these_names_sorted() -> None:

@@ -31,6 +31,10 @@ SAID = {"told", "look", "take", "end"}
 """Words that say neither what is done nor with what: no function has one of these for its name."""
 
 
+PUBLISHED = {"ikigai_actors/behaviour/searches.py": {"end"}}
+"""Words of these that outside programs use, by the module that defines them."""
+
+
 def modules() -> list[Path]:
     return [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py"))]
 
@@ -57,4 +61,4 @@ def test_no_two_modules_define_the_same_public_name() -> None:
 
 def test_no_function_is_named_by_a_word_that_says_nothing() -> None:
     found = {path.relative_to(ROOT).as_posix(): SAID.intersection(functions(path)) for path in modules()}
-    assert {path: names for path, names in found.items() if names} == {}
+    assert {path: names for path, names in found.items() if names - PUBLISHED.get(path, set())} == {}

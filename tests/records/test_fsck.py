@@ -149,6 +149,7 @@ CASES: list[Case] = [
     (Invariant.FORK_MESSAGE, "g", without("a", ">= 11")),
     (Invariant.FORK_MESSAGE, "g", without("g", "> 0")),
     (Invariant.FORK_MESSAGE, "b", message("b", 9, "kind = 'user', data = NULL")),
+    (Invariant.FORK_MESSAGE, "a", message("a", 7, """data = '{"parent": "root", "by": "b"}'""")),  # "b" does not say so
     (Invariant.FORK_AT, "a", message("root", 7, """data = '{"child": "a", "at": 5}'""")),
     (Invariant.FORK_AT, "a", message("a", 7, """data = '{"parent": "root", "at": 5}'""")),
     (Invariant.FORK_AT, "b", born_within_a_step(at=2)),

@@ -30,6 +30,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "on_orphan": None,
         "at": 1,
     },
+    "trials": {"note": {"terms": 1}, "trials": [[CHILD, "anna", 2, "go", {}, {"effects": {"run": []}}, {"number": 1}]]},
     "clear": {},
     "compact": {"focus": ""},
     "uncompact": {},
@@ -96,6 +97,8 @@ def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], A
             kid.reply()
             arguments = {**arguments, "child": kid.uuid}
             world.settle()
+        if kind == "trials":
+            arguments = {"note": {}, "trials": [[CHILD, uuid, *arguments["trials"][0][2:]]]}
         if crash is not None:
             world.crash_at(crash)
         try:

@@ -7,6 +7,7 @@ Its modules:
     tool_steps, calls   the calls of a reply: which run, wait, are asked about; where a crash has left them
     builtin             how a call begins that the runtime carries out itself
     fork                a child, from the history up to a position
+    record              calls that are answered from a record
     request             the history as a request to a model
     plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
     merging             what is taken over of another agent's history

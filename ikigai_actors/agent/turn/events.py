@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
 from ikigai_actors.agent.turn.plan import Elision, SummaryPlan
+from ikigai_actors.agent.turn.record import RecordedResult
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Reply, Spent
@@ -107,6 +108,38 @@ class ForkAt(Fork):
     """The last position that the child inherits."""
     then: Mapping[str, Any] | None = None
     """The settings in force there; None until the store was asked."""
+
+
+class TrialBirth(NamedTuple):
+    """A child that goes on from a position of any agent's history."""
+
+    uuid: str
+    of: str
+    """Whose history it inherits, by uuid: of the living or the dead."""
+    at: int
+    """The last position that it inherits."""
+    prompt: str | None
+    data: Mapping[str, Any]
+    """As `Prompt.data`."""
+    settings: Mapping[str, Any]
+    """What differs from the settings at that position."""
+    facts: Mapping[str, Any]
+    """What the agent that makes it writes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkTrials:
+    """Write a note, and make children of any histories, which the agent supervises; answered with the note's position.
+
+    Whose histories they inherit is neither asked nor written. The caller drew the uuids, and has looked whether the
+    positions will do.
+    """
+
+    needs = Needs.STEP_OVER
+    travels_as = ("trials", "note", "trials")
+    note: Mapping[str, Any]
+    trials: tuple[TrialBirth, ...]
+    caller: Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,12 +485,15 @@ class Continue:
     """Whether the next call is carried out alone: together with others it was refused."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`, where the model has asked for a summary. The actor looks it up in the log."""
+    recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
+    """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
 
 
 Command = (
     Prompt
     | Fork
     | ForkAt
+    | ForkTrials
     | Clear
     | Compact
     | Uncompact

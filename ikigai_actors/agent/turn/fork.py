@@ -67,6 +67,37 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
     return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
 
 
+def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
+    """Write a note, and make the children of any histories that it speaks of."""
+    mine: list[PendingMessage] = [(Kind.NOTE, "", dict(event.note))]
+    births: list[Birth] = []
+    for one in event.trials:
+        born = state.head + len(mine) + 1
+        mine.append((Kind.FORK, "", {"child": one.uuid, "of": one.of, "at": one.at, **one.facts}))
+        own: list[PendingMessage] = [(Kind.FORK, "", {"parent": one.of, "at": one.at, "by": state.uuid})]
+        own += [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
+        own += [(Kind.USER, one.prompt, one.data)] if one.prompt is not None else []
+        messages = messages_of(one.uuid, one.at, now, tuple(own))
+        births.append(
+            Birth(
+                uuid=one.uuid,
+                name=None,
+                parent_uuid=one.of,
+                supervisor_uuid=state.uuid,
+                fork_message_id=one.at,
+                turn=messages[-1].id if one.prompt is not None else 0,
+                restart="temporary",
+                created_at=now,
+                messages=messages,
+                born=born,
+            )
+        )
+    messages = messages_of(state.uuid, state.head, now, tuple(mine))
+    unit = LogUnit(state.uuid, messages, births=tuple(births))
+    spawned = map(Spawn, births)
+    return Step(advance(state, messages), unit, (*spawned, Answer(event.caller, messages[0].id)), event.caller)
+
+
 def give_birth(
     state: State,
     beds: Sequence[Childbed],

@@ -59,8 +59,9 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
-from ikigai_actors.agent.turn.fork import fork_by_command
+from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.plan import History, elision_of, plan_of
+from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     BETWEEN_TURNS,
@@ -99,7 +100,7 @@ from ikigai_actors.agent.turn.tool_steps import (
     request_model,
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
-from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
+from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -154,6 +155,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
 
 def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
     """An event, completed with what only the log tells."""
+    if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
+        event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     match event:
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
@@ -270,6 +273,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _outcome(state, event)
         case on.Fork():
             return fork_by_command(state, event, now)
+        case on.ForkTrials():
+            return fork_trials(state, event, now)
         case on.Clear():
             return _clear(state, event, now)
         case on.Compact():
@@ -284,6 +289,9 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _rewind(state, event, now)
         case on.Undo():
             return _undo(state, event, now)
+        case on.Configure() if "effects" in event.settings and "effects" in state.view.settings:
+            kept = BadInput(f"The setting effects of agent {state.uuid} is kept: fork it, to go on without it.")
+            return Step(state, effects=(Answer(event.caller, kept),))
         case on.Configure():
             return write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
 

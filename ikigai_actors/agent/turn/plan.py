@@ -7,7 +7,7 @@ Before a model is asked for a text, `elision_of` looks whether it is enough to s
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
@@ -36,6 +36,10 @@ BYTES_PER_TOKEN = 3
 
 class History(Protocol):
     """What an agent's log tells; see `ikigai_actors.records.log.Log`."""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The agent's own messages, oldest first."""
 
     def between(self, start: int, end: int) -> Iterator[Message]:
         """The messages with ``start < id <= end``, oldest first."""

@@ -5,6 +5,7 @@ Pure; the calls themselves are described in `ikigai_actors.agent.turn.calls`.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
@@ -25,10 +26,11 @@ from ikigai_actors.agent.turn.calls import (
     waits,
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
+from ikigai_actors.agent.turn.record import NOT_RECORDED, kept_in
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.errors import BadInput, ProviderError
+from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
 from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log_unit import LogUnit
@@ -46,6 +48,9 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
 
     A stopped agent finishes the ordinary calls of its step, and goes no further.
     """
+    effects = state.view.settings.get("effects")
+    if effects is not None and (kept := kept_in(effects, state.calls, tools)):
+        return _answer_from_record(state, kept, event, now, effects)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(tools)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
@@ -73,6 +78,17 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         )
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
     return request_model(state)
+
+
+def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
+    """Give calls their recorded results. One that the record does not have ends the turn, or is told to the model."""
+    missing = next((call for call in kept if call.id not in event.recorded), None)
+    if missing is not None and effects.get("missing", "stop") == "stop":
+        text = f"The model has called {missing.name}, which the record does not have here, and nothing runs."
+        data = {"diverged": missing.id, "tool": missing.name, "input": dict(missing.input)}
+        return end_turn(state, now, ReplayDiverged(text), (Kind.ERROR, text, data))
+    drafts = [_result(call, *event.recorded.get(call.id, (NOT_RECORDED, True))) for call in kept]
+    return _write_results(state, now, kept, *drafts)
 
 
 def _begin(state: State, call: Call, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:

@@ -61,6 +61,7 @@ class LogCheck:
             for one in records.values()
             if one.parent_uuid is not None and one.uuid in rooted and not self.is_pruned(one.parent_uuid)
         }
+        self._makers: dict[str, object] = {}  # agents that another one than their parent has made, which they name
         self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
         self._references: list[_Reference] = []
@@ -133,6 +134,8 @@ class LogCheck:
             case Kind.FORK if "parent" in message.data:  # the child's side
                 self._told.append((record, message, message.data.get("at", record.fork_message_id)))
                 told = message.data["parent"]
+                if "by" in message.data:
+                    self._makers[record.uuid] = message.data["by"]
                 if told != record.parent_uuid and record.uuid in self._rooted:
                     text = f"expected message {message.id} to name its parent {record.parent_uuid}, it names {told!r}"
                     self._report(Invariant.FORK_MESSAGE, record.uuid, text)
@@ -210,7 +213,7 @@ class LogCheck:
         return [
             one
             for uuid, one in self._records.items()
-            if one.born > one.fork_message_id + 1
+            if (one.born > one.fork_message_id + 1 or uuid in self._makers)
             and one.pruned_at is None
             and uuid not in self._past
             and self._is_sound(uuid)
@@ -227,6 +230,14 @@ class LogCheck:
                 self._report(Invariant.FORK_POINT, uuid, f"{text}got {record.fork_message_id}")
 
     def _check_fork_messages(self) -> None:
+        births = {stray for stray in self._strays if isinstance(stray[2], str)}
+        for uuid, maker in self._makers.items():  # it was born in the log of its maker
+            made = self._records[uuid]
+            self._due.discard((str(made.parent_uuid), made.born, uuid))
+            if (maker, made.born, uuid) not in births and not self.is_pruned(str(maker)):
+                text = f"expected message {made.born} of {maker!r}, its maker, to be the fork that made it; it is not"
+                self._report(Invariant.FORK_MESSAGE, uuid, text)
+        self._strays = [stray for stray in self._strays if not self._is_made(*stray)]
         for uuid, position, child in self._strays:
             record = self._records.get(child) if isinstance(child, str) else None
             text = f"expected message {position} to name an agent that was born there; it names "
@@ -246,6 +257,10 @@ class LogCheck:
             if not (known or unborn in self._past or self.is_unknown(uuid, position)):
                 text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
+
+    def _is_made(self, maker: str, position: int, child: object) -> bool:
+        """Whether a ``fork`` message tells of the birth of an agent that says so itself."""
+        return isinstance(child, str) and self._makers.get(child) == maker and self._records[child].born == position
 
     def _check_births(self) -> None:
         for uuid, record in self._records.items():

@@ -112,6 +112,9 @@ def words_of(message: Message) -> MessageWords:
             entry, line = "", "left out: it was cleared before these agents were exported"
         case Kind.FORK if "child" in data:
             entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
+        case Kind.NOTE:
+            entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
+            line = entry
         case Kind.FORK:
             parent, count = str(data.get("parent", "?")), message.id - 1
             entry, line = f"forked from {parent}", f"inherited: {count:,} message{'s' * (count != 1)} from {parent[:6]}"

@@ -252,7 +252,7 @@ def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True
     again = reads or (hints is not None and hints.idempotent_hint is True)
-    return ToolTraits(idempotent=again, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
+    return ToolTraits(idempotent=again, read_only=reads, policy=policy or (Policy.ALLOW if reads else Policy.ASK))
 
 
 def attached_to(block: ContentBlock) -> Attachment | None:

@@ -42,7 +42,7 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
 def file_tools(root: Root) -> list[FunctionTool]:
     """The tools, confined to a directory."""
 
-    @tool(idempotent=True)
+    @tool(read_only=True)
     def read(file_path: str, view_range: list[int] | None = None) -> str | Attachment:
         """Read a text file, or look at a picture or a PDF.
 
@@ -81,7 +81,7 @@ def file_tools(root: Root) -> list[FunctionTool]:
         with _said("edit", file_path):
             return _edit(root, file_path, old_string, new_string, replace_all is True)
 
-    @tool(idempotent=True)
+    @tool(read_only=True)
     def glob(pattern: str, path: str | None = None) -> str:
         """List files and directories that match a pattern, newest first. Does not search linked directories for ``**``.
 

@@ -65,7 +65,7 @@ def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> Funct
 
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    @tool(timeout=SECONDS, idempotent=True)
+    @tool(timeout=SECONDS, read_only=True)
     async def grep(pattern: str, path: str | None = None) -> Result:
         """Search file contents for a regular expression. Passes over hidden, ignored and binary files.
 

@@ -1,0 +1,78 @@
+"""Calls that are answered from a record, so that nothing is done outside.
+
+The setting ``effects`` says that nothing happens when the agent's model calls a tool, unless that only reads and is
+named. It is committed with the birth of the agent, its children inherit it, and nothing takes it off. So whoever runs
+the agent, after a crash, on another host, years later, does nothing outside either.
+
+    {"record": [["price", {"tea": "Assam"}, "12", False]], "run": ["search"], "missing": "stop"}
+
+The k-th call of a tool with equal arguments since the birth gets the k-th such result of the record: the order between
+different calls does not matter, and what was called twice has two results. A call that the record does not have ends
+the turn (``stop``), or is told to the model (``tell``).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Calls, Progress
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.tools.policy import ToolTraits
+
+NOT_RECORDED = "This call is not in the record, and nothing runs here. Go on without it."
+"""What a model is told of a call that the record does not have."""
+
+
+class RecordedResult(NamedTuple):
+    """The result of a call, as it was recorded."""
+
+    content: str
+    is_error: bool
+
+
+def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls) -> Mapping[str, RecordedResult]:
+    """The recorded results of the calls of an agent's latest reply, by id; without those that the record lacks.
+
+    Args:
+        effects: the setting.
+        own: the agent's own messages, among them that reply.
+        calls: the calls of that reply.
+    """
+    results: dict[tuple[str, str], list[RecordedResult]] = {}
+    for name, arguments, content, is_error in effects.get("record") or ():
+        results.setdefault(_key(name, arguments), []).append(RecordedResult(content, is_error))
+    place = calls[0].reply if calls else 0
+    made = Counter(
+        _key(call.name, call.input)
+        for message in own
+        if message.kind == Kind.ASSISTANT and message.id < place
+        for call in calls_in(message)
+    )
+    found: dict[str, RecordedResult] = {}
+    for call in calls:
+        key = _key(call.name, call.input)
+        if made[key] < len(recorded := results.get(key, [])):
+            found[call.id] = recorded[made[key]]
+        made[key] += 1
+    return found
+
+
+def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
+    """The calls that are not carried out: all that have not begun, but those of tools that are named, and only read."""
+    run = effects.get("run") or ()
+    return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, tools))
+
+
+_BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
+
+
+def _may_run(call: Call, run: Iterable[str], tools: Mapping[str, ToolTraits]) -> bool:
+    if call.name == GIVE_RESULT:
+        return call.name in tools  # it ends a typed turn with its value, and does nothing else
+    return call.name in run and call.name in tools and tools[call.name].read_only
+
+
+def _key(name: str, arguments: Any) -> tuple[str, str]:
+    return name, json.dumps(arguments, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,17 @@
+# The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
+
+from ikigai_actors.behaviour.experiment import Experiment as Experiment
+from ikigai_actors.behaviour.experiment import TrialRun as TrialRun
+from ikigai_actors.behaviour.plans.bisect import Posterior as Posterior
+from ikigai_actors.behaviour.plans.plan import GO as GO
+from ikigai_actors.behaviour.plans.plan import Verdict as Verdict
+from ikigai_actors.behaviour.plans.search import MCTS as MCTS
+from ikigai_actors.behaviour.plans.search import Beam as Beam
+from ikigai_actors.behaviour.plans.search import BestOf as BestOf
+from ikigai_actors.behaviour.searches import Found as Found
+from ikigai_actors.behaviour.searches import FoundTrial as FoundTrial
+from ikigai_actors.behaviour.searches import SearchNode as SearchNode
+from ikigai_actors.behaviour.searches import search as search
+from ikigai_actors.errors import ExperimentDiffers as ExperimentDiffers
+
+__all__: list[str]

@@ -1,0 +1,70 @@
+"""The book of an experiment: the log of the agent that it is, in which births and verdicts of trials stand.
+
+    note {"terms": …}                                        what is tried, once
+    note {"verdicts": [[number, score, why, over, end], …]}  in the order of the numbers
+    fork {"child": …, "of": …, "at": …, "number": …}         the birth of a trial
+
+A note and the births behind it are one unit, so a trial that depends on a verdict is born with it or not at all.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.behaviour.plans.plan import Verdict
+from ikigai_actors.records.messages import Kind, Message
+
+
+class TrialRecord(NamedTuple):
+    """A trial that was born, as the book has it."""
+
+    number: int
+    agent: str
+    """Its uuid."""
+    of: int
+    """The trial from whose end it goes on; 0 for where the experiment begins."""
+    prompt: str | None
+    place: int
+    arm: str
+
+
+class JudgedTrial(NamedTuple):
+    """A verdict, as the book has it."""
+
+    verdict: Verdict
+    end: int
+    """The last position of the trial when it was judged: what goes on from it forks there."""
+
+
+class Book:
+    """What the log of an experiment says."""
+
+    def __init__(self, agent: str, messages: Iterable[Message]) -> None:
+        """Read the log of the agent with this uuid."""
+        self.terms: Mapping[str, Any] | None = None
+        self.trials: dict[int, TrialRecord] = {}
+        self.judged: dict[int, JudgedTrial] = {}
+        for message in messages:
+            if message.agent_uuid == agent:
+                self._read(message)
+
+    def _read(self, message: Message) -> None:
+        data = message.data
+        if message.kind == Kind.NOTE and "terms" in data:
+            self.terms = data["terms"]
+        elif message.kind == Kind.NOTE:
+            for number, score, why, over, end in data.get("verdicts", ()):
+                self.judged[number] = JudgedTrial(Verdict(score, why, over), end)
+        elif message.kind == Kind.FORK and "number" in data:
+            trial = TrialRecord(
+                data["number"], data["child"], data.get("from", 0), data.get("prompt"), data["place"], data["arm"]
+            )
+            self.trials[trial.number] = trial
+
+
+def verdicts_note(judged: Mapping[int, JudgedTrial]) -> dict[str, Any]:
+    """The data of the note that says these verdicts."""
+    return {
+        "verdicts": [
+            [number, one.verdict.score, one.verdict.why, one.verdict.over, one.end] for number, one in judged.items()
+        ]
+    }

@@ -1,0 +1,309 @@
+"""An experiment: an agent whose log is the book, and whose children are the trials.
+
+    experiment = begin_experiment(agent, {"verb": "search", …}, name=None, under=None, budget=None)
+    experiment.run(plan, start, judge, parallel=8)
+
+The experiment alone forks. A history that is looked at is never written, may be that of a dead agent, and its actor is
+not involved. What is durable is the book alone (`ikigai_actors.behaviour.book`), written in units of verdicts and of
+the births that depend on them:
+
+    crash before a unit         the same trials are asked for again, with new uuids
+    unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
+    reply, before its verdict   it is judged again; nothing could depend on the first verdict
+
+Trial i is asked for when 1 … i − parallel are told, so what is asked for is a function of the seed and the verdicts,
+whatever finishes first. Trials are children of the experiment, under its budget, and do nothing outside: their setting
+``effects`` (`ikigai_actors.agent.turn.record`) is born with them.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.waits import WaitResult
+from ikigai_actors.behaviour.book import Book, JudgedTrial, TrialRecord, verdicts_note
+from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict, verdict_of
+from ikigai_actors.errors import (
+    AgentDead,
+    AgentNotFound,
+    ExperimentDiffers,
+    IkigaiError,
+    ReplayDiverged,
+    TurnInterrupted,
+)
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.heads import heads_of
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.system.ref import AgentRef
+
+MOST_AT_ONCE = 1_000
+"""Trials of one unit at most."""
+
+
+class TrialStart(NamedTuple):
+    """Where a trial begins, and how."""
+
+    of: str
+    """Whose history it inherits, by uuid."""
+    at: int
+    """The last position that it inherits."""
+    prompt: str | None
+    data: Mapping[str, Any] = NO_DATA
+    """As the data of a prompt."""
+    settings: Mapping[str, Any] = NO_DATA
+    """What differs from the settings at that position; `effects` among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRun:
+    """What came of a trial: what a judge is given."""
+
+    trial: Trial
+    """The trial, as the plan asked for it."""
+    agent: AgentRef
+    """The agent that it is."""
+    reply: Reply | None
+    """Its reply; None when its turn failed."""
+    error: IkigaiError | None = None
+    """Why it has none."""
+
+    @property
+    def text(self) -> str:
+        """The text of its reply; empty when it has none."""
+        return "" if self.reply is None else self.reply.text
+
+    @property
+    def diverged(self) -> bool:
+        """Whether its model has called what the record does not have."""
+        return isinstance(self.error, ReplayDiverged)
+
+
+Judge = Callable[[TrialRun], Any]
+"""Returns a number, True or False, a `Verdict`, None for what it cannot judge, or a future of one of these."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a run is."""
+
+    told: int = 0
+    """So many trials have their verdict."""
+    asked: list[Trial] = field(default_factory=list)
+    runs: dict[int, TrialRun] = field(default_factory=dict)
+    unwritten: dict[int, JudgedTrial] = field(default_factory=dict)
+    """Verdicts that are not in the book yet."""
+    births: list[tuple[Trial, TrialStart]] = field(default_factory=list)
+    """Trials that are not born yet."""
+
+
+class Experiment:
+    """An agent whose log is the book of trials."""
+
+    def __init__(self, agent: AgentRef, book: Book) -> None:
+        self.agent = agent
+        """The agent that it is."""
+        self.book = book
+        """What its log says."""
+        self.resumed = bool(book.trials)
+        """Whether it was begun before."""
+        self.ended = ""
+        """Why the latest run has ended before its plan: ``budget``, or ``stopped``; empty when it has not."""
+        self._system = agent.system
+
+    def agent_of(self, number: int) -> AgentRef:
+        """The agent of a trial, by its number. Raises `AgentNotFound` when there is no such trial."""
+        if number not in self.book.trials:
+            raise AgentNotFound(f"Experiment {self.agent.uuid} has no trial {number}.", self.agent.uuid)
+        return self._system.handle(self.book.trials[number].agent)
+
+    def end_of(self, number: int) -> int:
+        """The last position of a trial that was judged."""
+        return self.book.judged[number].end
+
+    def run(self, plan: TrialPlan, start: Callable[[Trial], TrialStart], judge: Judge, *, parallel: int) -> None:
+        """Make the trials that a plan asks for, and tell it their verdicts, until it is over.
+
+        Args:
+            plan: as it is before its first trial. What the book has is played through it first.
+            start: where a trial begins. It is called once for each that is not born yet.
+            judge: is called on this thread, for trials in the order of their numbers.
+            parallel: so many trials are in flight at most.
+
+        Raises:
+            ExperimentDiffers: the plan asks for another trial than the book has.
+            IkigaiError: what a unit raises. What was committed stays, and another run goes on from there.
+        """
+        self.ended = ""
+        now = _Progress()
+        while True:
+            while len(now.asked) - now.told < parallel and (trial := plan.ask()) is not None:
+                self._ask(now, trial, start)
+            ready = self._known(now)
+            if ready is None:
+                self._write(now)  # before anything is waited for
+                if now.told == len(now.asked):
+                    return
+                ready = self._judged(now, judge)
+                if ready is None:
+                    return
+                now.unwritten[now.told + 1] = ready
+                self.book.judged[now.told + 1] = ready
+            now.told += 1
+            plan.tell(now.told, ready.verdict)
+
+    def _ask(self, now: _Progress, trial: Trial, start: Callable[[Trial], TrialStart]) -> None:
+        now.asked.append(trial)
+        born = self.book.trials.get(trial.number)
+        if born is None:
+            now.births.append((trial, start(trial)))
+            if len(now.births) == MOST_AT_ONCE:
+                self._write(now)
+        elif (born.of, born.place, born.arm) != (trial.of, trial.place, trial.arm) or born.prompt != _said(trial):
+            raise ExperimentDiffers(
+                f"Experiment {self.agent.uuid} has another trial {trial.number} in its book than the plan asks for: "
+                "its options have changed. Give it another name."
+            )
+        elif trial.number not in self.book.judged:
+            agent = self.agent_of(trial.number)
+            if agent.state == Phase.INTERRUPTED:  # the process that ran it has ended in its turn
+                _resumed(agent)
+
+    def _known(self, now: _Progress) -> JudgedTrial | None:
+        """The verdict of the next trial, when the book has it."""
+        return self.book.judged.get(now.told + 1) if now.told < len(now.asked) else None
+
+    def _write(self, now: _Progress) -> None:
+        """Commit verdicts, and the births that depend on them, as one unit."""
+        if not now.unwritten and not now.births:
+            return
+        random_bytes = self._system.random_bytes
+        born = {trial.number: new_agent_uuid(random_bytes) for trial, _ in now.births}
+        trials = tuple(on.TrialBirth(born[trial.number], *begun[:5], _facts(trial)) for trial, begun in now.births)
+        written: Future[int] = Future(self.agent.uuid)
+        self._system.tell(self.agent.uuid, on.ForkTrials(verdicts_note(now.unwritten), trials, written))
+        written.get()
+        for trial, _ in now.births:
+            self.book.trials[trial.number] = TrialRecord(
+                trial.number, born[trial.number], trial.of, _said(trial), trial.place, trial.arm
+            )
+        now.unwritten, now.births = {}, []
+
+    def _judged(self, now: _Progress, judge: Judge) -> JudgedTrial | None:
+        """The verdict on the next trial, once its turn is over; None when that cannot go on."""
+        trial = now.asked[now.told]
+        agent = self.agent_of(trial.number)
+        for again in (True, False):
+            if not self._waited(now, agent):
+                return None
+            run = _run_of(trial, agent)
+            if run.error is None or run.diverged or not again or not _resumed(agent):
+                break
+        verdict = judge(run)
+        verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
+        if run.error is not None and verdict.score is None and not verdict.why:
+            verdict = Verdict(None, str(run.error), over=True)
+        [head] = self._system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
+        return JudgedTrial(verdict, head.position)
+
+    def _waited(self, now: _Progress, agent: AgentRef) -> bool:
+        """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
+        [why] = self.agent.wait([agent]).values()
+        if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
+            return True
+        others = [self.agent_of(trial.number) for trial in now.asked[now.told :]]
+        self.agent.wait(others)  # what they leave of the budget may be enough
+        [why] = self.agent.wait([agent]).values()
+        if why is WaitResult.BUDGET or why is WaitResult.STOPPED:
+            self.ended = str(why)
+            return False
+        return True
+
+
+def begin_experiment(
+    under: AgentRef,
+    terms: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    fresh: bool = False,
+    budget: Budget | Mapping[str, Any] | None = None,
+) -> Experiment:
+    """Begin an experiment, or find the one of this name that lives, to go on with it.
+
+    Args:
+        under: the agent below which it is made.
+        terms: what is tried, as JSON. The same terms go on.
+        name: the name of the agent that it is; None for the verb and a hash of the terms.
+        fresh: a new one is begun, whatever lives, under a name with a number.
+        budget: its own ceiling.
+
+    Raises:
+        ExperimentDiffers: the agent of this name is no experiment, or has other terms.
+    """
+    text = json.dumps(terms, sort_keys=True)
+    known: Mapping[str, Any] = json.loads(text)
+    called = name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    system = under.system
+    while (found := _living(under, called)) is not None and fresh:
+        stem, _, number = called.rpartition(".")
+        called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
+    if found is None:
+        agent = under.fork(name=called, budget=budget)
+        written: Future[int] = Future(agent.uuid)
+        system.tell(agent.uuid, on.ForkTrials({"terms": known}, (), written))
+        written.get()
+        return Experiment(agent, Book(agent.uuid, agent.history(all=True)))
+    experiment = Experiment(found, Book(found.uuid, found.history(all=True)))
+    if experiment.book.terms is None and not experiment.book.trials:
+        raise ExperimentDiffers(f"Agent {called} is no experiment: give the experiment another name.")
+    if experiment.book.terms != known:
+        raise ExperimentDiffers(
+            f"Experiment {called} has other terms. Give it another name, or fresh=True to begin a new one."
+        )
+    return experiment
+
+
+def _living(under: AgentRef, name: str) -> AgentRef | None:
+    try:
+        record = under.system.store.read(lambda tx: registry.find(tx, name))
+    except AgentNotFound:
+        return None
+    return under.system.handle(record.uuid) if record.living and record.name == name else None
+
+
+def _said(trial: Trial) -> str | None:
+    return None if trial.prompt is GO else str(trial.prompt)
+
+
+def _facts(trial: Trial) -> dict[str, Any]:
+    """What the book has of a trial beside where it begins."""
+    return {
+        "number": trial.number,
+        "from": trial.of,
+        "prompt": _said(trial),
+        "place": trial.place,
+        "arm": trial.arm,
+    }
+
+
+def _run_of(trial: Trial, agent: AgentRef) -> TrialRun:
+    """What came of a trial that has nothing to do."""
+    try:
+        return TrialRun(trial, agent, agent.reply())
+    except IkigaiError as error:
+        return TrialRun(trial, agent, None, error)
+
+
+def _resumed(agent: AgentRef) -> bool:
+    """Have a turn that failed, or was cut off, go on; return whether there was one."""
+    try:
+        return agent.resume()
+    except (AgentDead, TurnInterrupted):
+        return False

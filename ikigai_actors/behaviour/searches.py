@@ -1,0 +1,213 @@
+"""Search: the best continuation of a history, over durable forks."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_callable, check_count, check_optional, check_type, shown
+from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
+from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
+from ikigai_actors.behaviour.positions import position, started
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.identity import check_name, new_agent_uuid
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.text import check_text
+
+
+class SearchNode(NamedTuple):
+    """A node of the tree of a search, for a function that gives its options."""
+
+    number: int
+    """The number of its trial; 0 for the root."""
+    text: str
+    """What the trial said; empty at the root."""
+    agent: AgentRef
+    """The agent that it is; at the root, the one whose history is searched from."""
+
+
+class FoundTrial(NamedTuple):
+    """A trial of a search."""
+
+    number: int
+    of: int
+    """The trial from whose end it goes on; 0 for the root."""
+    prompt: str | None
+    score: float | None
+    """None when it was not judged, or could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search has found."""
+
+    score: float | None
+    """The best score; None when nothing could be judged."""
+    number: int
+    """The trial that has it, the earliest among equals; 0 when there is none."""
+    path: list[int]
+    """The trials that lead to it, in order."""
+    agent: AgentRef | None
+    """The agent of that trial."""
+    trials: list[FoundTrial]
+    """All trials, in order."""
+    experiment: Experiment
+    """The experiment: an agent, whose children the trials are."""
+    resumed: bool
+    """Whether it was begun before."""
+    ended: str
+    """Why it has ended before its plan: ``budget`` or ``stopped``; empty when it has not."""
+
+    def keep(self, name: str | None = None) -> AgentRef:
+        """Fork the best trial out: an agent like any other, with effects, below that under which the search was made.
+
+        Raises `BadInput` when nothing was found.
+        """
+        if self.agent is None:
+            raise BadInput("Nothing was found that could be kept.")
+        return kept(self.experiment, self.number, name)
+
+    def end(self) -> None:
+        """End the experiment and all its trials. Their histories can be read until they are pruned."""
+        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+
+
+SearchOptions = Sequence[Continuation] | Callable[[SearchNode], Sequence[Continuation]]
+"""What to go on with: the same from each node, or what a function says of a node, always the same of the same."""
+
+
+def search(
+    agent: AgentRef,
+    judge: Judge,
+    *,
+    plan: SearchPlan,
+    options: SearchOptions,
+    name: str | None = None,
+    at: int | None = None,
+    under: AgentRef | None = None,
+    parallel: int = 8,
+    seed: int = 0,
+    tools: Sequence[str] = (),
+    budget: Budget | Mapping[str, Any] | None = None,
+    fresh: bool = False,
+) -> Found:
+    """Search for the best continuation of an agent's history.
+
+    Each trial is a fork that gets one prompt. The agent itself is not asked, and gets no message; it may be dead.
+    Nothing that a trial's model calls is done outside. After a crash, the same call goes on.
+
+    Args:
+        agent: whose history is gone on from.
+        judge: is called for each trial, when it has answered: see `TrialRun`.
+        plan: `BestOf`, `Beam` or `MCTS`.
+        options: prompts to go on with, or a function of a node that gives them; `GO` in place of one answers the same
+            prompt once more.
+        name: the name of the experiment; None for one that follows from these terms.
+        at: the position to go on from; None for the end of the history.
+        under: the agent below which the experiment is made; None for agent 0.
+        parallel: so many trials are in flight at most.
+        seed: of the chance in the plan.
+        tools: tools that run in trials, by name; each must be declared as ``read_only``.
+        budget: the ceiling of the whole search.
+        fresh: begin anew, also when there is such an experiment already.
+
+    Raises:
+        BadInput: an argument cannot be used.
+        NotABoundary: at this position a history cannot be gone on from.
+        ExperimentDiffers: the experiment of this name has other terms.
+        HistoryPruned: the history was deleted.
+    """
+    check_type(agent, AgentRef, "agent", "a handle")
+    check_callable(judge, "judge", "a function of a TrialRun")
+    if not isinstance(plan, BestOf | Beam | MCTS):
+        raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
+    check_count(parallel, "parallel", least=1, most=1_000)
+    check_count(seed, "seed")
+    check_optional(under, AgentRef, "under", "a handle")
+    given = options if callable(options) else _checked_options(options)
+    system = agent.system
+    place = position(system, agent.uuid, at)
+    run = check_read_only(system, tools)
+    terms = {
+        "verb": "search",
+        "of": agent.uuid,
+        "at": place,
+        "plan": [type(plan).__name__, *(str(getattr(plan, one)) for one in plan.__slots__)],
+        "options": None if callable(given) else [None if one is GO else one for one in given],
+        "seed": seed,
+        "run": run,
+    }
+    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+
+    def options_of(number: int) -> Sequence[Continuation]:
+        if not callable(given):
+            return given
+        whose = experiment.agent_of(number) if number else agent
+        text = whose.reply().text if number else ""
+        return _checked_options(given(SearchNode(number, text, whose)))
+
+    def start(trial: Trial) -> TrialStart:
+        of, end = (experiment.agent_of(trial.of).uuid, experiment.end_of(trial.of)) if trial.of else (agent.uuid, place)
+        return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
+
+    begun = plan.begin(options_of, random.Random(seed).randrange)
+    experiment.run(begun, start, judge, parallel=parallel)
+    return _found(experiment)
+
+
+def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
+    """Fork a trial out of its experiment, below the agent that supervises that, and with effects of its own."""
+    system, trial = experiment.agent.system, experiment.agent_of(number)
+    if name is not None:
+        check_name(name)
+    above = experiment.agent.supervisor or system.root
+    child = new_agent_uuid(system.random_bytes)
+    birth = on.TrialBirth(child, trial.uuid, experiment.end_of(number), None, {}, {"effects": None}, {})
+    forked: Future[int] = Future(above.uuid)
+    system.tell(above.uuid, on.ForkTrials({"kept": number, "of": experiment.agent.uuid}, (birth,), forked))
+    forked.get()
+    agent = system.handle(child)
+    if name is not None:
+        agent.rename(name)
+    return agent
+
+
+def _checked_options(options: object) -> list[Continuation]:
+    if isinstance(options, str) or not isinstance(options, Sequence):
+        raise BadInput(f"Expected options to be a list of prompts, or a function of a node; got {shown(options)}.")
+    for one in options:
+        if one is not GO and not check_text(one, "an option").strip():
+            raise BadInput("Expected each option to be a prompt, or GO; got blank text.")
+    return list(options)
+
+
+def _found(experiment: Experiment) -> Found:
+    book = experiment.book
+    trials = [
+        FoundTrial(
+            one.number, one.of, one.prompt, judged.verdict.score if (judged := book.judged.get(number)) else None
+        )
+        for number, one in sorted(book.trials.items())
+    ]
+    scored = [(-one.score, one.number) for one in trials if one.score is not None]
+    score, number = min(scored, default=(None, 0))
+    path: list[int] = []
+    at = number
+    while at:
+        path.insert(0, at)
+        at = book.trials[at].of
+    return Found(
+        None if score is None else -score,
+        number,
+        path,
+        experiment.agent_of(number) if number else None,
+        trials,
+        experiment,
+        experiment.resumed,
+        experiment.ended,
+    )

@@ -1,0 +1,264 @@
+"""Searches as users make them: over the real store and the real agents, with a scripted model."""
+
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    BadInput,
+    HistoryPruned,
+    NotABoundary,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    tool,
+)
+from ikigai_actors.behaviour import (
+    GO,
+    MCTS,
+    Beam,
+    BestOf,
+    ExperimentDiffers,
+    Found,
+    SearchNode,
+    TrialRun,
+    Verdict,
+    search,
+)
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.pruning import prune_logs
+from tests.kit.blocking_provider import DEADLINE
+
+
+def echo(request: Request) -> str:
+    """All prompts of the conversation, one behind the other."""
+    said = [one["content"] for one in request.messages if one["role"] == "user"]
+    return "".join(part["text"] for parts in said for part in parts)
+
+
+def closeness(run: TrialRun) -> Verdict:
+    """How much of the word is spelt."""
+    word, goal = run.text.removeprefix("."), "abba"
+    right = sum(a == b for a, b in zip(word, goal, strict=False))
+    return Verdict(right / len(goal), over=len(word) >= len(goal))
+
+
+def opened(database: str, **how: Any) -> ActorSystem:
+    return ActorSystem.open(database, ScriptedProvider(echo), **how)
+
+
+def player(system: ActorSystem) -> AgentRef:
+    agent = system.root.fork(".", name="player")
+    agent.reply(timeout=DEADLINE)
+    return agent
+
+
+def settings(agent: AgentRef) -> dict[str, Any]:
+    log = agent.system.log_cache.load(agent.uuid)
+    return dict(log.view(log.head).settings)
+
+
+def shape(found: Found) -> list[tuple[object, ...]]:
+    return [tuple(trial) for trial in found.trials]
+
+
+def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(database: str) -> None:
+    with opened(database) as system:
+        agent = player(system)
+        before = agent.history(all=True)
+        found = search(agent, closeness, plan=MCTS(60, enough=1.0), options=["a", "b"], parallel=4, seed=2)
+        assert found.score == 1.0
+        assert found.agent is not None
+        assert found.agent.reply().text == ".abba"
+        assert [found.trials[number - 1].prompt for number in found.path] == ["a", "b", "b", "a"]
+        assert agent.history(all=True) == before
+        assert not found.resumed
+        assert check(system.store) == []
+        winner = found.keep("winner")
+        assert winner.prompt("!").get(timeout=DEADLINE).text == ".abba!"
+        assert winner.record.supervisor_uuid == system.root.uuid
+        found.end()
+        assert [one.name for one in system.agents("running")] == [None, "player", "winner"]
+        assert check(system.store) == []
+
+
+@pytest.mark.parametrize("plan", [BestOf(5), Beam(2, 3), MCTS(12)])
+def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Path, plan: Any) -> None:
+    """Its judge ends the program, again and again; what was judged is not judged again."""
+    how: dict[str, Any] = {"plan": plan, "options": ["a", "b"], "parallel": 3, "seed": 1}
+    with opened(":memory:") as system:
+        whole = shape(search(player(system), closeness, **how))
+    judged: list[int] = []
+    database = str(tmp_path / "cut.db")
+    with opened(database) as system:
+        player(system)
+    for attempt in count(2):
+        left = iter(range(attempt))
+
+        def dies(run: TrialRun, left: Any = left) -> Verdict:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            judged.append(run.trial.number)
+            return closeness(run)
+
+        with suppress(KeyboardInterrupt), opened(database) as system:
+            found = search(system.agent("player"), dies, **how)
+            assert shape(found) == whole
+            assert found.resumed
+            assert check(system.store) == []
+            break
+    assert sorted(set(judged)) == list(range(1, len(whole) + 1))
+    assert attempt > 2
+
+
+def test_nothing_runs_outside_but_a_tool_that_is_named_and_only_reads() -> None:
+    ran: list[str] = []
+
+    @tool
+    def buy(tea: str) -> str:
+        ran.append("buy")
+        return "bought"
+
+    @tool(read_only=True)
+    def price(tea: str) -> str:
+        ran.append("price")
+        return "12"
+
+    calls = ScriptedProvider(
+        lambda request: (
+            Reply(tool_calls=(ToolCall("price", {"tea": "Assam"}),))
+            if request.messages[-1]["content"][-1].get("text") == "price"
+            else Reply(tool_calls=(ToolCall("buy", {"tea": "Assam"}), ToolCall("kill", {"agent": "player"})))
+            if request.messages[-1]["content"][-1].get("text") == "buy"
+            else "done"
+        )
+    )
+    with ActorSystem.open(":memory:", calls, tools=[buy, price]) as system:
+        agent = system.root.fork("hello", name="player")
+        agent.reply(timeout=DEADLINE)
+        runs: list[TrialRun] = []
+        search(agent, runs.append, plan=BestOf(2), options=["price", "buy"], tools=["price"])
+        assert ran == ["price"]
+        assert [(run.text, run.diverged) for run in runs] == [("done", False), ("", True)]
+        with pytest.raises(BadInput, match="declared as read_only"):
+            search(agent, runs.append, plan=BestOf(2), options=["price"], tools=["buy"])
+        with pytest.raises(BadInput, match="There is no tool"):
+            search(agent, runs.append, plan=BestOf(2), options=["price"], tools=["sell"])
+        with pytest.raises(BadInput, match="is kept"):
+            runs[0].agent.configure(effects=None)
+        assert system.agent("player").record.living
+
+
+def test_a_trial_is_born_with_the_settings_of_then_and_its_children_do_nothing_outside_either() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        place = agent.history()[-1].id
+        agent.configure(max_tokens=5)
+        found = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
+        assert found.agent is not None
+        assert settings(found.agent) == {"effects": {"run": [], "missing": "stop"}}
+        assert "effects" in settings(found.agent.fork())
+
+
+def test_the_history_of_a_dead_agent_is_searched_and_one_that_was_deleted_is_not() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        agent.kill()
+        assert search(agent, closeness, plan=BestOf(1), options=["a"]).score == 0.25
+        lost = system.root.fork("x", name="lost")
+        lost.reply(timeout=DEADLINE)
+        lost.kill()
+        prune_logs(system.store, 2**50, 1)
+        with pytest.raises(HistoryPruned):
+            search(lost, closeness, plan=BestOf(1), options=["a"])
+
+
+def test_go_answers_the_same_prompt_once_more() -> None:
+    answers = iter(["first", "second", "third"])
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda request: next(answers))) as system:
+        agent = system.root.fork("hello")
+        agent.reply(timeout=DEADLINE)
+        place = next(one.id for one in agent.history() if one.kind == "user")
+        texts: list[str] = []
+        search(agent, lambda run: texts.append(run.text), plan=BestOf(2), options=[GO], at=place, parallel=1)
+        assert texts == ["second", "third"]
+        with pytest.raises(BadInput, match="ends with a prompt"):
+            search(agent, lambda run: 1, plan=BestOf(1), options=[GO], name="other")
+
+
+def test_options_may_be_a_function_of_what_was_said() -> None:
+    def options(node: SearchNode) -> list[str]:
+        return ["a"] if len(node.text) < 3 else []
+
+    with opened(":memory:") as system:
+        found = search(player(system), closeness, plan=Beam(1, 5), options=options)
+        assert [trial.prompt for trial in found.trials] == ["a", "a"]
+
+
+def test_a_judge_that_raises_loses_nothing() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+
+        def fails(run: TrialRun) -> float:
+            if run.trial.number == 3:
+                raise ZeroDivisionError
+            return 0.5
+
+        how: dict[str, Any] = {"plan": BestOf(4), "options": ["a"], "parallel": 2}
+        with pytest.raises(ZeroDivisionError):
+            search(agent, fails, **how)
+        judged: list[int] = []
+        found = search(agent, lambda run: judged.append(run.trial.number), **how)
+        assert judged == [3, 4]
+        assert [trial.score for trial in found.trials] == [0.5, 0.5, None, None]
+
+
+def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        search(agent, closeness, plan=BestOf(1), options=["a"], name="mine")
+        with pytest.raises(ExperimentDiffers, match="has other terms"):
+            search(agent, closeness, plan=BestOf(2), options=["a"], name="mine")
+        with pytest.raises(ExperimentDiffers, match="is no experiment"):
+            search(agent, closeness, plan=BestOf(2), options=["a"], name="player")
+        again = search(agent, closeness, plan=BestOf(2), options=["a"], name="mine", fresh=True)
+        assert len(again.trials) == 2
+
+
+def test_a_position_within_a_step_is_refused_before_anything_is_made() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        with pytest.raises(NotABoundary):
+            search(agent, closeness, plan=BestOf(1), options=["a"], at=99)
+        assert len(system.agents()) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"plan": "mcts"},
+        {"options": "a"},
+        {"options": ["a", ""]},
+        {"options": [3]},
+        {"parallel": 0},
+        {"seed": -1},
+        {"judge": 3},
+        {"tools": "price"},
+        {"at": -1},
+        {"under": "root"},
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: dict[str, Any]) -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        how: dict[str, Any] = {"judge": closeness, "plan": BestOf(1), "options": ["a"], **wrong}
+        with pytest.raises(BadInput):
+            search(agent, **how)
+        assert len(system.agents()) == 2
