@@ -61,6 +61,7 @@ class LogCheck:
             for one in records.values()
             if one.parent_uuid is not None and one.uuid in rooted and not self.is_pruned(one.parent_uuid)
         }
+        self._births: set[tuple[object, int, str]] = set()  # what ``fork`` messages of makers say
         self._makers: dict[str, object] = {}  # agents that another one than their parent has made, which they name
         self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
@@ -141,6 +142,8 @@ class LogCheck:
                     self._report(Invariant.FORK_MESSAGE, record.uuid, text)
             case Kind.FORK:
                 child = message.data.get("child")
+                if "of" in message.data and isinstance(child, str):
+                    self._births.add((record.uuid, message.id, child))
                 if isinstance(child, str) and (record.uuid, message.id, child) in self._due:
                     self._due.remove((record.uuid, message.id, child))
                     self._told.append((self._records[child], message, message.data.get("at", message.id - 1)))
@@ -230,11 +233,10 @@ class LogCheck:
                 self._report(Invariant.FORK_POINT, uuid, f"{text}got {record.fork_message_id}")
 
     def _check_fork_messages(self) -> None:
-        births = {stray for stray in self._strays if isinstance(stray[2], str)}
         for uuid, maker in self._makers.items():  # it was born in the log of its maker
             made = self._records[uuid]
             self._due.discard((str(made.parent_uuid), made.born, uuid))
-            if (maker, made.born, uuid) not in births and not self.is_pruned(str(maker)):
+            if (maker, made.born, uuid) not in self._births and not self.is_pruned(str(maker)):
                 text = f"expected message {made.born} of {maker!r}, its maker, to be the fork that made it; it is not"
                 self._report(Invariant.FORK_MESSAGE, uuid, text)
         self._strays = [stray for stray in self._strays if not self._is_made(*stray)]
