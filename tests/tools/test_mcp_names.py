@@ -71,10 +71,14 @@ def test_every_command_gives_a_legal_name(words: list[str]) -> None:
     [
         (None, None, ToolTraits(policy=Policy.ASK)),
         (ToolAnnotations(), None, ToolTraits(policy=Policy.ASK)),
-        (ToolAnnotations(read_only_hint=True), None, ToolTraits(idempotent=True)),
+        (ToolAnnotations(read_only_hint=True), None, ToolTraits(idempotent=True, read_only=True)),
         (ToolAnnotations(idempotent_hint=True), None, ToolTraits(idempotent=True, policy=Policy.ASK)),
         (None, Policy.ALLOW, ToolTraits()),
-        (ToolAnnotations(read_only_hint=True), Policy.DENY, ToolTraits(idempotent=True, policy=Policy.DENY)),
+        (
+            ToolAnnotations(read_only_hint=True),
+            Policy.DENY,
+            ToolTraits(idempotent=True, read_only=True, policy=Policy.DENY),
+        ),
     ],
 )
 def test_only_what_reads_is_allowed_unless_a_policy_is_given(
