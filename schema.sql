@@ -328,3 +328,26 @@ CREATE TABLE pieces (
     body       TEXT NOT NULL,                            -- kinds and texts: a JSON list of pairs
     PRIMARY KEY (host, id)
 );
+
+-- The names of groups: the row is locked by who joins, leaves, or sends to the group.
+CREATE TABLE group_names (
+    name TEXT PRIMARY KEY
+);
+
+-- Groups. Who dies leaves them, in the transaction of its death.
+CREATE TABLE groups (
+    name       TEXT NOT NULL REFERENCES group_names (name),
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    joined_at  BIGINT NOT NULL,
+    PRIMARY KEY (name, agent_uuid)
+);
+CREATE INDEX groups_agent ON groups (agent_uuid);
+
+-- Who hears of a death beside the supervisor. A row ends with either of the two.
+CREATE TABLE monitors (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    watcher    TEXT NOT NULL REFERENCES agents (uuid),
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, watcher)
+);
+CREATE INDEX monitors_watcher ON monitors (watcher);

@@ -35,6 +35,8 @@ from ikigai_actors.errors import DocumentChanged as DocumentChanged
 from ikigai_actors.errors import DocumentError as DocumentError
 from ikigai_actors.errors import DocumentNotFound as DocumentNotFound
 from ikigai_actors.errors import Fenced as Fenced
+from ikigai_actors.errors import GroupEmpty as GroupEmpty
+from ikigai_actors.errors import GroupFull as GroupFull
 from ikigai_actors.errors import HeadMoved as HeadMoved
 from ikigai_actors.errors import HistoryError as HistoryError
 from ikigai_actors.errors import HistoryPruned as HistoryPruned

@@ -180,6 +180,14 @@ class MailNotFound(AgentError):
     """The agent has no mail with this number."""
 
 
+class GroupEmpty(AgentError):
+    """Nobody else is a member of the group, so a mail to it would reach nobody."""
+
+
+class GroupFull(AgentError):
+    """The group has as many members as a group may have."""
+
+
 class TimerNotFound(AgentError):
     """The agent has no such timer: it has fired for the last time, or was cancelled."""
 

@@ -14,6 +14,7 @@ Its modules:
     mail, timers, schedules         mailboxes; mail that comes later, and when that is due
     documents                       documents, by path and version
     signals, deaths, exit_mails     what ends agents, what that leads to, who is told of it
+    membership                      groups by name; who else hears of a death
     liveness                        signs of life, and who is told of an agent without any
     supervision, groups             who restarts whom, and together with whom
     pieces                          replies on their way, for listeners in other processes

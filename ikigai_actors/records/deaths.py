@@ -6,7 +6,7 @@ One transaction writes all of it, so a crash leaves all of it or nothing:
 - Its orphan policy decides about the agents that it supervised.
 - The nearest survivor above it gets a mail of kind ``exit`` (`ikigai_actors.records.exit_mails`).
 - What is held for its request to a model is spent: it may have left.
-- Its timers go.
+- Its timers go, it leaves its groups, and who monitors it gets that mail as well.
 
 Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
 supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
@@ -26,6 +26,7 @@ from ikigai_actors.records.budgets.holds import spend_holds
 from ikigai_actors.records.exit_mails import End, exit_mails
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
+from ikigai_actors.records.membership import forget_dead, watchers_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
@@ -123,12 +124,17 @@ def end_agents(
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     nearest = survivors_above(members, dead.keys())
-    locked.lock(tx, {*dead, *adopted, *adopted.values(), *(nearest[uuid] for uuid in dead)})
+    hearers = {uuid: [nearest[uuid]] for uuid in dead}
+    for uuid, watcher in watchers_of(tx, dead):
+        if watcher not in dead and watcher != nearest[uuid]:
+            hearers[uuid].append(watcher)
+    locked.lock(tx, {*dead, *adopted, *adopted.values(), *(one for each in hearers.values() for one in each)})
     _write_deaths(tx, dead, now)
     tx.run("end_timers", agents=[*dead])
+    forget_dead(tx, dead)
     freed = spend_holds(tx, locked, [locked[uuid] for uuid in dead], ended=True)
     supervisors = {uuid: family[uuid].supervisor for uuid in dead}
-    mails = exit_mails(dead, nearest, supervisors, {uuid: family[uuid].called for uuid in dead})
+    mails = exit_mails(dead, hearers, supervisors, {uuid: family[uuid].called for uuid in dead})
     for mail in mails:
         write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
     children: dict[str, list[str]] = {}

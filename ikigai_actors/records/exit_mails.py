@@ -46,7 +46,7 @@ class ExitMail(NamedTuple):
 
 def exit_mails(
     dead: Mapping[str, End],
-    hearers: Mapping[str, str],
+    hearers: Mapping[str, Sequence[str]],
     supervisors: Mapping[str, str | None],
     names: Mapping[str, str],
 ) -> list[ExitMail]:
@@ -54,14 +54,15 @@ def exit_mails(
 
     Args:
         dead: why each agent dies, leaves first.
-        hearers: who hears of each.
+        hearers: who hears of each: the nearest survivor above it, and those that monitor it.
         supervisors: who supervised each.
         names: what people call each.
     """
     mails: list[ExitMail] = []
     heard: dict[str, list[str]] = {}
     for uuid in dead:
-        heard.setdefault(hearers[uuid], []).append(uuid)
+        for hearer in hearers[uuid]:
+            heard.setdefault(hearer, []).append(uuid)
     for hearer, uuids in heard.items():
         if len(uuids) > MOST_SINGLE:
             mails.append(_summed_up(hearer, uuids, dead, supervisors, names))

@@ -412,6 +412,30 @@ _STUCK = Migration(
     """,
 )
 
+_GROUPS = Migration(
+    21,
+    """
+    -- Groups, and who hears of a death beside the supervisor.
+    CREATE TABLE group_names (
+        name TEXT PRIMARY KEY
+    );
+    CREATE TABLE groups (
+        name       TEXT NOT NULL REFERENCES group_names (name),
+        agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        joined_at  BIGINT NOT NULL,
+        PRIMARY KEY (name, agent_uuid)
+    );
+    CREATE INDEX groups_agent ON groups (agent_uuid);
+    CREATE TABLE monitors (
+        agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+        watcher    TEXT NOT NULL REFERENCES agents (uuid),
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (agent_uuid, watcher)
+    );
+    CREATE INDEX monitors_watcher ON monitors (watcher);
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -432,6 +456,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _MERGES,
     _PIECES,
     _STUCK,
+    _GROUPS,
 )
 """All steps since version `FIRST`, in order."""
 

@@ -1091,3 +1091,43 @@ UPDATE agents SET stuck = :turn WHERE uuid = :uuid
 SELECT a.uuid, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
        now_ms()
   FROM agents a WHERE a.turn > 0 AND a.status <> 'dead'
+
+-- name: make_group
+INSERT INTO group_names (name) VALUES (:name) ON CONFLICT DO NOTHING
+
+-- name: lock_group
+-- Behind the tree, before any agent. Who joins, leaves or sends follows one another.
+SELECT name FROM group_names WHERE name = :name FOR NO KEY UPDATE
+
+-- name: members_of
+SELECT g.agent_uuid FROM groups g WHERE g.name = :name ORDER BY g.agent_uuid
+
+-- name: all_members
+SELECT g.name, g.agent_uuid FROM groups g ORDER BY g.name, g.joined_at, g.agent_uuid
+
+-- name: join_group
+INSERT INTO groups (name, agent_uuid, joined_at) VALUES (:name, :agent, :now)
+
+-- name: leave_group
+DELETE FROM groups WHERE name = :name AND agent_uuid = :agent
+
+-- name: leave_groups
+-- Of those who die, under the locks of their rows.
+DELETE FROM groups WHERE agent_uuid = ANY(:agents)
+
+-- name: add_monitor
+INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES (:agent, :watcher, :now) ON CONFLICT DO NOTHING
+
+-- name: end_monitor
+DELETE FROM monitors WHERE agent_uuid = :agent AND watcher = :watcher RETURNING agent_uuid
+
+-- name: end_monitors
+-- Of those who die, whichever side they are.
+DELETE FROM monitors WHERE agent_uuid = ANY(:agents) OR watcher = ANY(:agents)
+
+-- name: watchers_of
+-- Under the row of the tree, which who begins to monitor shares.
+SELECT m.agent_uuid, m.watcher FROM monitors m WHERE m.agent_uuid = ANY(:agents) ORDER BY m.agent_uuid, m.watcher
+
+-- name: all_monitors
+SELECT m.agent_uuid, m.watcher FROM monitors m

@@ -43,6 +43,7 @@ from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.liveness import Sign, latest_signs
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
+from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.registry import AgentRecord, Handle
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
@@ -390,13 +391,14 @@ class Directory(OfOneProcess, ABC):
         """Send a mail for a person outside of any agent.
 
         Args:
-            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group, as ``"group:reviewers"``.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits for ever.
 
         Returns:
             After the commit, its number in the recipient's mailbox. Raises what `AgentRef.send` does.
         """
-        unit = letter(self.store, None, recipient, body, self.clock.now_ms())
-        mail: Mail = self.writer.perform(unit, timeout)
-        return mail.id
+        group, now = group_in(recipient), self.clock.now_ms()
+        unit = letter(self.store, None, recipient, body, now) if group is None else SendToGroup(group, None, body, now)
+        sent: Mail | GroupSent = self.writer.perform(unit, timeout)
+        return sent.id

@@ -59,6 +59,16 @@ from ikigai_actors.records.mail import (
     unread_mailbox,
 )
 from ikigai_actors.records.mail import latest as latest_mail
+from ikigai_actors.records.membership import (
+    Demonitor,
+    GroupSent,
+    JoinGroup,
+    LeaveGroup,
+    MonitorAgent,
+    SendToGroup,
+    every_group,
+    group_in,
+)
 from ikigai_actors.records.merge_source import MergedDocument
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.outputs import as_output, expected, problems
@@ -341,6 +351,14 @@ class AgentCommands:
         """Remind the agent of something later. The future gives the number of the timer."""
         unit = _reminder(self._ref, text, prompt, at=at, after=after, every=every, zone=zone)
         return self._ref.system.writer.ask(unit, lambda timer: timer.id)
+
+    def join(self, group: str) -> Future[bool]:
+        """Join a group. The future gives whether the agent was no member."""
+        return self._ref.system.writer.ask(JoinGroup(self._ref.uuid, group, self._ref.system.clock.now_ms()))
+
+    def leave(self, group: str) -> Future[bool]:
+        """Leave a group. The future gives whether the agent was a member."""
+        return self._ref.system.writer.ask(LeaveGroup(self._ref.uuid, group))
 
     def cancel_timer(self, number: int) -> Future[None]:
         """Cancel a timer of the agent. The future is settled after the commit."""
@@ -931,8 +949,11 @@ class AgentRef:
         Mails of one sender arrive in the order in which they were sent. One that is sent later arrives then, even if
         this agent is dead by then; until then it is a timer of the recipient, whose number is returned.
 
+        ``"group:reviewers"`` is a group: all who are members at the commit get it, but this agent and those whose
+        mailboxes are full. Then the number of those is returned that did.
+
         Args:
-            recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+            recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits for ever.
             at: when it is sent, as in `remind`.
@@ -944,10 +965,70 @@ class AgentRef:
             AgentDead: the recipient is dead, or this agent is.
             BadInput: the body cannot be sent, or not at that time.
             MailboxFull: the recipient has 10,000 unread mails.
+            GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
         """
-        sent: Mail | Timer = self.system.writer.perform(_letter(self, recipient, body, at, after, zone), timeout)
+        sent: Mail | Timer | GroupSent = self.system.writer.perform(
+            _letter(self, recipient, body, at, after, zone), timeout
+        )
         return sent.id
+
+    def join(self, group: str, timeout: float | None = None) -> bool:
+        """Join a group, which need not be made before; return, after the commit, whether the agent was no member.
+
+        It leaves with its death.
+
+        Args:
+            group: its name.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            BadInput: that is no name: a group has names as agents have.
+            AgentDead: the agent is dead.
+            GroupFull: the group has 1,000 members.
+        """
+        return bool(self.system.writer.perform(JoinGroup(self.uuid, group, self.system.clock.now_ms()), timeout))
+
+    def leave(self, group: str, timeout: float | None = None) -> bool:
+        """Leave a group; return, after the commit, whether the agent was a member.
+
+        Args:
+            group: its name.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            BadInput: that is no name.
+        """
+        return bool(self.system.writer.perform(LeaveGroup(self.uuid, group), timeout))
+
+    def monitor(self, watched: Handle | str, timeout: float | None = None) -> None:
+        """Have this agent hear of the death of another one, by mail of kind ``exit``, as a supervisor does.
+
+        Of one that is dead already it hears at once. Of the same death it hears once.
+
+        Args:
+            watched: a handle, or a uuid, name, or unique prefix of a uuid.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentDead: this agent is dead.
+            BadInput: it is this agent itself.
+        """
+        uuid, now = uuid_of(self.system.store, watched), self.system.clock.now_ms()
+        self.system.writer.perform(MonitorAgent(uuid, self.uuid, now), timeout)
+
+    def demonitor(self, watched: Handle | str, timeout: float | None = None) -> bool:
+        """Have this agent hear no more of the death of another one; return whether it would have.
+
+        Args:
+            watched: as in `monitor`.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+        """
+        return bool(self.system.writer.perform(Demonitor(uuid_of(self.system.store, watched), self.uuid), timeout))
 
     def remind(
         self,
@@ -1248,6 +1329,10 @@ def _letter(
     zone: str | None,
 ) -> Unit:
     store, now = ref.system.store, ref.system.clock.now_ms()
+    if (group := group_in(recipient)) is not None:
+        if at is not None or after is not None:
+            raise BadInput("Expected an agent for a mail that is sent later: a group may have other members by then.")
+        return SendToGroup(group, ref.uuid, body, now)
     if at is None and after is None:
         check_optional(zone, str, "zone", "the name of a time zone")
         return letter(store, ref.uuid, recipient, body, now)
@@ -1295,6 +1380,11 @@ class System(Directory):
         """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def groups(self) -> dict[str, list[AgentRef]]:
+        """The groups that have members, and these, in the order in which they have joined."""
+        found = self.store.read(every_group)
+        return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""

@@ -50,6 +50,7 @@ from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
+from ikigai_actors.records.membership import GroupSent
 from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
 from ikigai_actors.records.timers import Fired, Timer
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
@@ -371,7 +372,7 @@ class ActorSystem(System):
                 self._processes.mailed(answer.recipient, answer.sender)
             case Timer():
                 self._supervision.look_at_timers()
-            case Fired():
+            case Fired() | GroupSent():
                 for mail in answer.mails:
                     self._on_commit(mail)
 

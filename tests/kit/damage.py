@@ -93,6 +93,9 @@ def found_family(store: Store) -> None:
         for kind in ("clear", "mark"):
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
+        tx.run("make_group", name="tea")
+        tx.run("join_group", name="tea", agent="c", now=1)
+        tx.run("add_monitor", agent="c", watcher="g", now=1)
         tx.run("new_timer_id", agent="a")
         when = {"due": 9, "schedule": "0 9 * * *", "zone": "UTC", "fires_as": "notice"}
         tx.run("add_timer", agent="a", id=1, sender="root", body="tea", now=1, **when)

@@ -102,7 +102,7 @@ def test_a_value_that_is_out_of_bounds_is_refused(call: Callable[[ActorSystem], 
         call(system)
 
 
-TABLES = ("agents", "messages", "mail", "documents", "signals", "requests", "timers")
+TABLES = ("agents", "messages", "mail", "documents", "signals", "groups", "monitors", "requests", "timers")
 
 
 def stored(system: ActorSystem) -> list[Any]:
@@ -136,10 +136,11 @@ class Subject:
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
             "child": kid, "command": "true", "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
+            "group": "team",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "recipient": kid,
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
-            "text": kid.uuid, "uuid": kid.uuid,
+            "text": kid.uuid, "uuid": kid.uuid, "watched": running.root,
         }  # fmt: skip
 
     def right(self, call: Callable[..., Any]) -> dict[str, Any]:

@@ -63,6 +63,8 @@ PUBLIC = [
     "FunctionProvider",
     "FunctionTool",
     "Future",
+    "GroupEmpty",
+    "GroupFull",
     "Handle",
     "HeadMoved",
     "HistoryError",

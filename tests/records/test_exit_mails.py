@@ -11,7 +11,7 @@ def line(count: int, why: End) -> list[ExitMail]:
     uuids = [f"{place:04}" for place in range(count)]
     dead = {uuid: End(Cause.ORPHANED, "its supervisor died") for uuid in reversed(uuids[1:])} | {uuids[0]: why}
     supervisors: dict[str, str | None] = dict(zip(uuids, ["root", *uuids], strict=False))
-    return exit_mails(dead, dict.fromkeys(uuids, "root"), supervisors, {uuid: f"agent {uuid}" for uuid in uuids})
+    return exit_mails(dead, dict.fromkeys(uuids, ("root",)), supervisors, {uuid: f"agent {uuid}" for uuid in uuids})
 
 
 def test_few_deaths_are_told_of_singly_leaves_first() -> None:
@@ -44,6 +44,6 @@ def test_the_result_of_an_agent_is_whole_in_the_mail_of_its_end_whoever_dies_wit
 
 def test_each_survivor_is_told_of_those_that_it_outlives() -> None:
     dead = {f"{place:02}": KILLED for place in range(22)}
-    hearers = {uuid: "b" if uuid == "00" else "a" for uuid in dead}
+    hearers = {uuid: ["b", "c"] if uuid == "00" else ["a"] for uuid in dead}
     mails = exit_mails(dead, hearers, dict.fromkeys(dead, None), {uuid: uuid for uuid in dead})
-    assert [(mail.recipient, mail.sender) for mail in mails] == [("b", "00"), ("a", "21")]
+    assert [(mail.recipient, mail.sender) for mail in mails] == [("b", "00"), ("c", "00"), ("a", "21")]

@@ -206,6 +206,9 @@ CASES: list[Case] = [
     (Invariant.STRICT, "a", "UPDATE limits SET granted = 2 WHERE budget = 'a'"),
     (Invariant.STRICT, "a", "UPDATE portions SET allotted = 100 WHERE budget = 'a'"),
     (Invariant.PAUSE, "root", "UPDATE pauses SET number = 7"),
+    (Invariant.GROUP, "b", "INSERT INTO groups (name, agent_uuid, joined_at) VALUES ('tea', 'b', 1)"),  # who is dead
+    (Invariant.MONITOR, "b", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('b', 'a', 1)"),
+    (Invariant.MONITOR, "a", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('a', 'a', 1)"),
     (Invariant.TIMER, "a", "UPDATE timers SET id = 3"),
     (Invariant.TIMER, "a", "UPDATE timers SET latest = 9"),
     (Invariant.TIMER, "a", "UPDATE timers SET missed = 9"),

@@ -16,6 +16,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.identity import is_agent_uuid
 from ikigai_actors.records.mail import Mail, kind_mark
+from ikigai_actors.records.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 from ikigai_actors.text import binary_size
@@ -31,16 +32,26 @@ class SendCall(BuiltinCall):
         "For what is long, write a document and send its path."
     )
     arguments: ClassVar = {
-        "to": Argument("string", f"Who gets it. {WHICH_AGENT}", required=True),
+        "to": Argument("string", f"Who gets it. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
         "body": Argument(
             "string", f"What it says; at most {binary_size(mailbox.MAIL_LIMIT)}.", required=True, may_be_empty=True
         ),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "SendMail":
-        return SendMail(agent, text(given, "to"), text(given, "body"), now)
+    def check(self, given: Given) -> None:
+        super().check(given)
+        if group_in(text(given, "to")) is not None:
+            mailbox.check_letter(text(given, "body"))
 
-    def to_model(self, answer: Mail) -> str:
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        to, body = text(given, "to"), text(given, "body")
+        group = group_in(to)
+        return SendMail(agent, to, body, now) if group is None else SendToGroup(group, agent, body, now)
+
+    def to_model(self, answer: Mail | GroupSent) -> str:
+        if isinstance(answer, GroupSent):
+            full = f" The mailboxes of these are full: {', '.join(answer.full)}." if answer.full else ""
+            return f"Sent to {answer.id} members.{full}"
         return f"Sent: mail {answer.id} in the mailbox of {answer.recipient}."
 
 

@@ -2,14 +2,25 @@
 
 from collections.abc import Mapping
 
-from ikigai_actors.agent.builtin_calls import branches, budgets, documents, fork, lifecycle, mail, memory, timers, wait
+from ikigai_actors.agent.builtin_calls import (
+    branches,
+    budgets,
+    documents,
+    fork,
+    groups,
+    lifecycle,
+    mail,
+    memory,
+    timers,
+    wait,
+)
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.turn.state import CallUnit
 from ikigai_actors.records.append import AppendCall, Fence
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call
-    for file in (fork, branches, lifecycle, mail, wait, timers, documents, budgets, memory)
+    for file in (fork, branches, lifecycle, mail, wait, timers, groups, documents, budgets, memory)
     for call in file.CALLS
 }
 """The built-in calls by name. No other tool may have such a name."""

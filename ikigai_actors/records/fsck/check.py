@@ -44,6 +44,8 @@
     strict             a strict budget has spent and holds at most what it grants, and allots no more
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
+    group              a member of a group lives
+    monitor            who monitors an agent lives, and so does that agent, which is another one
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
@@ -66,6 +68,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
+from ikigai_actors.records.fsck.groups import check_groups
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
@@ -182,7 +185,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     merges = map(MergeRow._make, tx.run("all_merges"))
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
-    found += [*check_budgets(tx, records), *check_timers(tx, records)]
+    found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found)
 

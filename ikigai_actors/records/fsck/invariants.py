@@ -51,6 +51,8 @@ class Invariant(StrEnum):
     STRICT = "strict"
     PAUSE = "pause"
     TIMER = "timer"
+    GROUP = "group"
+    MONITOR = "monitor"
     PIECES = "pieces"
 
 

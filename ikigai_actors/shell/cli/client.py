@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.attachments import attachments
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.blob_references import stored_in
+from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
@@ -47,6 +48,10 @@ class Forked(NamedTuple):
 def send(database: str | None, recipient: str, text: str, sender: str | None = None) -> str:
     """Send a mail, as a person when no sender is named. Raises what `Client.open`, `find` and `send` do."""
     with Client.open(database) as client:
+        if (group := group_in(recipient)) is not None:
+            by_whom = None if sender is None else client.find(sender).uuid
+            sent: GroupSent = client.write(SendToGroup(group, by_whom, text, client.now_ms()))
+            return f"mail to {sent.id} members of {group}"
         to, *by = client.find_all([recipient] if sender is None else [recipient, sender])
         mail = client.send(to.uuid, text, by[0].uuid if by else None)
     return f"mail {mail.id} to {to.short}"

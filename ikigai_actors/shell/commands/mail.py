@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, kind_mark, preview
+from ikigai_actors.records.membership import group_in
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
@@ -26,10 +27,16 @@ _Number = click.IntRange(min=1)
 def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
     """Send a mail as the current agent.
 
-    ID is a name, or 4 or more characters of a uuid. The mail waits until its recipient reads it.
+    ID is a name, or 4 or more characters of a uuid; or group:NAME, which is all members of that group. The mail waits
+    until its recipient reads it.
     """
-    recipient, sender = shell.system.agent(agent), shell.current
-    number = shell.wait_for(lambda: sender.send(recipient, " ".join(text)))
+    sender, body = shell.current, " ".join(text)
+    if (group := group_in(agent)) is not None:
+        count = shell.wait_for(lambda: sender.send(agent, body))
+        shell.screen.line(f"mail to {count} members of {group}")
+        return
+    recipient = shell.system.agent(agent)
+    number = shell.wait_for(lambda: sender.send(recipient, body))
     shell.screen.line(f"mail {number} to {named(recipient)}")
 
 

@@ -173,6 +173,10 @@ class Client:
         """The database, as a person may see it."""
         return self._store.location
 
+    def now_ms(self) -> int:
+        """The time of the database, in milliseconds since 1970."""
+        return self._clock.now_ms()
+
     # Reading
 
     def root(self) -> AgentRecord | None:

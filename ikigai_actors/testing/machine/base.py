@@ -19,6 +19,7 @@ from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import NOTES, WORK, Notes, OwnCode, Work, look_around, notes_of
+from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
@@ -60,6 +61,9 @@ class Stage(RuleBasedStateMachine):
     memory: MemoryCheck
     """Checks what summaries tell, and requests."""
 
+    groups: GroupOracle
+    """Follows its groups and monitors."""
+
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
 
@@ -98,13 +102,8 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        return (
-            self.memory.committed,
-            self.ledger.oracle.committed,
-            self.commits.committed,
-            self.timers.committed,
-            self.merges.committed,
-        )
+        oracles = (self.memory, self.ledger.oracle, self.commits, self.timers, self.groups, self.merges)
+        return tuple(oracle.committed for oracle in oracles)
 
     def comes_to_rest(self) -> None:
         """Let everything happen that can; then nobody may be left waiting."""
@@ -130,6 +129,7 @@ class Stage(RuleBasedStateMachine):
         self._context = context
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
+        self.groups = GroupOracle(self.world)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.memory = MemoryCheck(
             self.ledger.oracle,
@@ -304,6 +304,12 @@ class Stage(RuleBasedStateMachine):
             lambda: by.send(to, body, timeout=PATIENCE),
             lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
         )
+
+    def send_to_group(self, agent: AgentRef, group: str) -> None:
+        """An agent sends a mail to a group."""
+        self.tokens += 1
+        body = f"{TO_GROUP}{group} {self.tokens}"
+        self.attempt(lambda: agent.send(f"group:{group}", body, timeout=PATIENCE))
 
     def set_timer(self, agent: AgentRef, prompt: bool, **when: Any) -> None:
         """An agent is reminded of something later."""

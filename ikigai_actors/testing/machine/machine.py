@@ -27,6 +27,8 @@ After every rule, and at rest:
     siblings              what siblings were sent is equal up to the last reply before the fork
     acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
     merge                 a head of a child is merged once, as the child is then; nothing is told twice or left out
+    group                 a mail to a group reaches all who are members at its commit
+    monitor               a death is told to all who monitor it
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models

@@ -17,6 +17,8 @@ VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
 """What a model gives that is asked for a whole number; None is an answer in words."""
 PICTURES = st.sampled_from((b"GIF89a\1\0\1\0", b"%PDF-1.7"))
 
+GROUPS = st.sampled_from(("tea", "milk"))
+
 LABELS = st.sampled_from(("here", "there"))
 
 NAMES = st.sampled_from(("", "ann", "bob"))
@@ -143,6 +145,24 @@ class AgentRules(Stage):
     def cancel_timer(self, who: int, number: int) -> None:
         """A timer is cancelled, if there is one with this number."""
         self.attempt(lambda: self.agent(who).cancel_timer(number, timeout=PATIENCE))
+
+    @rule(who=AGENTS, group=GROUPS, joins=st.booleans())
+    def join_or_leave(self, who: int, group: str, joins: bool) -> None:
+        """An agent joins a group, or leaves it."""
+        agent = self.agent(who)
+        act = agent.join if joins else agent.leave
+        self.attempt(lambda: act(group, timeout=PATIENCE))
+
+    @rule(who=AGENTS, group=GROUPS)
+    def send_to_group_of(self, who: int, group: str) -> None:
+        """An agent sends a mail to a group."""
+        self.send_to_group(self.agent(who), group)
+
+    @rule(who=AGENTS, other=AGENTS)
+    def monitor(self, who: int, other: int) -> None:
+        """An agent is to hear of the death of another one."""
+        watcher, watched = self.agents(who, other)
+        self.attempt(lambda: watcher.monitor(watched, timeout=PATIENCE))
 
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:

@@ -1,0 +1,61 @@
+"""Who is in which group, and who monitors whom, as the commits tell it: the laws ``group`` and ``monitor``.
+
+A mail to a group reaches all who are members at its commit, but the sender. A death is told to all who monitor it.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ikigai_actors.records.mail import EXIT
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+TO_GROUP = "to group "
+"""How the text of a mail to a group begins in a run; its name follows."""
+
+
+class GroupOracle:
+    """Follows the groups and monitors of a run."""
+
+    def __init__(self, world: "Simulation") -> None:
+        """Make one for a world without any commit yet."""
+        self._world = world
+        self.members: dict[str, set[str]] = {}
+        self.watchers: dict[str, set[str]] = {}
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        dead: set[str] = set()
+        for change in changes:
+            if isinstance(change, RanStatement):
+                given = change.parameters
+                match change.query:
+                    case "join_group":
+                        self.members.setdefault(given["name"], set()).add(given["agent"])
+                    case "leave_group":
+                        self.members.setdefault(given["name"], set()).discard(given["agent"])
+                    case "add_monitor":
+                        self.watchers.setdefault(given["agent"], set()).add(given["watcher"])
+                    case "end_monitor":
+                        self.watchers.setdefault(given["agent"], set()).discard(given["watcher"])
+                    case "bury":
+                        dead.update(given["uuids"])
+        mails = [one.row for one in changes if isinstance(one, Written) and one.table == "mail"]
+        heard = {(row[2], row[0]) for row in mails if row[3] == EXIT}
+        for uuid in dead:
+            if left := [one for one in self.watchers.pop(uuid, ()) if one not in dead and (uuid, one) not in heard]:
+                self._world.process.broken(f"monitor: {left} are not told of the death of {uuid}")
+        for watchers in self.watchers.values():
+            watchers -= dead
+        for members in self.members.values():
+            members -= dead
+        sent: dict[tuple[str, str | None], set[str]] = {}
+        for recipient, _, sender, _, body, *_ in mails:
+            if body.startswith(TO_GROUP):
+                sent.setdefault((body, sender), set()).add(recipient)
+        for (body, sender), recipients in sent.items():
+            expected = self.members.get(body.split()[2], set()) - {sender}
+            if recipients != expected:
+                self._world.process.broken(f"group: {body!r} reaches {sorted(recipients)}, and not {sorted(expected)}")
