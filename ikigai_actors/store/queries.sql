@@ -882,6 +882,9 @@ SELECT p.agent_uuid, p.number, p.need, p.unit FROM pauses p JOIN agents a ON a.u
   JOIN hosts h ON h.id = s.host AND h.ended_at IS NULL
  WHERE p.budget = :budget AND a.status = 'running' ORDER BY p.number LIMIT CAST(:most AS BIGINT)
 
+-- name: pauses_by_agent
+SELECT p.agent_uuid, p.budget, p.unit, p.due_at FROM pauses p WHERE p.agent_uuid = ANY(:uuids)
+
 -- name: waiting_for
 -- How many wait for each budget, those who may not go on now included.
 SELECT p.budget, COUNT(*) FROM pauses p WHERE p.budget = ANY(:budgets) GROUP BY p.budget
@@ -990,6 +993,10 @@ SELECT budget, unit, host, allotted, held, spent FROM portions
 
 -- name: open_holds
 SELECT uuid, held_tokens, held_usd, held_host FROM agents WHERE held_at > 0
+
+-- name: taken
+-- How many tokens are spent by each agent, and held for it.
+SELECT uuid, spent_tokens, held_tokens FROM agents
 
 -- name: all_pauses
 SELECT p.agent_uuid, p.budget, p.number, p.turn, b.paused FROM pauses p JOIN budgets b ON b.owner = p.budget

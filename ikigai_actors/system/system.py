@@ -357,6 +357,8 @@ class ActorSystem(System):
             case Served():
                 for uuid, held in answer.held:
                     self._processes.granted(uuid, held)
+                for uuid, paused in answer.moved:
+                    self._processes.waits_elsewhere(uuid, paused)
                 self._processes.notified(answer.notified)
                 self._supervision.watch_time()
                 if answer.again or answer.due is not None:

@@ -132,6 +132,41 @@ def test_requests_that_are_too_many_for_a_minute_go_on_by_themselves_when_it_is_
         assert [mail for mail in system.root.mails() if mail.kind == "notice"] == []
 
 
+def test_a_parent_is_woken_when_its_child_waits_for_a_grant_that_waited_for_a_minute_before() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty))
+        shop = system.root.fork(name="shop", budget={"requests_per_minute": 1})
+        buyer = shop.fork(name="buyer", budget={"tokens": 20})
+        buyer.prompt("go")
+        world.settle()
+        shop.prompt("go").get()
+        buyer.prompt("and on")
+        began = world.clock.now_ms()
+        assert shop.wait([buyer], timeout=600) == {buyer: "budget"}
+        assert world.clock.now_ms() - began < 130_000
+        assert buyer.state == "waiting for budget"
+        buyer.grant(tokens=100)
+        world.sleep(61)
+        assert buyer.reply().text == "ok"
+
+
+def test_what_waited_for_a_grant_and_then_for_a_minute_goes_on_when_that_is_over() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty), budget={"tokens": 100})
+        shop = system.root.fork(name="shop", budget={"requests_per_minute": 1})
+        system.root.charge(tokens=100)
+        buyer = shop.fork("go", name="buyer")
+        world.settle()
+        system.root.grant(tokens=30)
+        assert buyer.reply().text == "ok"
+        buyer.prompt("again")
+        world.settle()
+        assert buyer.state == "waiting for budget"  # agent 0 has no tokens left
+        system.root.grant(tokens=30)
+        world.sleep(61)
+        assert buyer.reply().text == "ok"
+
+
 def test_a_limit_of_time_ends_at_the_next_request() -> None:
     with simulated() as world:
         system = world.open(ScriptedProvider(thirty), budget={"seconds": 60})

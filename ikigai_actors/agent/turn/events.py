@@ -16,7 +16,7 @@ from ikigai_actors.agent.turn.record import RecordedResult
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Reply, Spent
-from ikigai_actors.records.budgets.amounts import Charge, Held
+from ikigai_actors.records.budgets.amounts import Charge, Held, Paused
 from ikigai_actors.records.history import View
 from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.messages import Message
@@ -311,6 +311,14 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitsElsewhere:
+    """The agent's request waits for something else by now: for another budget, or another unit of it."""
+
+    needs = Needs.LOG
+    paused: Paused
+
+
+@dataclass(frozen=True, slots=True)
 class TurnPoisoned:
     """The turn in progress has crashed its agent too often; it is closed."""
 
@@ -507,7 +515,7 @@ Command = (
     | Decide
     | ExitNow
 )
-Deferrable = Command | Interrupt | TurnPoisoned | Granted
+Deferrable = Command | Interrupt | TurnPoisoned | Granted | WaitsElsewhere
 """What may have to wait; each says what it needs."""
 Completion = (
     Loaded

@@ -252,6 +252,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return _interrupt(state, event, now)
         case on.Resume():
             return _resume(state, event, now, tools)
+        case on.WaitsElsewhere():
+            return Step(replace(state, hold=event.paused) if isinstance(state.hold, Paused) else state)
         case on.Granted():
             return go_on(state, event.held)
         case on.Decide():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
-from ikigai_actors.records.budgets.amounts import Held, Need
+from ikigai_actors.records.budgets.amounts import Held, Need, Paused
 from ikigai_actors.records.budgets.budget import MOST, UNITS
 from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
 from ikigai_actors.records.budgets.holds import keep_hold
@@ -30,6 +30,8 @@ class Served(NamedTuple):
     """The budget that was looked at, by its owner."""
     held: tuple[tuple[str, Held], ...] = ()
     """The agents that go on, and what is held for each."""
+    moved: tuple[tuple[str, Paused], ...] = ()
+    """The agents that wait for something else by now, and for what."""
     notified: tuple[tuple[str, str], ...] = ()
     """The notices that were sent: recipient, and whom it is about."""
     again: bool = False
@@ -98,9 +100,10 @@ class Serve(Addressed):
 
     def _serve(self, tx: Transaction, locked: LockedRows, ledger: BudgetLedger, level: Level) -> Served:
         held: list[tuple[str, Held]] = []
+        moved: list[tuple[str, Paused]] = []
         again, due = False, None
         waiting = tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE + 1)
-        for agent, _, need, _ in waiting:
+        for agent, _, need, unit in waiting:
             row = locked.get(agent)
             if row is None:  # it has begun to wait since the look-up, or there are more
                 again = True
@@ -108,6 +111,8 @@ class Serve(Addressed):
             assert row.owner is not None  # as the query says
             placed = ledger.place(row, Need.decode(need), row.owner, self.budget)
             if not isinstance(placed, Held):
+                if (placed.budget, placed.unit) != (self.budget, unit):
+                    moved.append((agent, placed))
                 if placed.budget == self.budget:
                     due = placed.due
                     break
@@ -116,7 +121,7 @@ class Serve(Addressed):
             tx.run("end_pauses", agents=[agent])
             held.append((agent, placed))
         ledger.look_at(level)
-        return Served(self.budget, tuple(held), (), again, due)
+        return Served(self.budget, tuple(held), tuple(moved), again=again, due=due)
 
 
 class Grant(Serve):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from ikigai_actors.records.budgets.amounts import Charge, Held, whole_hold
+from ikigai_actors.records.budgets.amounts import Charge, Held, Paused, whole_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
@@ -79,3 +79,9 @@ def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
         uuid: Held(at, tokens, usd, most or 0, most, risk_tokens, risk_usd)
         for uuid, at, tokens, usd, most, risk_tokens, risk_usd in rows
     }
+
+
+def pauses_of(tx: Transaction, agents: Collection[str]) -> dict[str, Paused]:
+    """For what the requests of some agents wait, by uuid."""
+    rows = tx.run("pauses_by_agent", uuids=list(agents)) if agents else ()
+    return {uuid: Paused(budget, unit, "", due) for uuid, budget, unit, due in rows}

@@ -294,6 +294,18 @@ class ProcessTable(Processes):
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Granted(held))
 
+    def waits_elsewhere(self, uuid: str, paused: Paused) -> None:
+        """Have an agent know for what its request waits by now. Never waits; nothing when it knows."""
+        actor = self._actors.get(uuid)
+        known = actor.state.hold if actor is not None else None
+        if actor is None or not isinstance(known, Paused):
+            return
+        if (known.budget, known.unit, known.due) != (paused.budget, paused.unit, paused.due):
+            actor.actor_inbox.put_urgent(on.WaitsElsewhere(paused))
+            self._parts.waits.changed(uuid)
+            if paused.due is not None:
+                self.serve((paused.budget,), paused.due)
+
     def paused(self) -> list[str]:
         """The agents whose requests wait for budgets, as far as memory tells."""
         return [actor.origin.uuid for actor in self if isinstance(actor.state.hold, Paused)]

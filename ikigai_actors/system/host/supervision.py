@@ -35,7 +35,7 @@ from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.grants import Serve, time_lines
-from ikigai_actors.records.budgets.holds import holds_of
+from ikigai_actors.records.budgets.holds import holds_of, pauses_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.remote_commands import AddRemoteCommand
@@ -374,10 +374,13 @@ class SupervisionLoop(Worker, Supervision):
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let those go on for whom another process has placed what they wait for."""
-        if paused := self._processes.paused():
-            for uuid, held in self._reader.read(lambda tx: holds_of(tx, paused)).items():
+        """Let those go on for whom another process has placed what they wait for; tell others what that is by now."""
+        if waiting := self._processes.paused():
+            held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
+            for uuid, held in held_for.items():
                 self._processes.granted(uuid, held)
+            for uuid, paused in paused_for.items():
+                self._processes.waits_elsewhere(uuid, paused)
 
     # Deadlines, and what other processes have committed
 
