@@ -142,8 +142,10 @@ def play(directory: Path, wanted: Mapping[str, str]) -> dict[str, Shown]:
             await stage.press(*scene.back)
             await stage.expect("F1 keys")  # or a palette would show nothing behind it
 
-    (directory / "prices.toml").write_text(PRICES, encoding="utf-8")
-    with ActorSystem.open("sqlite:///:memory:", _team(), tools=[forecast]) as system:
+    prices = directory / "prices.toml"
+    prices.write_text(PRICES, encoding="utf-8")
+    budget = {"usd": 0.05}
+    with ActorSystem.open("sqlite:///:memory:", _team(), tools=[forecast], prices=prices, budget=budget) as system:
         _prepare(system)
         on_stage(system, show, SIZE, history=directory / "history", provider="tea")
     return shown

@@ -18,6 +18,8 @@ from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClo
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.budget import BudgetStatus
+from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
@@ -61,6 +63,8 @@ class Snapshot:
     cost: float | None = None
     """Dollars for the tokens of this agent; None without a price. The next field is that of all agents."""
     all_cost: float | None = None
+    budget: BudgetStatus | None = None
+    """The nearest budget above it that limits something."""
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     attached: str = ""
@@ -165,6 +169,7 @@ class Snapshots(Service):
             all_tokens=in_all(sums.everybody) if sums is not None else None,
             cost=self._prices.cost(sums.own) if sums is not None else None,
             all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
+            budget=found.budget,
             questions=questions,
             heir=heir,
             attached=system.attached,
@@ -236,13 +241,14 @@ class _Rows(NamedTuple):
     """All agents; empty when they were not asked for, as the next two."""
     restarts: Mapping[str, int]
     hosts: Mapping[str, str]
+    budget: BudgetStatus | None = None
 
 
 def _read(tx: Transaction, uuid: str, everybody: bool) -> _Rows:
     """Read an agent and those around it; on request also all agents, with their restarts and hosts."""
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    rows = _Rows(record, above, family, registry.children(tx, uuid), [], {}, {})
+    rows = _Rows(record, above, family, registry.children(tx, uuid), [], {}, {}, budget_of(tx, uuid))
     if not everybody:
         return rows
     return rows._replace(everybody=registry.every(tx), restarts=restart_counts(tx), hosts=host_names(owners(tx)))

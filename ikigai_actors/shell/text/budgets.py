@@ -22,6 +22,14 @@ def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
         yield "  " + ", ".join(parts)
 
 
+def budget_text(found: BudgetStatus) -> str:
+    """A budget in few words, by its dollars, or else its tokens, or else what it limits."""
+    unit = next((one for one in ("usd", "tokens") if one in found.granted), next(iter(found.granted)))
+    held = found.held.get(unit, 0)
+    told = f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, found.granted[unit])}"
+    return f"{told}, {_shown(unit, held)} held" if held else told
+
+
 def _shown(unit: str, amount: float) -> str:
     stored = {"usd": MICRO, "seconds": 1000}.get(unit, 1)
     return amount_text(UNITS[unit], round(amount * stored))

@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static, TextArea
 
-from ikigai_actors import ActorSystem, Message, OfflineProvider, Signal
+from ikigai_actors import ActorSystem, Message, OfflineProvider, Reply, Request, ScriptedProvider, Signal, Usage
 from ikigai_actors.errors import IkigaiError, StoreUnavailable
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.spending import Expenses
@@ -21,6 +21,7 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.store import open_store
 from ikigai_actors.system.conversation import Questions
 from tests.kit.app_pilot import Stage, on_stage, open_memory
+from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
@@ -119,6 +120,36 @@ def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
     return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
+
+
+def test_the_figures_of_whole_branches_have_the_dead_too_and_the_last_line_what_the_budget_has_left(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 0\noutput = 1000\n")
+    location = f"sqlite:///{tmp_path / 'team.db'}"
+
+    def reply(request: Request) -> Reply:
+        return Reply("ok", usage=Usage(0, 30), model="tea-1")
+
+    async def play(stage: Stage) -> None:
+        await stage.expect(r"budget \$0\.09 of \$5\.00")
+        await stage.press("f4")
+        await stage.expect(r"TOKENS +COST[\s\S]*boss .* 30 +\$0\.0300")
+        await stage.press("b")
+        await stage.expect(r"Σ TOKENS +Σ COST[\s\S]*boss .* 90 +\$0\.0900")
+        await stage.press("b", "escape")
+
+    with ActorSystem.open(
+        location, ScriptedProvider(reply), prices=tmp_path / "prices.toml", budget={"usd": 5}
+    ) as system:
+        boss = system.root.fork("go", name="boss")
+        gone = boss.fork("go")
+        leaf = gone.fork("go", name="leaf")
+        for one in (boss, gone, leaf):
+            one.reply(timeout=DEADLINE)
+        gone.kill()
+    with ActorSystem.open(location, ScriptedProvider(reply)) as system:  # the figures go on over a restart
+        on_stage(system, play)
 
 
 def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:

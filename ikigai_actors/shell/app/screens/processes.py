@@ -1,6 +1,7 @@
 """The process screen lists all living agents as rows of figures, like ``top``."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from time import time
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,6 +36,9 @@ class _Process(NamedTuple):
     record: AgentRecord
     statistics: AgentStatistics
     restarts: int
+    tokens: int
+    """Spent in its life, or by its whole branch; micro-dollars likewise."""
+    usd: int
     host: str
     """The name of its host, where there are several."""
     sign: Sign | None
@@ -47,8 +51,8 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Process], Any]]] = {
     "state": ("s", lambda one: one.statistics.state),
     "inbox": ("i", lambda one: -one.statistics.inbox),
     "mail": ("m", lambda one: -one.record.unread),
-    "tokens": ("t", lambda one: -one.record.spent_tokens),
-    "cost": ("c", lambda one: -one.record.spent_usd),
+    "tokens": ("t", lambda one: -one.tokens),
+    "cost": ("c", lambda one: -one.usd),
     "turns": ("u", lambda one: -one.statistics.turns),
     "restarts": ("r", lambda one: -one.restarts),
     "since": ("l", lambda one: one.statistics.since),
@@ -64,12 +68,14 @@ _SHORT = {Phase.WAITING_FOR_MODEL.value: "waits for model", Phase.WAITING_FOR_AP
 class ProcessScreen(Screen[str | None]):
     """Gives the uuid of the chosen agent, or None.
 
-    Tokens and costs are what the agent has spent in its life, on earlier hosts too; all else is since its start here.
+    Tokens and costs are what the agent has spent in its life, on earlier hosts too; with ``b``, what it and all that
+    descend from it have, the dead too. All else is since its start here.
     """
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f4", "dismiss(None)", "Back"),
         *(Binding(key, f"sort('{name}')", f"by {name}") for name, (key, _) in _COLUMNS.items()),
+        Binding("b", "branches", "Branches"),
     ]
 
     def __init__(self) -> None:
@@ -77,6 +83,8 @@ class ProcessScreen(Screen[str | None]):
         self._head, self._rows = Static(id="head"), Rows(lambda one: one.record.uuid, self._row)
         self._keys = Static(id="keys")
         self._by = "since"
+        self._branches = False
+        self._snapshot: Snapshot | None = None
         self._processes: list[_Process] = []
         self._now = self._abandoned = 0
         self._hidden = {"host", *_SIGNS}
@@ -90,6 +98,7 @@ class ProcessScreen(Screen[str | None]):
 
     def update_from(self, snapshot: Snapshot) -> None:
         """Show the agents of a snapshot."""
+        self._snapshot = snapshot
         self._now, self._abandoned = int(time() * 1_000), snapshot.abandoned
         self._hidden = set() if snapshot.hosts else {"host"}
         costs = any(record.spent_usd for record in snapshot.everybody)
@@ -97,11 +106,15 @@ class ProcessScreen(Screen[str | None]):
             self._hidden = {"cost"}
         if self.app.size.width < _WIDE:
             self._hidden |= _SIGNS
+        spent = {one.uuid: (one.spent_tokens, one.spent_usd) for one in snapshot.everybody}
+        if self._branches:
+            spent = _of_branches(snapshot.everybody)
         self._processes = [
             _Process(
                 record,
                 snapshot.statistics[record.uuid],
                 snapshot.restarts.get(record.uuid, 0),
+                *spent[record.uuid],
                 snapshot.hosts.get(record.owner or "", "-"),
                 snapshot.signs.get(record.uuid) if is_working(snapshot.statistics[record.uuid].state) else None,
             )
@@ -115,12 +128,20 @@ class ProcessScreen(Screen[str | None]):
         self._by = name if name not in self._hidden else self._by
         self._show()
 
+    def action_branches(self) -> None:
+        """Show what whole branches have spent, or what each agent has."""
+        self._branches = not self._branches
+        if self._snapshot is not None:
+            self.update_from(self._snapshot)
+
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Give the chosen agent."""
         self.dismiss(event.key)
 
     def _show(self) -> None:
         told = {name: f"{name.upper()}{'▾' * (name == self._by)}" for name in _COLUMNS}
+        for name in ("tokens", "cost") if self._branches else ():
+            told[name] = f"Σ {told[name]}"
         told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
         host = "" if "host" in self._hidden else f"{told['host']:<{_HOST}}"
         cost = "" if "cost" in self._hidden else f"{told['cost']:>8}"
@@ -128,9 +149,13 @@ class ProcessScreen(Screen[str | None]):
         signs = "" if "sign" in self._hidden else f"{told['sign']:>7}{told['3 s']:>7}"
         rest = f"{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}{signs}"
         self._head.update(Text(f"{head}{cost}{rest}", "bold"))
-        shown = [f"{key} {name}" for name, (key, _) in _COLUMNS.items() if name not in self._hidden]
+        shown = [
+            f"{key} {'rest' if name == 'restarts' else name}"
+            for name, (key, _) in _COLUMNS.items()
+            if name not in self._hidden
+        ]
         hang = f"{self._abandoned} past their time: calls of tools that do not end\n" if self._abandoned else ""
-        self._keys.update(f"{hang}{' '.join(shown)} · Esc")
+        self._keys.update(f"{hang}{' '.join(shown)} b Σ · Esc")
         self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 
     def _row(self, one: _Process) -> Text:
@@ -140,14 +165,30 @@ class ProcessScreen(Screen[str | None]):
         state = Text(_SHORT.get(told.state, one_line(told.state)) if record.status == "running" else record.status)
         state.truncate(16, pad=True, overflow="ellipsis")
         host = "" if "host" in self._hidden else f"{_end(one_line(one.host), _HOST - 1):<{_HOST}}"
-        cost = "" if "cost" in self._hidden else f"{dollars(record.spent_usd / MICRO if record.spent_usd else None):>8}"
+        cost = "" if "cost" in self._hidden else f"{dollars(one.usd / MICRO if one.usd else None):>8}"
         since = _ago(self._now - told.since) if told.since else ""
-        spent = f"{token_count(record.spent_tokens):>10}{cost}"
+        spent = f"{token_count(one.tokens):>10}{cost}"
         figures = f"{told.inbox:>7}{record.unread:>6}{spent}{told.turns:>6}{one.restarts:>5}"
         signs = ""
         if "sign" not in self._hidden and one.sign is not None:
             signs = f"{_ago(int(one.sign.seconds * 1_000)):>7}{one.sign.tokens or '':>7}"
         return name.append(f" {host}{state.plain} {figures}{since:>7}{signs}")
+
+
+def _of_branches(records: Sequence[AgentRecord]) -> dict[str, tuple[int, int]]:
+    """What each agent and all that descend from it have spent, by uuid: tokens and micro-dollars."""
+    sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in records}
+    parents = {one.uuid: one.parent_uuid for one in records}
+    missing = Counter(parents.values())  # children whose sums are not in their parent's yet
+    ready = [uuid for uuid in sums if not missing[uuid]]
+    while ready:
+        own = sums[uuid := ready.pop()]
+        if (above := parents[uuid]) is not None and above in sums:
+            sums[above] = sums[above][0] + own[0], sums[above][1] + own[1]
+            missing[above] -= 1
+            if not missing[above]:
+                ready.append(above)
+    return sums
 
 
 def _end(text: str, columns: int) -> str:

@@ -6,6 +6,7 @@ from rich.text import Text
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.text.budgets import budget_text
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.wording import described_call
 
@@ -50,7 +51,7 @@ def upper(snapshot: Snapshot | None, width: int, default: str = "") -> Text:
 
 
 def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, progress: str = "") -> Text:
-    """The last line: the calls that wait for the person, the tokens and their cost, the provider and the database.
+    """The last line: calls that wait for the person, tokens and their cost, the budget, the provider, the database.
 
     Args:
         snapshot: the moment to show; None before the first one.
@@ -69,6 +70,9 @@ def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, p
         left.append(" · ")
     own, everybody = _spent(snapshot.tokens, snapshot.cost), _spent(snapshot.all_tokens, snapshot.all_cost)
     left.append(f"tokens {own}, all {everybody}", "dim")
+    limited = f" · budget {budget_text(snapshot.budget)}" if snapshot.budget is not None else ""
+    if cell_len(left.plain) + cell_len(limited) + cell_len(KEYS) < width:
+        left.append(limited, "dim")
     rest = width - cell_len(left.plain) - cell_len(KEYS) - 2
     provider, database = one_line(snapshot.attached or provider), one_line(database)
     who = f" · {provider} · " if provider else " · "
