@@ -94,7 +94,7 @@ class AppendPieces(Unit):
         tx.append(
             [(self._host, self._next + place, *one[:3], body) for place, (one, body) in enumerate(rows)], "pieces"
         )
-        locked.others.update(self._agents, (one.agent for one, _ in rows))
+        locked.others.update(self._agents, (one.agent for one, _ in self._rows))  # never none: that would mean anybody
         return WrittenPieces([one.reply for one, _ in rows], left)
 
 

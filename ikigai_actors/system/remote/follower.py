@@ -10,7 +10,8 @@
 Rows alone are looked at, each time at one moment: how far each log has come, and what it has more than before. So no
 message is missed and none is told twice, however the wake-ups come. Those of one agent are in order; of several agents
 they are told by their times, which says nothing about order. An agent that is born and dies between two looks is found
-by the time of its death.
+by the time of its death. Who also follows replies on their way (`Follower.listen`) reads what hosts have written of
+them at that same moment, with what their agents have committed.
 """
 
 import logging
