@@ -36,7 +36,6 @@ async def play(chromium: str, link: str, server: int) -> None:
         await page.expect("inherited")
         await page.type("Speak slowly about many things. " * 10)
         await page.press("Enter")
-        await page.expect("in a turn")
         await page.expect("You said “Speak")  # as it comes: the turn goes on until it is interrupted
         await page.press("Escape")
         await page.expect("interrupted")
