@@ -262,3 +262,16 @@ def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: dict[str, Any]) ->
         with pytest.raises(BadInput):
             search(agent, **how)
         assert len(system.agents()) == 2
+
+
+def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:
+    with opened(":memory:") as system, opened(":memory:") as other:
+        found = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
+        trials = [found.experiment.agent_of(number) for number in range(1, 9)]
+        system.export(found.experiment.agent, tmp_path / "whole")
+        system.export(trials[0], tmp_path / "one")
+        for there in (system, system, other):
+            copy = there.import_(tmp_path / "whole")
+            assert {one.reply().text for one in copy.children()} == {one.reply().text for one in trials}
+            assert there.import_(tmp_path / "one").history()[-1].content == trials[0].history()[-1].content
+            assert check(there.store) == []

@@ -201,7 +201,8 @@ class Graft:
 
     def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
         grafted = one.parent_uuid is None
-        born = one.fork_message_id + 1 if one.uuid in self._manifest.origins else one.born
+        made_here = self._manifest.makers.get(one.uuid) in self._manifest.agents
+        born = one.fork_message_id + 1 if one.uuid in self._manifest.origins and not made_here else one.born
         here = replace(
             one,
             uuid=self.uuids[one.uuid],
@@ -261,14 +262,14 @@ class Graft:
         return self.uuids[one.parent_uuid]
 
     def _renamed(self, given: Any, parent: str | None) -> Any:
-        """Data with the uuids of here: of a child, a parent, one that was merged, those who are awaited."""
+        """Data with the uuids of here: of a child, a parent, a maker, one that was merged, those who are awaited."""
         data = given
         if isinstance(given, str):
             with contextlib.suppress(ValueError, RecursionError):
                 data = json.loads(given)
         if not isinstance(data, dict):
             return given
-        changed = {name: self._here(data[name]) for name in ("child", "parent", "from") if name in data}
+        changed = {name: self._here(data[name]) for name in ("child", "parent", "of", "by", "from") if name in data}
         if parent is not None and "parent" in data:
             changed["parent"] = parent
         if isinstance(data.get("agents"), list):

@@ -17,6 +17,7 @@ from ikigai_actors.records.blobs import hashes_in
 from ikigai_actors.records.documents import check_path
 from ikigai_actors.records.fsck.lifecycle import check_life
 from ikigai_actors.records.identity import check_name, is_agent_uuid
+from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, wrong_line
 from supervisors.signals import Status
@@ -36,6 +37,8 @@ class Manifest:
         """By uuid, parents first. The parent of one of `origins` is ``origin:…``; of agent 0 it is None."""
         self.heads: dict[str, int] = {}
         """The position of the latest message of each agent and origin."""
+        self.makers: dict[str, Any] = {}
+        """Who has made an agent, where that is another one than its parent; perhaps none of the file."""
         self.mailed: Counter[str] = Counter()
         """The number of the latest mail of each agent."""
         self.unread: Counter[str] = Counter()
@@ -112,6 +115,10 @@ class Manifest:
             raise wrong_line(record.line, f"expected message {self.heads[uuid] + 1} of {uuid} next, got {position}")
         if uuid in self.agents and self.agents[uuid].pruned_at is not None:
             raise wrong_line(record.line, f"expected no message of {uuid}, whose log was deleted")
+        data = record.fields["data"]
+        first = uuid in self.agents and position == self.agents[uuid].fork_message_id + 1
+        if first and record.fields["kind"] == Kind.FORK and isinstance(data, dict) and "by" in data:
+            self.makers[uuid] = data["by"]
         self.heads[uuid] = position
         self._refers(record)
 
