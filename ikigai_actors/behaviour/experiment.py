@@ -250,18 +250,18 @@ def begin_experiment(
     text = json.dumps(terms, sort_keys=True)
     known: Mapping[str, Any] = json.loads(text)
     called = name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    system = under.system
     while (found := _living(under, called)) is not None and fresh:
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
-    if found is None:
-        agent = under.fork(name=called, budget=budget)
+    agent = found if found is not None else under.fork(name=called, budget=budget)
+    experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)))
+    if experiment.book.is_blank:  # new; or a crash came between its birth and its terms
         written: Future[int] = Future(agent.uuid)
-        system.tell(agent.uuid, on.ForkTrials({"terms": known}, (), written))
+        under.system.tell(agent.uuid, on.ForkTrials({"terms": known}, (), written))
         written.get()
-        return Experiment(agent, Book(agent.uuid, agent.history(all=True)))
-    experiment = Experiment(found, Book(found.uuid, found.history(all=True)))
-    if experiment.book.terms is None and not experiment.book.trials:
+        experiment.book.terms = known
+        return experiment
+    if experiment.book.terms is None:
         raise ExperimentDiffers(f"Agent {called} is no experiment: give the experiment another name.")
     if experiment.book.terms != known:
         raise ExperimentDiffers(

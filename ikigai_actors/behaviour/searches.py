@@ -161,13 +161,21 @@ def search(
 
 
 def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
-    """Fork a trial out of its experiment, below the agent that supervises that, and with effects of its own."""
+    """Fork a trial out of its experiment, below the agent that supervises that.
+
+    It has the settings of now of the agent whose history was gone on from, so it gets back no tool that was withdrawn,
+    and may act again.
+    """
     system, trial = experiment.agent.system, experiment.agent_of(number)
+    assert experiment.book.terms is not None  # as it has trials
+    of = experiment.book.terms["of"]
     if name is not None:
         check_name(name)
     above = experiment.agent.supervisor or system.root
     child = new_agent_uuid(system.random_bytes)
-    birth = on.TrialBirth(child, trial.uuid, experiment.end_of(number), None, {}, {"effects": None}, {})
+    now, then = system.handle(of).context().settings, trial.context().settings
+    changed = {one: now.get(one) for one in {**then, **now} if now.get(one) != then.get(one)}  # `effects` among them
+    birth = on.TrialBirth(child, trial.uuid, experiment.end_of(number), None, {}, changed, {})
     forked: Future[int] = Future(above.uuid)
     system.tell(above.uuid, on.ForkTrials({"kept": number, "of": experiment.agent.uuid}, (birth,), forked))
     forked.get()

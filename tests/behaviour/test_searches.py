@@ -17,6 +17,7 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     ToolCall,
+    Usage,
     tool,
 )
 from ikigai_actors.behaviour import (
@@ -33,6 +34,7 @@ from ikigai_actors.behaviour import (
 )
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
 
 
@@ -262,6 +264,63 @@ def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: dict[str, Any]) ->
         with pytest.raises(BadInput):
             search(agent, **how)
         assert len(system.agents()) == 2
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(committed: bool) -> None:
+    def searched(crash: CrashPoint | None) -> tuple[bool, list[tuple[object, ...]]]:
+        with simulated() as world:
+            player(world.open(ScriptedProvider(echo)))
+            crashed = False
+            if crash is not None:
+                world.crash_at(crash)
+            while True:
+                try:
+                    found = search(
+                        world.system.agent("player"), closeness, plan=MCTS(6), options=["a", "b"], parallel=2
+                    )
+                except ProcessCrashed:
+                    world.recover()
+                    crashed = True
+                else:
+                    assert check(world.system.store) == []
+                    return crashed, shape(found)
+
+    _, whole = searched(None)
+    for commit in count(1):
+        crashed, tree = searched(CrashPoint(commit, committed))
+        assert tree == whole
+        if not crashed:
+            assert commit > 12
+            return
+
+
+def test_a_search_ends_with_its_budget_and_goes_on_after_a_grant() -> None:
+    def costs(request: Request) -> Reply:
+        return Reply(echo(request), usage=Usage(0, 30))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(costs)) as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": BestOf(6), "options": ["a", "b"], "parallel": 2, "name": "poor"}
+        first = search(agent, closeness, budget={"tokens": 100}, **how)
+        assert first.ended == "budget"
+        judged = [trial.score for trial in first.trials if trial.score is not None]
+        assert 3 <= len(judged) < 6
+        again = search(agent, closeness, **how)
+        assert (again.ended, again.trials) == ("budget", first.trials)
+        system.agent("poor").grant(tokens=1_000)
+        last = search(agent, closeness, **how)
+        assert last.ended == ""
+        assert [trial.score for trial in last.trials] == [0.25, 0.0] * 3
+
+
+def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        place = agent.history()[-1].id
+        agent.configure(policies={"kill": "deny"}, max_tokens=7)
+        found = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
+        assert settings(found.keep()) == {"policies": {"kill": "deny"}, "max_tokens": 7}
 
 
 def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:
