@@ -106,8 +106,7 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 def test_the_readme_leads_to_every_page_and_is_read_in_ten_minutes() -> None:
     text = README.read_text(encoding="utf-8")
     assert {f"docs/{page.name}" for page in PAGES if page != README} <= set(re.findall(r"\]\(([^)#]*)", text))
-    read = [line for line in text.splitlines() if not line.startswith("|")]  # tables are looked up, not read
-    assert len(" ".join(read).split()) <= 1_800
+    assert len(text.split()) <= 2_300
 
 
 def test_continuous_integration_runs_the_readmes_test_command() -> None:

@@ -47,7 +47,9 @@ def answers(*prompts: str) -> list[str]:
 
 def agents_in(tree: str) -> list[tuple[str, str, str, int]]:
     """The lines of a tree: star, name, state, own messages."""
-    line = re.compile(r"([* ]) [│├└─ ]*\S+(?: ([a-z]+))?  +(\S[a-z ]*?)  +\d+ inherited \+ +(\d+) own(?:, .*)?")
+    line = re.compile(
+        r"([* ]) [│├└─ ]*\S+(?: ([a-z]+))?  +(\S[a-z ]*?)  +\d+ inherited \+ +(\d+) own(?:, sign of life \d+ s ago)?"
+    )
     found = [line.fullmatch(each) for each in tree.splitlines()]
     return [(each[1].strip(), each[2] or "", each[3], int(each[4])) for each in found if each is not None]
 
