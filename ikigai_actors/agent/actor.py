@@ -113,7 +113,7 @@ class AgentActor(PooledActor):
     """Runs one agent."""
 
     def __init__(self, runtime: Runtime, origin: Origin, handover: Handover | None = None) -> None:
-        """Make the actor of an agent whose log is not read yet, from what an earlier actor of it handed over."""
+        """Make the actor of an agent, whose log is not read yet. An earlier actor of it may hand over what waits."""
         last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)
         state = State(
             origin.uuid, last.head, last.turn, callers=last.callers, lifecycle=last.lifecycle, hold=last.paused

@@ -133,7 +133,7 @@ class Costs:
         )
 
     def _asked(self, state: State) -> State:
-        """The agent whose model is asked: another one while that is merged."""
+        """The agent whose model is asked: while a merge is prepared, the agent that is merged."""
         if state.merging is None or state.merging.source is None or (child := self._log.child) is None:
             return state
         return asked_agent(state, child.view(state.merging.source.head))

@@ -1,4 +1,4 @@
-"""An experiment: an agent whose log is the book, and whose children are the trials.
+"""An experiment is an agent: the trials are its children, and its log is the book of their births and verdicts.
 
     experiment = begin_experiment(agent, {"verb": "search", …}, name=None, under=None, budget=None)
     experiment.run(plan, start, judge, parallel=8)
@@ -105,7 +105,7 @@ class _Progress:
 
 
 class Experiment:
-    """An agent whose log is the book of trials."""
+    """The agent that makes trials, with its book."""
 
     def __init__(self, agent: AgentRef, book: Book) -> None:
         self.agent = agent

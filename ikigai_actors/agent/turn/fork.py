@@ -5,9 +5,9 @@ command, these are its settings and its prompt; by calls of the model, see `ikig
 Children of one unit are born one after another: each is forked behind the ``fork`` message of the one before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
@@ -15,7 +15,7 @@ from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import NO_DATA, Kind
 
 
 class Childbed(NamedTuple):
@@ -37,6 +37,10 @@ class Childbed(NamedTuple):
     """The last position that it inherits; None for the parent's head."""
     budget: Budget | None = None
     """Its own budget."""
+    of: str | None = None
+    """Whose history it inherits, when it is not that of the agent which makes it."""
+    facts: Mapping[str, Any] = NO_DATA
+    """What the agent which makes it writes of it."""
 
 
 def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
@@ -69,33 +73,14 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
     """Write a note, and make the children of any histories that it speaks of."""
-    mine: list[PendingMessage] = [(Kind.NOTE, "", dict(event.note))]
-    births: list[Birth] = []
+    beds = []
     for one in event.trials:
-        born = state.head + len(mine) + 1
-        mine.append((Kind.FORK, "", {"child": one.uuid, "of": one.of, "at": one.at, **one.facts}))
-        own: list[PendingMessage] = [(Kind.FORK, "", {"parent": one.of, "at": one.at, "by": state.uuid})]
-        own += [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
+        own: list[PendingMessage] = [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
         own += [(Kind.USER, one.prompt, one.data)] if one.prompt is not None else []
-        messages = messages_of(one.uuid, one.at, now, tuple(own))
-        births.append(
-            Birth(
-                uuid=one.uuid,
-                name=None,
-                parent_uuid=one.of,
-                supervisor_uuid=state.uuid,
-                fork_message_id=one.at,
-                turn=messages[-1].id if one.prompt is not None else 0,
-                restart="temporary",
-                created_at=now,
-                messages=messages,
-                born=born,
-            )
-        )
-    messages = messages_of(state.uuid, state.head, now, tuple(mine))
-    unit = LogUnit(state.uuid, messages, births=tuple(births))
-    spawned = map(Spawn, births)
-    return Step(advance(state, messages), unit, (*spawned, Answer(event.caller, messages[0].id)), event.caller)
+        opens = one.prompt is not None
+        beds.append(Childbed(one.uuid, None, "temporary", own, opens=opens, at=one.at, of=one.of, facts=one.facts))
+    step = give_birth(state, beds, now, before=((Kind.NOTE, "", dict(event.note)),))
+    return replace(step, effects=(*step.effects, Answer(event.caller, state.head + 1)), caller=event.caller)
 
 
 def give_birth(
@@ -104,39 +89,47 @@ def give_birth(
     now: int,
     blobs: tuple[Attachment, ...] = (),
     inherited: int | None = None,
+    before: Sequence[PendingMessage] = (),
 ) -> Step:
-    """The unit in which children are born, in order; ``inherited`` as in `LogUnit`."""
-    mine: list[PendingMessage] = []
+    """The unit in which children are born, in order; ``before`` is written first, ``inherited`` as in `LogUnit`."""
+    mine = [*before]
     births: list[Birth] = []
     for bed in beds:
         head = state.head + len(mine)
         births.append(_birth(state.uuid, head, bed, now))
-        mine += (_told("child", bed.child, bed.at, head), *bed.told)
+        mine += (_told("child", bed.child, head, bed, {"of": bed.of}), *bed.told)
     messages = messages_of(state.uuid, state.head, now, tuple(mine))
     unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs, inherited=inherited)
     return Step(advance(state, messages), unit, tuple(map(Spawn, births)))
 
 
 def as_written(step: Step, unit: LogUnit) -> Step:
-    """A step whose unit was completed as it was written: its children begin with what stands there."""
+    """The step, with the births as they were written: the unit had them completed in its transaction."""
     written = {birth.uuid: birth for birth in unit.births}
     effects = (Spawn(written[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
     return replace(step, unit=unit, effects=tuple(effects))
 
 
-def _told(of: str, other: str, at: int | None, head: int) -> PendingMessage:
-    """The ``fork`` message of parent or child, which names the other one, and the fork point if that is no head."""
-    return (Kind.FORK, "", {of: other} if at in (None, head) else {of: other, "at": at})
+def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[str, Any]) -> PendingMessage:
+    """The ``fork`` message of parent or child, which names the other one, and the fork point if that is no head.
+
+    ``of_another``: what it says as well of a child that inherits another history.
+    """
+    if bed.of is not None:
+        return (Kind.FORK, "", {name: other, **of_another, "at": bed.at, **(bed.facts if name == "child" else {})})
+    return (Kind.FORK, "", {name: other} if bed.at in (None, head) else {name: other, "at": bed.at})
 
 
 def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
     """A child, born when the parent's log ends here. Its own log begins with its messages."""
     fork = head if bed.at is None else bed.at
-    messages = messages_of(bed.child, fork, now, (_told("parent", parent, bed.at, head), *bed.own))
+    told = _told("parent", bed.of or parent, head, bed, {"by": parent})
+    messages = messages_of(bed.child, fork, now, (told, *bed.own))
     return Birth(
         uuid=bed.child,
         name=bed.name,
-        parent_uuid=parent,
+        parent_uuid=bed.of or parent,
+        supervisor_uuid=None if bed.of is None else parent,
         fork_message_id=fork,
         turn=messages[-1].id if bed.opens else 0,
         restart=bed.restart,

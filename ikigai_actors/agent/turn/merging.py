@@ -166,7 +166,7 @@ def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
 
 
 def asked_agent(state: State, view: View) -> State:
-    """The agent whose model is asked for a summary, as far as a request depends on it: with what the other one holds.
+    """The state of the child, from which the request for its summary is made. The budget of the agent that merges pays.
 
     Args:
         state: the agent that merges.

@@ -248,7 +248,7 @@ def _summary_of(message: Message) -> str:
 
 
 def _merged(message: Message) -> str:
-    """What was taken in of another agent, as a quotation that says whose it is and what it stands for."""
+    """A merge as the model reads it: a quotation that names the other agent and its messages."""
     data = message.data
     positions = ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
     told = {"from": str(data.get("name") or data.get("from")), "messages": positions}

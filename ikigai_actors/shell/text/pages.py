@@ -130,7 +130,7 @@ def attached_lines(message: Message) -> list[str]:
 
 
 def _merged(message: Message) -> tuple[str, str]:
-    """What was taken in of another agent: whole, and on a line."""
+    """The words for a merge: in full, and on one line."""
     data = message.data
     positions = (
         ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
