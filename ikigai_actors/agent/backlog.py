@@ -6,8 +6,9 @@ Commands that begin or follow a turn keep their order. There are four exceptions
     `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
     `Needs.LOG`                    passes the commands before it: it needs no end of a turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
-    a prompt of another process    waits in the mailbox; its number there decides between it and other commands,
-                                   as far as they know of it
+    a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
+                                   decides between it and other commands, as far as they know of it. One that was
+                                   known here comes before a later command of this process
 """
 
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ from supervisors.signals import Status
 class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
-    __slots__ = ("_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "has_news", "latest_mail")
+    __slots__ = ("_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "has_news", "latest_mail")
 
     def __init__(self, commands: Iterable[on.Deferrable] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
@@ -33,6 +34,7 @@ class Backlog:
         self._commands = list(commands)
         self._passing = sum(map(_passes, self._commands))  # how many may pass others
         self._remote: list[on.Prompt] = []
+        self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         self._mails = {mail for one in self._commands if (mail := _mail_of(one))}  # of all prompts that wait
         self.latest_mail = max(self._mails, default=0)
@@ -69,6 +71,8 @@ class Backlog:
         else:
             self._commands.append(command)
             self._passing += _passes(command)
+            if self._remote and (caller := getattr(command, "caller", None)) is not None:
+                self._behind[caller] = self._remote[-1].mail
             self._know(_mail_of(command))
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
@@ -125,6 +129,7 @@ class Backlog:
         taken = (*self._forks, *self._commands)
         self._mails.difference_update(_mail_of(one) for one in taken)
         self._forks, self._commands, self._passing, self._kept = [], [], 0, 0
+        self._behind = {}
         return taken
 
     def _next_between_turns(self, state: State) -> on.TurnEvent | None:
@@ -136,7 +141,7 @@ class Backlog:
             return on.LookAtMail(None)
         if not self._remote:
             return None
-        if self._commands and not _is_later(self._commands[0], self._remote[0].mail):
+        if self._commands and not self._is_later(self._commands[0], self._remote[0].mail):
             return None
         prompt = self._remote.pop(0)
         self._mails.discard(prompt.mail)
@@ -169,6 +174,14 @@ class Backlog:
             self._kept += 1
         return None
 
+    def _is_later(self, command: on.Deferrable, mail: int) -> bool:
+        """Whether a command comes after the prompt that was sent as this mail, as far as is known."""
+        if (before := mails_before(command)) is not None:
+            return before >= mail
+        if isinstance(command, on.Prompt) and command.mail:
+            return command.mail > mail
+        return self._behind.get(getattr(command, "caller", None), 0) >= mail
+
     def _know(self, mail: int) -> None:
         if mail:
             self._mails.add(mail)
@@ -178,6 +191,7 @@ class Backlog:
         command = self._commands.pop(place)
         self._kept -= place < self._kept
         self._passing -= _passes(command)
+        self._behind.pop(getattr(command, "caller", None), None)
         self._mails.discard(_mail_of(command))
 
     def _place(self, caller: on.Caller) -> int:
@@ -195,13 +209,6 @@ def _passes(command: on.Deferrable) -> bool:
     """Whether a command passes those before it. What goes on with a turn keeps its place."""
     passes = command.needs in (on.Needs.LOG, on.Needs.CALLS_OVER)
     return passes and not isinstance(command, on.Resume | on.TurnPoisoned)
-
-
-def _is_later(command: on.Deferrable, mail: int) -> bool:
-    """Whether a command comes after the prompt that was sent as this mail, as far as is known."""
-    if (before := mails_before(command)) is not None:
-        return before >= mail
-    return isinstance(command, on.Prompt) and command.mail > mail
 
 
 def _mail_of(command: Any) -> int:

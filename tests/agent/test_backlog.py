@@ -104,6 +104,16 @@ def test_a_prompt_of_another_process_waits_for_commands_that_are_no_mail() -> No
     assert [backlog.next(IDLE), backlog.next(IDLE)] == [local, remote]
 
 
+def test_a_prompt_that_waited_in_the_mailbox_comes_before_a_later_command_of_this_process() -> None:
+    kept, later, last = prompt("kept", mail=3), prompt("later"), prompt("last", mail=4)
+    backlog = Backlog()
+    backlog.add_remote(kept)
+    backlog.add(later)
+    backlog.add_remote(last)
+    assert backlog.next(UNLOADED) is None
+    assert [backlog.next(IDLE) for _ in range(4)] == [kept, later, last, None]
+
+
 def test_a_prompt_of_another_process_is_taken_up_once_however_often_it_is_announced() -> None:
     backlog = backlog_of(prompt("kept", mail=1))
     for mail in (1, 2, 2):
