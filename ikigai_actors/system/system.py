@@ -336,7 +336,7 @@ class ActorSystem(System):
         self._start()
 
     def _look_at_others(self, among: frozenset[str] | None) -> None:
-        """Look at what other processes may have left for agents of this host: for these, None for any. Never waits."""
+        """Look at what other processes may have left for agents of this host: for these, None for any."""
         self._supervision.look_at_other_processes(among)
         self._runtime.journal.note_others()
         if self._rebalancer is not None:

@@ -350,8 +350,8 @@ MUTANTS = (
     Mutant(
         "a host that begins forgets its timers",
         "system/host/supervision.py",
-        "        self.post(self._hand_over_prompts)\n        self.look_at_timers()\n\n    def stop",
-        "        self.post(self._hand_over_prompts)\n\n    def stop",
+        "self._follow_others(found.version))\n        self.look_at_timers()\n\n    def stop",
+        "self._follow_others(found.version))\n\n    def stop",
     ),
 )
 """All of them."""

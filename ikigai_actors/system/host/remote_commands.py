@@ -10,14 +10,19 @@ Another process on the database writes rows and nothing else; the host that runs
 A command is given to its actor once, and again only when an attempt has left it undecided
 (`ikigai_actors.agent.remote_commands`). The rows decide that it is carried out once; that it is given once decides that
 nothing is begun twice which needs no row, such as going on with a turn.
+
+Two threads do this, in turns: the one that follows the database (`ikigai_actors.system.remote.following`), as soon as
+it hears of something, and that of the supervision, when an agent has got its next actor. Neither waits for a database
+that is down: what could not be read is tried again half a second later.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from ikigai_actors.actors.clock import Clock
+from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, decode
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, StoreUnavailable
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
 from ikigai_actors.records.pieces import listened_for
@@ -27,22 +32,23 @@ from ikigai_actors.records.remote_commands import (
     RemoteCommandKey,
     new_remote_commands,
 )
-from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable
 
 
 class RemoteCommands(OutcomeHandler):
-    """Has the actors of one host follow what other processes have committed. For one thread, which may wait."""
+    """Has the actors of one host follow what other processes have committed."""
 
     def __init__(
         self,
-        reader: RetryingReader,
+        store: Store,
         writer: Writer,
         processes: ProcessTable,
         clock: Clock,
+        threads: Threads,
         retry: Callable[[], object],
-        fail: Callable[[str, str], object],
+        fail: Callable[[str, RemoteCaller], object],
         move: Callable[[str, RemoteCaller], object],
         host: str,
         listen: Callable[[float], object],
@@ -50,37 +56,56 @@ class RemoteCommands(OutcomeHandler):
         """Put the parts together.
 
         Args:
-            reader: reads the rows of other processes.
+            store: where the rows of other processes are read.
             writer: commits answers.
             processes: the actors of this host.
             clock: gives the time of an answer.
-            retry: has `hand_over` called again, later; never waits.
-            fail: decides about a supervisor that has given up, by its uuid and the reason.
+            threads: makes the lock by which threads take turns.
+            retry: has `follow` called again, later; never waits.
+            fail: decides, for a reason, about the supervisor of a caller's key, which has given up; never waits.
             move: moves the agent of a caller's key to a host, by the host's name or id; never waits.
             host: the id of this host.
             listen: hears for how many seconds other processes want to see replies on their way; never waits.
         """
-        self._reader, self._writer, self._processes = reader, writer, processes
+        self._store, self._writer, self._processes = store, writer, processes
         self._clock, self._retry, self._fail, self._move = clock, retry, fail, move
         self._host, self._listen = host, listen
-        self._given: set[RemoteCommandKey] = set()  # workers take away, this thread alone adds
+        self._following = threads.lock()
+        self._given: set[RemoteCommandKey] = set()  # workers take away, who follows adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
 
-    def follow_changes(self) -> bool:
-        """Have the actors follow what has changed in the registry since this was last called; return whether there was.
+    def follow(self, since: int | None = None) -> bool:
+        """Have the actors follow what has changed in the registry, then give them what is asked of them.
+
+        Of agents that were looked at earlier than the others, also what has changed ``since`` that version. Returns
+        whether anything has changed.
+        """
+        with self._following:
+            if since is not None:
+                self.version = min(self.version, since)
+            try:
+                changed = self._follow_changes()
+                self._hand_over()
+            except StoreUnavailable:
+                self._retry()
+                return True  # for all that is known
+        return changed
+
+    def _follow_changes(self) -> bool:
+        """Have the actors follow what has changed in the registry; return whether there was anything.
 
         What this host has committed itself is among it, and changes nothing any more.
         """
         found = False
         # This host may commit the next change between the read and what follows from it: read until nothing is new.
-        while (changes := self._reader.read(lambda tx: changes_since(tx, self.version))).agents:
+        while (changes := self._store.read(lambda tx: changes_since(tx, self.version))).agents:
             for change in changes.agents:
                 self._processes.catch_up(change)
             self.version, found = changes.version, True
         return found
 
-    def hand_over(self) -> None:
+    def _hand_over(self) -> None:
         """Give the actors the prompts that their agents have not taken up, and the commands that have no answer.
 
         And note who wants to see replies on their way.
@@ -89,7 +114,7 @@ class RemoteCommands(OutcomeHandler):
         command knows which of them were sent before it.
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
-        prompts, commands, listened = self._reader.read(
+        prompts, commands, listened = self._store.read(
             lambda tx: (new_prompts(tx), new_remote_commands(tx), listened_for(tx, self._host))
         )
         self._listen(listened)
@@ -120,8 +145,7 @@ class RemoteCommands(OutcomeHandler):
             if isinstance(command, Fail | Move) and self._processes.get(row.agent) is None:
                 self._given.discard(row.key)
             elif isinstance(command, Fail):
-                self._fail(row.agent, command.reason)
-                caller.settle(None)
+                self._fail(command.reason, caller)
             elif isinstance(command, Move):
                 self._move(command.host, caller)
             elif not self._processes.command(row.agent, command):

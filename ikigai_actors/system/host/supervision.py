@@ -8,9 +8,9 @@ process would lose:
     gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
     TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
 
-One thread does all this, in the order of events, and waits for each commit; it also follows what other processes have
-committed (`RemoteCommands`), and fires timers (`DueTimers`). So nothing here happens at the same time as anything else
-here.
+One thread does all this, in the order of events, and waits for each commit; it also fires timers (`DueTimers`). So
+nothing here happens at the same time as anything else here. What other processes ask of agents has its own way to their
+actors (`RemoteCommands`), which waits for none of this.
 
 While the store does not answer, the loop waits for it, and a start that failed for that reason is tried again without
 being counted: an outage ends no agent. Any other failed start is counted, as `supervisors.supervisor` says. A child
@@ -32,7 +32,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
-from ikigai_actors.errors import AgentDead, Fenced, StoreUnavailable, StoreUnusable
+from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of, pauses_of
@@ -68,7 +68,7 @@ from supervisors.strategies import Strategy
 logger = logging.getLogger(__name__)
 
 PROMPT_RETRY = 0.5
-"""Seconds after which actors are given again the prompts and remote commands that they could not take up."""
+"""Seconds after which actors are given again what they could not take up of other processes, or what was not read."""
 
 RESET_TIMEOUT = 30.0
 """Seconds that an actor has to handle its reset."""
@@ -117,7 +117,7 @@ class SupervisionLoop(Worker, Supervision):
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host = host
         self._remote = RemoteCommands(
-            self._reader, journal, processes, clock, self.retry_prompts, self._has_given_up, move, host, listen
+            store, journal, processes, clock, threads, self.retry_prompts, self._decide_as_asked, move, host, listen
         )
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
@@ -143,8 +143,7 @@ class SupervisionLoop(Worker, Supervision):
         self.serve({one.paused.budget for one in found.restored if one.paused is not None})
         self.post(self._watch_deadlines)
         self.watch_time()
-        self.post(lambda: self._follow_changes(found.version))
-        self.post(self._hand_over_prompts)
+        self.post(lambda: self._follow_others(found.version))
         self.look_at_timers()
 
     def stop(self) -> None:
@@ -187,12 +186,11 @@ class SupervisionLoop(Worker, Supervision):
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
         """Have the actors follow what other processes may have committed.
 
-        That is: changes, prompts, remote commands, mail, grants and timers.
+        Changes, prompts and remote commands are given to them at once; mail, grants and timers are looked at soon.
 
         Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
         """
-        self.post(self._follow_changes)
-        self.post(self._hand_over_prompts)
+        self._follow_others()
         self.post(lambda: self._processes.look_for_mail(among))
         self.post(self._look_for_grants)
         self.watch_time()
@@ -317,7 +315,7 @@ class SupervisionLoop(Worker, Supervision):
                 f"This turn crashed its agent {recorded.crashes} times, so it was closed. The latest: {failure.reason}"
             )
         self._processes.restart(agent, Restarted(recorded.turn, recorded.status, poison))
-        self._hand_over_prompts()  # the actor before this one had them
+        self._follow_others()  # the actor before this one had their prompts
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: AgentFailure) -> None:
         """Stop all children of a supervisor, the last one first; then the supervisor itself has crashed.
@@ -342,6 +340,19 @@ class SupervisionLoop(Worker, Supervision):
         """Decide on a supervisor that has given up: it has crashed."""
         self._reset(supervisor)
         self._decide(supervisor, AgentFailure(Cause.CRASHED, reason))
+
+    def _decide_as_asked(self, reason: str, caller: RemoteCaller) -> None:
+        """Decide on a supervisor of this host that has given up, as a row of another host asks. Never waits."""
+
+        def decide() -> None:
+            try:
+                self._has_given_up(caller.key.agent, reason)
+            except IkigaiError as error:
+                caller.settle(error)
+            else:
+                caller.settle(None)
+
+        self.post(decide)
 
     def _reset(self, agent: str) -> None:
         try:
@@ -402,22 +413,20 @@ class SupervisionLoop(Worker, Supervision):
             reason = f"{record.exit_reason or 'TERM'}; its turn did not end in time"
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
-    def _follow_changes(self, since: int | None = None) -> None:
-        """Follow what has changed; of agents that were looked at earlier than the others, also ``since`` that."""
-        if since is not None:
-            self._remote.version = min(self._remote.version, since)
-        if self._remote.follow_changes():
-            self._watch_deadlines()  # a TERM may be among them
+    def _follow_others(self, since: int | None = None) -> None:
+        """Have the actors follow other processes; of agents that were looked at earlier, also ``since`` that."""
+        if self._remote.follow(since):
+            self.post(self._watch_deadlines)  # a TERM may be among them
 
     def _retry_prompts_later(self) -> None:
         """Set one timer, however many agents could not take up a prompt."""
         if not self._retrying:
             self._retrying = True
-            self.after(PROMPT_RETRY, self._hand_over_prompts)
+            self.after(PROMPT_RETRY, self._retry_prompts)
 
-    def _hand_over_prompts(self) -> None:
+    def _retry_prompts(self) -> None:
         self._retrying = False
-        self._remote.hand_over()
+        self._follow_others()
 
 
 def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:

@@ -15,7 +15,8 @@ The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_
 
     waiting         for a hint, for a command that was posted, or for the heartbeat; a host that shares with nobody
                     has none
-    telling         a host that it may have something to do: `on_others`, before anything is read; it never waits
+    telling         a host that it may have something to do, before anything else is read: `on_others` gives its actors
+                    what other processes have asked of them
     asking          what was posted for agents of others is written (`RemoteAgents.carry_out`)
     looking         at the agents that the hint names, in one read
     looking at all  some at a time; between two reads it serves the hints and the commands that have come by then
@@ -128,12 +129,10 @@ class FollowingLoop(Service):
         self._watch.close()
 
     def close(self, timeout: float | None = None) -> None:
-        """End the thread. Where it reads nothing it is not waited for."""
-        self.stop()
+        """End the thread."""
+        super().close(timeout)
         if not self.started:
             self._watch.wait(0)  # it was not begun, and gives nothing back
-        elif self._remote is not None:
-            super().close(timeout)
 
     def run(self) -> None:
         """Follow until this is closed: what the thread does."""
