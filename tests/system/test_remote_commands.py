@@ -307,6 +307,16 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
         assert store.refused < 10  # it does not try again and again at once
 
 
+@pytest.mark.slow("takes half a second")
+def test_a_request_that_could_not_be_read_is_looked_for_again(durable: str) -> None:
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(echo)) as system:
+        store.unreadable, store.unreadable_by = StoreUnavailable("down, as planned"), "ikigai-following"
+        left(durable, system.root.uuid, "here")
+        eventually(lambda: kinds(system.root).count("mark") == 1, "the mark")
+        assert store.refused
+
+
 def test_a_request_whose_unit_cannot_be_written_is_answered_with_that_error(durable: str) -> None:
     store = FaultyStore(open_store(durable))
     with open_on(store, ScriptedProvider(echo)) as system:
