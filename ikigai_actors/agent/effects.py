@@ -309,7 +309,7 @@ class Effects:
         if fit.is_to_be_told and self._warned != state.turn:
             self._warned = state.turn
             name = self._name or self._uuid[:SHORT_LENGTH]
-            self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window))
+            self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window, fixed))
         return None
 
     def _learn_window(self, chosen: "_Chosen", error: ProviderError, log: Log, head: int) -> None:

@@ -93,6 +93,8 @@ class WindowNearlyFull:
     """How many tokens the request has, about."""
     window: int
     """How many its model takes."""
+    fixed: int = 0
+    """How many of the tokens are the system prompt and the tools, about: no summary makes them fewer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,12 +191,20 @@ def _prompts(request: Request) -> Iterator[str]:
         for block in message["content"] if message["role"] == "user" else ():
             text = block["text"] if block["type"] == "text" else ""
             if text.startswith(_SUMMARY):
-                notes = (line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
-                yield from (str(json.loads(note)) for note in notes)
+                yield from (_noted(line) for line in text.splitlines() if line.startswith(_NOTE))
             elif text.startswith(_MERGE):
                 yield f"of another agent: {_inside(text)}"
             elif text and text not in {OPENING, GO_ON} and not text.startswith((SUMMARISE, REPORT, OPEN_PROMPT)):
                 yield text
+
+
+def _noted(line: str) -> str:
+    """The prompt of a line of a summary. A summary that was shortened on its way may have cut the line."""
+    note = line.removeprefix(_NOTE)
+    try:
+        return str(json.loads(note))
+    except ValueError:
+        return note.removeprefix('"')
 
 
 def _inside(tagged: str) -> str:

@@ -17,6 +17,7 @@ from ikigai_actors import (
     Message,
     NothingToCompact,
     NothingToUncompact,
+    OfflineProvider,
     ProviderError,
     Reply,
     Request,
@@ -527,15 +528,27 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
 
     def answer(request: Request) -> Reply:
         called = request.messages[-1]["content"][-1]["type"] == "tool_result"
-        return Reply("done" if called else LONG, () if called else (ToolCall("look"),), usage=Usage(850, 10))
+        return Reply("done" if called else LONG, () if called else (ToolCall("look"),), usage=Usage(8_500, 10))
 
     heard: list[Event] = []
     with ActorSystem.open(":memory:", ScriptedProvider(answer), tools=[look]) as system:
-        system.root.configure(context_window=1_000, compact="off")
+        system.root.configure(context_window=10_000, compact="off")
         subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
         talk(system.root, "go", "and go")
         subscription.close()
         told = [one for one in heard if isinstance(one, WindowNearlyFull)]
-        assert [(one.agent_uuid, one.window) for one in told] == [(system.root.uuid, 1_000)] * 2
-        assert all(one.tokens > 850 for one in told)
-        assert "of the 1,000 tokens that its model takes; /compact" in explained(told[0])
+        assert [(one.agent_uuid, one.window) for one in told] == [(system.root.uuid, 10_000)] * 2
+        assert all(one.tokens > 8_500 for one in told[1:])
+        assert "of the 10,000 tokens that its model takes; /compact" in explained(told[0])
+
+
+def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatever_was_cut() -> None:
+    heard: list[Event] = []
+    with ActorSystem.open(":memory:", OfflineProvider()) as system:
+        system.root.configure(context_window=1_500)
+        subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
+        talk(system.root, *(f"{number}: {LONG[:150]}" for number in range(40)))
+        subscription.close()
+        assert {message.kind for message in system.root.history()} >= {"summary", "assistant"}
+    told = [one for one in heard if isinstance(one, WindowNearlyFull)]
+    assert "its system prompt and tools alone have about" in explained(told[-1])

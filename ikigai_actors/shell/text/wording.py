@@ -56,8 +56,10 @@ def explained(trouble: SystemTrouble) -> str:
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):
-        size = f"{trouble.tokens:,} of the {trouble.window:,} tokens that its model takes"
-        return f"{one_line(trouble.agent)}: its conversation has about {size}; /compact summarises it"
+        takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.agent)
+        if 2 * trouble.fixed >= trouble.window:
+            return f"{name}: its system prompt and tools alone have about {trouble.fixed:,} {takes}; give it fewer"
+        return f"{name}: its conversation has about {trouble.tokens:,} {takes}; /compact summarises it"
     if isinstance(trouble, HostChanged):
         return host_changed(trouble)
     if isinstance(trouble, HostEnded):
