@@ -82,8 +82,7 @@ class Lifecycle:
         Raises:
             BadInput: an argument cannot be used.
         """
-        if not isinstance(signal, Signal):
-            raise BadInput(f"Expected a Signal, one of {', '.join(Signal)}; got {signal!r}.")
+        signal = Signal(check_choice(signal, "signal", tuple(Signal)))
         check_text(reason, "reason")
         now, limit = self._clock.now_ms(), milliseconds(grace)
         spread = check_flag(cascade, "cascade")

@@ -299,7 +299,7 @@ class AgentCommands:
     def signal(self, signal: Signal, *, cascade: bool = False, reason: str = "", grace: float = GRACE) -> Future[bool]:
         """Send a signal. The future gives whether it had an effect."""
         lifecycle, uuid = self._ref.system.lifecycle, self._ref.uuid
-        if signal is Signal.INT:
+        if signal == Signal.INT:
             check_text(reason, "reason")
             return lifecycle.interrupt(uuid, cascade=check_flag(cascade, "cascade"))
         return lifecycle.signal(uuid, signal, had_effect, cascade=cascade, reason=reason, grace=grace)

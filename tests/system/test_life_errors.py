@@ -99,7 +99,7 @@ def test_a_person_reads_of_each_what_is_wrong_in_the_shell(open_session: OpenSes
 def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
     with ActorSystem.open(":memory:", provider=ScriptedProvider([])) as system:
         agent = system.root.fork()
-        with pytest.raises(BadInput, match=r"Expected a Signal, one of INT, .*; got 'HUP'"):
+        with pytest.raises(BadInput, match=r"Expected signal to be one of INT, .*; got 'HUP'"):
             agent.signal("HUP")  # type: ignore[arg-type]
         for grace in (-1, 1e15, float("inf"), float("nan")):
             with pytest.raises(BadInput, match="Expected grace in seconds, 0 or more, at most 1,000,000,000; got "):
@@ -111,6 +111,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
         with pytest.raises(BadInput, match="thinking to be what JSON can hold"):
             agent.configure(thinking={"type": "adaptive", "more": object()})
         assert agent.record.status == "running"
+        assert agent.signal("STOP")  # type: ignore[arg-type]  # a signal may be given by its name
+        assert agent.record.status == "stopped"
 
 
 def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store) -> None:
