@@ -9,6 +9,7 @@ The agent itself is not asked, and gets no message. Each trial is a fork, below 
 nothing that its model calls is done outside. Killed in the middle, the same call goes on.
 
     searches, positions  the best continuation of a history; where trials begin
+    turns                the turns of a log, as cases
     experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
     effects              what a trial's calls may do
     plans/               which trials are made, given verdicts: pure

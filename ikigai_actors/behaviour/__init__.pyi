@@ -12,6 +12,10 @@ from ikigai_actors.behaviour.searches import Found as Found
 from ikigai_actors.behaviour.searches import FoundTrial as FoundTrial
 from ikigai_actors.behaviour.searches import SearchNode as SearchNode
 from ikigai_actors.behaviour.searches import search as search
+from ikigai_actors.behaviour.turns import RecordedTurns as RecordedTurns
+from ikigai_actors.behaviour.turns import Turn as Turn
+from ikigai_actors.behaviour.turns import TurnCall as TurnCall
+from ikigai_actors.behaviour.turns import recorded as recorded
 from ikigai_actors.errors import ExperimentDiffers as ExperimentDiffers
 
 __all__: list[str]

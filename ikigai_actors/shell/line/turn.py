@@ -1,7 +1,7 @@
 """Turns that the shell shows.
 
     events = LiveConversation(system, wake.set, streams=True)       subscribes
-    turn = Turn(agent, events, "hello")         from here on nothing of it is missed
+    turn = ShownTurn(agent, events, "hello")         from here on nothing of it is missed
     turn.expect(agent.ask.prompt("hello"))
     while not turn.over:
         wake.wait()
@@ -30,15 +30,15 @@ RESULT_LENGTH = 100
 """Characters that are shown of a tool's result."""
 
 
-class Turn:
+class ShownTurn:
     """One turn of one agent, as far as it was shown."""
 
     _count = 0
 
     def __init__(self, agent: AgentRef, events: LiveConversation, prompt: str | None = None) -> None:
         """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
-        Turn._count += 1
-        self._number = Turn._count
+        ShownTurn._count += 1
+        self._number = ShownTurn._count
         self._events = events
         self.prompt = prompt
         """What opens it; None for a turn that was open."""
@@ -63,7 +63,7 @@ class Turn:
         """Whether an answer was shown in part, so that other text would stand in its middle."""
         return bool(self._step)
 
-    def expect(self, outcome: Future[Reply]) -> "Turn":
+    def expect(self, outcome: Future[Reply]) -> "ShownTurn":
         """Set the future that gives the outcome."""
         self.outcome = outcome
         self._events.await_outcome(self.agent, self._number, outcome)

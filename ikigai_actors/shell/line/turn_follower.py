@@ -16,7 +16,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
@@ -45,7 +45,7 @@ class TurnFollower:
         self._events = LiveConversation(system, self._wake.set, streams=True)
         self.questions = self._events.questions
         """The calls that wait for approval."""
-        self._turns: list[Turn] = []
+        self._turns: list[ShownTurn] = []
 
     def close(self) -> None:
         """End the subscription."""
@@ -57,7 +57,7 @@ class TurnFollower:
         given = attachments_in(text)
         for one in given:
             self._screen.line(f"[attached: {one_line(name_and_size(one.stored()))}]", dim=True)
-        turn = Turn(agent, self._events, text)
+        turn = ShownTurn(agent, self._events, text)
         self._turns.append(turn)
         try:
             turn.expect(agent.ask.prompt(text, attach=given))
@@ -68,7 +68,7 @@ class TurnFollower:
 
     def expect(self, agent: AgentRef) -> None:
         """Follow the turn of a child that was forked with a prompt."""
-        self._turns.append(Turn(agent, self._events).expect(agent.ask.reply()))
+        self._turns.append(ShownTurn(agent, self._events).expect(agent.ask.reply()))
 
     def prepare(self, agent: AgentRef) -> None:
         """Keep the events of an agent from now on, so that none is missed of a turn that is about to go on."""
@@ -106,7 +106,7 @@ class TurnFollower:
         """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
         return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]
 
-    def _attend(self, turn: Turn) -> bool:
+    def _attend(self, turn: ShownTurn) -> bool:
         """Show a turn until it is over; return False when the person goes on before that."""
         with self._keyboard.hushed():
             while True:
@@ -140,12 +140,12 @@ class TurnFollower:
             self._interrupt()
             return False
 
-    def _drop(self, turn: Turn) -> None:
+    def _drop(self, turn: ShownTurn) -> None:
         self._turns.remove(turn)
         if not self.has(turn.agent):
             self._events.forget(turn.agent.uuid)
 
-    def _stands(self, turn: Turn) -> bool:
+    def _stands(self, turn: ShownTurn) -> bool:
         """Whether a turn has yet to begin, and its agent is stopped: then waiting is of no use."""
         return turn.kept and not turn.begun and turn.agent.record.status == Status.STOPPED
 

@@ -9,7 +9,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, StreamCut, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.line.turn import Turn
+from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.system.conversation import LiveConversation
@@ -102,7 +102,7 @@ def test_the_end_of_a_turn_is_shown_also_when_nothing_of_it_was_heard(
         wake = WakeupPipe()
         events = LiveConversation(system, wake.set, streams=True)
         outcome: Future[Reply] = Future()
-        turn = Turn(system.root, events).expect(outcome)
+        turn = ShownTurn(system.root, events).expect(outcome)
         outcome.settle(end)
         while not turn.over:
             wake.wait()
@@ -116,7 +116,7 @@ def test_what_a_toolset_tells_does_not_stand_in_the_middle_of_an_answer(capsys: 
     with open_echo("sqlite:///:memory:") as system:
         wake, screen = WakeupPipe(), Screen()
         events = LiveConversation(system, wake.set, streams=True)
-        turn = Turn(system.root, events)
+        turn = ShownTurn(system.root, events)
 
         def happens(*heard: Event) -> list[str]:
             for event in heard:
@@ -139,7 +139,7 @@ def test_a_reply_that_is_cut_off_with_its_host_is_shown_from_its_beginning(capsy
     with open_echo("sqlite:///:memory:") as system:
         wake, screen, uuid = WakeupPipe(), Screen(), system.root.uuid
         events = LiveConversation(system, wake.set, streams=True)
-        turn = Turn(system.root, events)
+        turn = ShownTurn(system.root, events)
         events.hear(Streamed(uuid, "half of", "text"))
         turn.show(screen)
         unseen: list[Event] = [

@@ -1,0 +1,193 @@
+"""The turns of a log, as cases: what was asked, which calls were made, what they gave, and what was answered.
+
+    positions   1     2     3        4      5       6        7     8
+    messages    fork  user  assist.  start  result  assist.  user  error
+    turns             └── opens 2, answered, end 6 ──┘       └─ opens 7, failed, end 8
+
+A turn is read from the agent's own messages; what it inherits is its ancestors'. A turn that was cleared or rewound has
+happened all the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.arguments import check_callable, check_type
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.heads import UP_TO_THE_END, section
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED, calls_in
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.ref import AgentRef
+
+ANSWERED = "answered"
+DIVERGED = "diverged"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCall:
+    """A call of a turn. Calls are equal when their names and arguments are."""
+
+    position: int = field(compare=False)
+    """That of the reply which made it."""
+    name: str
+    input: Mapping[str, Any]
+    result: str | None = field(default=None, compare=False)
+    """None when it got none."""
+    is_error: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of an agent."""
+
+    agent: AgentRef
+    """Whose it is."""
+    opens: int
+    """The position of the message that opened it."""
+    end: int
+    """That of the message with which it ended; of the latest one in a turn that is open."""
+    prompt: str | None
+    """None when no prompt opened it: a call of the parent's model did, or the agent's birth."""
+    calls: tuple[TurnCall, ...]
+    """In order; without the call that gives the value of a typed turn."""
+    text: str
+    """Its answer; of a typed turn the value, as JSON; else what was said last."""
+    how: str
+    """How it ended: ``answered``, ``diverged`` (a call was not in the record), ``failed`` or ``interrupted``; ``open``
+    when it has not.
+    """
+    error: str = ""
+    """Why it failed."""
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The data of its prompt: which type of value it must give, and what was attached."""
+
+
+class RecordedTurns(list[Turn]):
+    """The turns of some logs, in order of agent and position."""
+
+    def __init__(self, turns: Sequence[Turn], left_out: Mapping[str, int]) -> None:
+        super().__init__(turns)
+        self.left_out = dict(left_out)
+        """How many turns are not among them, by how they ended."""
+
+
+def recorded(*agents: AgentRef, where: Callable[[Turn], bool] | None = None) -> RecordedTurns:
+    """The turns that agents have taken, living or dead or imported, for `replay` and `regress`.
+
+    Args:
+        agents: whose turns.
+        where: which turns; None for those that were answered.
+
+    Returns:
+        The turns. Its ``left_out`` counts the others.
+
+    Raises:
+        BadInput: there is no agent.
+        HistoryPruned: the history of one was deleted.
+    """
+    if not agents:
+        raise BadInput("Expected one agent or more, whose turns are to be read.")
+    for agent in agents:
+        check_type(agent, AgentRef, "agents", "handles of agents")
+    if where is not None:
+        check_callable(where, "where", "a function of a Turn")
+    kept: list[Turn] = []
+    left_out: Counter[str] = Counter()
+    for agent in agents:
+        for turn in turns_in(agent, own_messages(agent)):
+            if where(turn) if where is not None else turn.how == ANSWERED:
+                kept.append(turn)
+            else:
+                left_out[turn.how] += 1
+    return RecordedTurns(kept, left_out)
+
+
+def own_messages(agent: AgentRef) -> list[Message]:
+    """All messages that an agent has written itself. Raises `HistoryPruned` when they were deleted."""
+
+    def read(tx: Transaction) -> list[Message]:
+        [own, *_] = read_lineage(tx, agent.uuid, whole=True)
+        return section(tx, agent.uuid, own.fork_message_id, UP_TO_THE_END)
+
+    return agent.system.store.read(read)
+
+
+def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
+    """The turns among an agent's own messages, oldest first."""
+    opened: list[Message] = []
+    for place, message in enumerate(messages):
+        if _opens(messages, place):
+            if opened:
+                yield _turn(agent, opened)
+            opened = [message]
+        elif opened and message.kind in (Kind.CLEAR, Kind.REWIND):
+            yield _turn(agent, opened)
+            opened = []
+        elif opened:
+            opened.append(message)
+    if opened:
+        yield _turn(agent, opened)
+
+
+def _opens(messages: Sequence[Message], place: int) -> bool:
+    """Whether a message opens a turn."""
+    message = messages[place]
+    before = [one.kind for one in messages[:place]] if place < 3 else []
+    match message.kind:
+        case Kind.USER:
+            return "from" not in message.data and before != [Kind.FORK, Kind.TOOL_RESULT]
+        case Kind.FORK:
+            return message.data.get("go") is True
+        case Kind.TOOL_RESULT:  # of the call that forked the agent
+            return before == [Kind.FORK]
+    return False
+
+
+def _turn(agent: AgentRef, messages: Sequence[Message]) -> Turn:
+    """The turn that the first of these messages opens."""
+    opener = messages[0]
+    calls: list[TurnCall] = []
+    results: dict[str, Message] = {}
+    made: list[tuple[str, TurnCall]] = []
+
+    def settle() -> None:
+        for call_id, call in made:
+            result = results.get(call_id)
+            if result is not None:
+                call = TurnCall(call.position, call.name, call.input, result.content, bool(result.data.get("is_error")))
+            calls.append(call)
+        made.clear()
+        results.clear()  # ids are unique within a reply alone
+
+    how, end, text, error = "open", opener.id, "", ""
+    for message in messages[1:]:
+        match message.kind:
+            case Kind.ASSISTANT:
+                settle()
+                own = calls_in(message)
+                made += [(one.id, TurnCall(message.id, one.name, one.input)) for one in own if one.name != GIVE_RESULT]
+                text, end = message.content, message.id
+                how = "open" if own else ANSWERED
+                if message.data.get("stop_reason") == INTERRUPTED:
+                    how = "interrupted"
+            case Kind.TOOL_RESULT:
+                results[str(message.data.get("tool_use_id"))] = message
+                how, end = "open", message.id
+            case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY:
+                how, end = "open", message.id
+            case Kind.OUTPUT:
+                how, end, text = ANSWERED, message.id, message.content
+            case Kind.ERROR:
+                how = DIVERGED if "diverged" in message.data else "failed"
+                end, error = message.id, message.content
+            case Kind.INTERRUPTED:
+                how, end = "interrupted", message.id
+    settle()
+    told = "" if how in (ANSWERED, "open") else error
+    prompt = opener.content if opener.kind == Kind.USER else None
+    data = opener.data if opener.kind == Kind.USER else {}
+    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, data)

@@ -1,0 +1,122 @@
+"""Turns as they are read from logs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    BadInput,
+    HistoryPruned,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    tool,
+)
+from ikigai_actors.behaviour import Turn, recorded
+from ikigai_actors.records.pruning import prune_logs
+from tests.kit.blocking_provider import DEADLINE
+
+
+@tool
+def price(tea: str) -> str:
+    """Tell the price of a tea."""
+    if tea == "none":
+        raise ValueError("sold out")
+    return f"{tea}: 12"
+
+
+def shop(answers: Iterator[Any]) -> ActorSystem:
+    return ActorSystem.open(":memory:", ScriptedProvider(lambda request: next(answers)), tools=[price])
+
+
+def asks(*teas: str) -> Reply:
+    return Reply("I look.", tuple(ToolCall("price", {"tea": tea}, f"c{tea}") for tea in teas))
+
+
+def test_a_turn_has_its_prompt_its_calls_with_results_and_its_answer() -> None:
+    with shop(iter([asks("Assam", "none"), asks("Assam"), "It is 12.", "Bye."])) as system:
+        clerk = system.root.fork(name="clerk", system="You sell tea.")
+        clerk.prompt("How much?").get(timeout=DEADLINE)
+        clerk.prompt("Thanks.").get(timeout=DEADLINE)
+        clerk.clear()
+        first, second = recorded(clerk)
+        assert (first.agent, first.prompt, first.text, first.how) == (clerk, "How much?", "It is 12.", "answered")
+        log = {message.id: message.kind for message in clerk.history(all=True)}
+        assert (log[first.opens], log[first.end]) == ("user", "assistant")
+        assert [(call.name, call.input["tea"], log[call.position]) for call in first.calls] == [
+            ("price", "Assam", "assistant"),
+            ("price", "none", "assistant"),
+            ("price", "Assam", "assistant"),
+        ]
+        assert [call.is_error for call in first.calls] == [False, True, False]
+        assert first.calls[0].result == "Assam: 12"
+        assert first.calls[0] == first.calls[2]
+        assert first.calls[0].position < first.calls[2].position
+        assert (second.prompt, second.calls, second.text) == ("Thanks.", (), "Bye.")
+
+
+def test_turns_that_failed_are_left_out_and_counted_unless_they_are_asked_for() -> None:
+    def answers() -> Iterator[Any]:
+        yield "fine"
+        raise ProviderError("no answer today")
+
+    with shop(answers()) as system:
+        clerk = system.root.fork()
+        clerk.prompt("one").get(timeout=DEADLINE)
+        with pytest.raises(ProviderError):
+            clerk.prompt("two").get(timeout=DEADLINE)
+        assert [turn.prompt for turn in recorded(clerk)] == ["one"]
+        assert recorded(clerk).left_out == {"failed": 1}
+        [failed] = recorded(clerk, where=lambda turn: turn.how == "failed")
+        assert (failed.prompt, failed.text) == ("two", "")
+        assert "no answer today" in failed.error
+
+
+def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call() -> None:
+    def forks(request: Request) -> Reply | str:
+        last = request.messages[-1]["content"][-1]
+        if last.get("text") == "divide":
+            return Reply(tool_calls=(ToolCall("fork", {"prompt": "do it", "name": "part"}),))
+        return "done"
+
+    with ActorSystem.open(":memory:", ScriptedProvider(forks)) as system:
+        system.root.prompt("divide").get(timeout=DEADLINE)
+        part = system.agent("part")
+        part.reply(timeout=DEADLINE)
+        assert [(turn.prompt, turn.text) for turn in recorded(part)] == [(None, "done")]
+        [turn] = recorded(system.root)
+        assert [call.name for call in turn.calls] == ["fork"]
+
+
+def test_the_value_of_a_typed_turn_is_its_text_and_no_call() -> None:
+    with shop(iter([Reply(tool_calls=(ToolCall("give_result", {"result": 7}),))])) as system:
+        system.root.prompt("How many?", output=int).get(timeout=DEADLINE)
+        [turn] = recorded(system.root)
+        assert (turn.text, turn.calls, turn.how) == ("7", (), "answered")
+
+
+def test_the_turns_of_a_log_that_was_deleted_and_wrong_arguments_are_refused() -> None:
+    with shop(iter(["x"])) as system:
+        lost = system.root.fork("x")
+        lost.reply(timeout=DEADLINE)
+        lost.kill()
+        assert len(recorded(lost)) == 1
+        prune_logs(system.store, 2**50, 1)
+        with pytest.raises(HistoryPruned):
+            recorded(lost)
+        wrong: list[tuple[Any, Any]] = [((), None), (("clerk",), None), ((system.root,), "answered")]
+        for agents, where in wrong:
+            with pytest.raises(BadInput):
+                recorded(*agents, where=where)
+
+
+def test_turns_are_values() -> None:
+    with shop(iter(["x", "y"])) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        [turn] = recorded(system.root)
+        assert isinstance(turn, Turn)
+        assert [turn] == recorded(system.root)
