@@ -53,6 +53,7 @@ from ikigai_actors.agent.messages import (
     Rest,
     Restarted,
     Wake,
+    WholeRead,
 )
 from ikigai_actors.agent.remote_commands import remote_command_of
 from ikigai_actors.agent.runtime import Runtime, Successor
@@ -96,7 +97,7 @@ from ikigai_actors.records.append import Append, AppendCompleted, CallAppended, 
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.log import Log
+from ikigai_actors.records.log import Log, NotHeld
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt, Kept
 from ikigai_actors.records.remote_commands import CarryOut
@@ -126,6 +127,7 @@ class AgentActor(PooledActor):
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._costs = Costs(runtime, self._log)
         self._step: Step | None = None  # whose unit is with the journal
+        self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
         self._successor: Successor | None = None
@@ -203,6 +205,8 @@ class AgentActor(PooledActor):
                 self._settle(message)
             case LogRead():
                 self._loaded(message.log)
+            case WholeRead():
+                self._whole_read(message.log)
             case LoadFailed():
                 self._lost(message.error)
             case LookedUp(error=IkigaiError() as error):
@@ -287,7 +291,11 @@ class AgentActor(PooledActor):
             partial, spent = self._effects.cancel()
             event = replace(event, partial=partial, spent=spent)
         elif self._log.current is not None:
-            event = machine.completed(self.state, event, self._log.current)
+            try:
+                event = machine.completed(self.state, event, self._log.current)
+            except NotHeld:
+                self._read_whole(event, asked)
+                return True
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
         step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
         step = self._costs.filled(self.state, step, event, asked)
@@ -296,6 +304,23 @@ class AgentActor(PooledActor):
         if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
             self.runtime.processes.serve((self.state.hold.budget,))  # CONT: it may go on again
         return something
+
+    def _read_whole(self, event: on.TurnEvent | None = None, asked: bool = False) -> None:
+        """Read all of the log, and then decide on an event, if there is one. Meanwhile nothing else is done."""
+        self._undecided = event, asked
+        self.actor_inbox.held = True
+        self._log.read_whole()
+
+    def _whole_read(self, log: Log | IkigaiError) -> None:
+        if isinstance(log, IkigaiError):
+            self._abandon(None, log)
+            if isinstance(log, HistoryError) and log.agent == self.state.uuid:
+                self.runtime.processes.bury(self.state.uuid, str(log))
+            return
+        self._log.take(log)
+        (event, asked), self._undecided = self._undecided, (None, False)
+        if event is not None:
+            self._decide(event, asked)
 
     def _go_on(self) -> None:
         """Perform the effects that wait, then offer the machine the commands that wait."""
@@ -441,6 +466,8 @@ class AgentActor(PooledActor):
             self.runtime.waits.changed(self.state.uuid)
             if answer.due is not None:
                 self.runtime.processes.serve((answer.budget,), answer.due)
+        if self._log.lacks_what_is_shown:
+            self._read_whole()
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
         """Note that the prompt is kept as mail and keeps its place. If that failed, drop it.
@@ -492,6 +519,9 @@ class AgentActor(PooledActor):
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
         if self.state.side is not None and self.state.side.caller is not None:
             callers.append(self.state.side.caller)
+        (undecided, _), self._undecided = self._undecided, (None, False)
+        if (caller := getattr(undecided, "caller", None)) is not None:
+            callers.append(caller)
         self._effects.abandon(self.state, self._log.current)
         self._log.abandon()
         before = self.state
@@ -505,8 +535,13 @@ class AgentActor(PooledActor):
         return list(dict.fromkeys([*self.state.callers, *(step.state.callers if step else ())]))
 
     def _loaded(self, log: Log) -> None:
+        try:
+            loaded = self._log.hold(log, self.state.turn)
+        except NotHeld:
+            self._log.load(whole=True)
+            return
         self._restarted = None
-        self._decide(self._log.hold(log, self.state.turn))
+        self._decide(loaded)
 
     def _lost(self, error: IkigaiError) -> None:
         """Answer all callers with the reason why the log could not be read: without it nothing can be done.

@@ -3,12 +3,13 @@
 Without a log an agent can still fork and be told things: then `LogCache` notes that the log may be incomplete.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.agent.messages import LoadFailed, LogRead, LookedUp
+from ikigai_actors.agent.messages import LoadFailed, LogRead, LookedUp, WholeRead
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
@@ -16,6 +17,7 @@ from ikigai_actors.agent.turn.calls import focus_in, recover
 from ikigai_actors.agent.turn.state import ReadChild
 from ikigai_actors.agent.turn.typed import repairs_in
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.history import View
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.merge_source import MergeSource
@@ -39,17 +41,34 @@ class AgentLog:
         self.loading = False
         """Whether it is being read."""
 
-    def load(self) -> None:
-        """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits."""
+    def load(self, whole: bool = False) -> None:
+        """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits.
+
+        ``whole``: with what a summary stands for.
+        """
         if self.loading:
             return
         self.loading = True
         inbox = self._inbox
+        self._read(lambda log: inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log)), whole)
 
-        def done(log: Log | IkigaiError) -> None:
-            inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log))
+    def read_whole(self) -> None:
+        """Have all of the log read, which the agent does nothing without: it releases the inbox with `WholeRead`."""
+        inbox = self._inbox
+        self._read(lambda log: inbox.release(WholeRead(log)), whole=True)
 
-        self._runtime.log_loader.read(self._uuid, done)
+    def _read(self, done: Callable[[Log | IkigaiError], None], whole: bool) -> None:
+        self._runtime.log_loader.read(self._uuid, done, whole)
+
+    @property
+    def lacks_what_is_shown(self) -> bool:
+        """Whether more must be read before a model is asked: a rewind or an uncompact has brought it back."""
+        return self.current is not None and not self.current.shows(self.current.head)
+
+    def take(self, log: Log) -> None:
+        """Go on with the whole log, in place of the one that is held."""
+        self.current = log
+        self._use(log.held)
 
     def look_up(self, command: on.ForkAt) -> None:
         """Have the settings at a fork point read, and the command come back with them as `LookedUp`; never waits."""
@@ -87,18 +106,19 @@ class AgentLog:
         Args:
             log: the log.
             turn: position of the message that opened the agent's turn; 0 when none is open.
+
+        Raises `NotHeld` when more of it must be read for that.
         """
-        self.loading, self.current = False, log
-        own = log.messages
-        self._use(len(own))
-        view, failed = log.view(log.head), machine.failed_turn(own)
+        self.loading = False
+        view, failed = log.view(log.head), machine.failed_turn(log.newest_first())
         opened = log.since(turn or failed) if turn or failed else []
+        self.take(log)
         return on.Loaded(
             log.head,
             view,
             recover(log.since(turn)) if turn else (),
-            outcome_of(own if log.ended is None else [log.ended, *own]),
-            machine.notice_of(own) if view.settings.get("notify") else 0,
+            outcome_of(log.back_to_ending()),
+            machine.notice_of(_shown(log, view)) if view.settings.get("notify") else 0,
             failed,
             opened[0].data.get("output") if opened else None,
             repairs_in(opened),
@@ -128,3 +148,8 @@ class AgentLog:
         """Note that the log is in use, and that so many of its messages are new in memory."""
         self.used = self._runtime.clock.monotonic()
         self._runtime.log_eviction.grew(messages)
+
+
+def _shown(log: Log, view: View) -> Iterator[Message]:
+    """The log's own messages that no summary stands for, the latest first: of others the model is told anew."""
+    return takewhile(lambda message: message.id > view.floor, log.newest_first())

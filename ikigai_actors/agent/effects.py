@@ -445,7 +445,7 @@ class Effects:
         """Register the ``wait`` of a call whose ``tool_call`` is committed. Its end is a message to the agent."""
         inbox = self._inbox
         begun = next(
-            one for one in reversed(log.messages) if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call.id
+            one for one in log.newest_first() if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call.id
         )
         named: list[tuple[str, str | None]] | None = begun.data.get("agents")
         known = None if named is None else tuple(dict.fromkeys(uuid for _, uuid in named if uuid is not None))
@@ -493,7 +493,8 @@ class Effects:
             self._runtime.processes.spawn(birth, None)
         else:
             own = Log(birth.uuid, birth.fork_message_id, parents, birth.messages)
-            self._runtime.processes.spawn(birth, self._runtime.log_cache.keep(own))
+            kept = self._runtime.log_cache.keep(own) if own.shows(own.head) else None
+            self._runtime.processes.spawn(birth, kept)
 
     def _wake(self) -> None:
         self._inbox.put_urgent(Wake())

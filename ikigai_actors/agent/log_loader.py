@@ -32,14 +32,14 @@ class LogLoader(Service):
     def __init__(self, log_cache: LogCache, threads: Threads = SYSTEM_THREADS) -> None:
         super().__init__("ikigai-reader", threads)
         self._log_cache = log_cache
-        self._wanted: deque[tuple[str, _Done]] = deque()
+        self._wanted: deque[tuple[str, _Done, bool]] = deque()
         self._looks: deque[Callable[[], None]] = deque()
 
-    def read(self, uuid: str, done: _Done) -> None:
-        """Read an agent's log, soon; never waits."""
+    def read(self, uuid: str, done: _Done, whole: bool = False) -> None:
+        """Read an agent's log, soon; never waits. ``whole``: with what a summary stands for."""
         with self._changed:
             if not self._stopped:
-                self._wanted.append((uuid, done))
+                self._wanted.append((uuid, done, whole))
                 self._changed.notify()
 
     def look_up(self, work: Callable[[LogCache], T], done: Callable[[T | IkigaiError], None]) -> None:
@@ -62,11 +62,14 @@ class LogLoader(Service):
                 self._looks.popleft()()
             self._answer([self._wanted.popleft() for _ in range(min(len(self._wanted), _AT_ONCE))])
 
-    def _answer(self, batch: list[tuple[str, _Done]]) -> None:
-        found = _result_of(lambda: self._log_cache.load_many([uuid for uuid, _ in batch]) if batch else [])
-        logs = [found] * len(batch) if isinstance(found, IkigaiError) else found
-        for (_, done), log in zip(batch, logs, strict=True):
-            done(log)
+    def _answer(self, batch: list[tuple[str, _Done, bool]]) -> None:
+        for whole in (False, True):
+            wanted = [(uuid, done) for uuid, done, entirely in batch if entirely is whole]
+            uuids = [uuid for uuid, _ in wanted]
+            found = _result_of(lambda: self._log_cache.load_many(uuids, whole=whole) if uuids else [])  # noqa: B023
+            logs = [found] * len(uuids) if isinstance(found, IkigaiError) else found
+            for (_, done), log in zip(wanted, logs, strict=True):
+                done(log)
 
 
 def _result_of(work: Callable[[], T]) -> T | IkigaiError:

@@ -28,6 +28,13 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeRead:
+    """All of the log was read, which is in memory in part; or it could not be read."""
+
+    log: Log | IkigaiError
+
+
+@dataclass(frozen=True, slots=True)
 class LookedUp:
     """What a command needs of the store is known; or it cannot be carried out."""
 

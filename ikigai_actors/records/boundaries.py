@@ -21,20 +21,31 @@ Reading = Callable[[int, int], Sequence[Message]]
 as what they are.
 """
 
+DECIDING = frozenset(
+    kind.value for kind in (Kind.ASSISTANT, Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
+)
+"""A reply, and what ends a step: nothing before the latest message of these kinds matters."""
+
 _AT_ONCE = 16
 """How many messages are read together."""
 
 
-def is_boundary(read: Reading, position: int) -> bool:
-    """Whether a history may be cut behind a position; 0 is before its first message."""
+def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
+    """Whether a history may be cut behind a position; 0 is before its first message.
+
+    Args:
+        read: reads the history.
+        position: the position.
+        at_once: how many messages are read together, back to the latest one that decides.
+    """
     following = next(iter(read(position, position + 1)), None)
     messages: list[Message] = []  # newest first
     low = position
     while low > 0:
-        high, low = low, max(0, low - _AT_ONCE)
+        high, low = low, max(0, low - at_once)
         for message in reversed(read(low, high)):
             messages.append(message)
-            if _decides(message):
+            if message.kind in DECIDING:
                 return _is_cut(messages[::-1], following)
     return _is_cut(messages[::-1], following)
 
@@ -44,11 +55,6 @@ def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | 
     before = next((place for place in range(min(position, head + 1) - 1, -1, -1) if is_boundary(read, place)), None)
     after = next((place for place in range(max(position, -1) + 1, head + 1) if is_boundary(read, place)), None)
     return before, after
-
-
-def _decides(message: Message) -> bool:
-    """Whether nothing before a message matters: a reply, or the end of a step."""
-    return message.kind in (Kind.ASSISTANT, Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
 
 
 def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:

@@ -8,6 +8,11 @@ keeps in memory what its history means, and no more, however long it has lived. 
     agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
     child         └───┴── 3   4                    forked at 2: refers to the first of them
 
+What a summary stands for need not be in memory either. Such a log holds its messages from `start` on, and before that
+those alone that change views, and the prompt that is shown beside the summary. So all its views are true, and what a
+model is shown is there. Who asks for what is not held gets `NotHeld`, never less than there is; `LogCache` reads the
+whole for them. The start of a log never changes.
+
 Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
 control message is stored before the position of that message.
 """
@@ -29,13 +34,20 @@ _growing = threading.Lock()
 """Held for a moment while messages are added to a log: its owner and a `LogCache` that reads on may meet."""
 
 
+class NotHeld(Exception):
+    """What is asked for of a log lies before what is held of it."""
+
+
 class Log:
     """A stretch of one agent's log without a clear in it; with the logs of its ancestors, the agent's history."""
 
     __slots__ = (
         "__weakref__",
+        "_apart",
         "_base_view",
         "_controls",
+        "_is_whole",
+        "_messages",
         "_spoken",
         "_views",
         "agent_uuid",
@@ -43,9 +55,9 @@ class Log:
         "damage",
         "ended",
         "fork",
-        "messages",
         "parent",
         "passages",
+        "start",
     )
 
     def __init__(
@@ -57,24 +69,33 @@ class Log:
         *,
         cleared: int = 0,
         ended: Message | None = None,
+        start: int = 0,
+        apart: Iterable[Message] = (),
     ) -> None:
-        """Make a log from its messages, whose ids must be base + 1, base + 2, and so on.
+        """Make a log from its messages, whose ids must be start + 1, start + 2, and so on.
 
         Args:
             agent_uuid: the agent.
             fork: its fork point.
             parent: the log in which the fork point is; None when nothing of it counts.
-            messages: those after the base.
+            messages: those after the start.
             cleared: position of the clear that the log follows; 0 when it begins at the fork point.
-            ended: of a log that follows a clear, the message with which the latest turn before that ended.
+            ended: the message with which the latest turn of the agent ended before the start, if there was one.
+            start: the position before the first message that is held, when that is not the base.
+            apart: of what lies before the start, all of the log's own that changes a view, and the prompt, perhaps
+                inherited, that is shown beside the summary.
         """
         self.agent_uuid = agent_uuid
         self.fork = fork
         self.base = cleared or fork
         """The position before its first message: the clear that it follows, or the fork point."""
+        self.start = max(self.base, start)
+        """The position before the first message that is held: the base, or a later one."""
         self.parent = parent
         self.ended = ended
-        self.messages: list[Message] = []
+        self._messages: list[Message] = []
+        self._apart = {message.id: message for message in apart}
+        self._is_whole: bool = self.start == self.base and (parent is None or parent._is_whole)
         self.damage: HistoryError | None = None
         """The error that ends the log, when its next row in the store is wrong."""
         self._base_view = View(cleared, None, None, {}) if cleared else EMPTY if parent is None else parent.view(fork)
@@ -83,12 +104,60 @@ class Log:
         self._views: list[View] = []
         self.passages: dict[Hashable, Passages] | None = None
         """What its own messages are to models, by model and lens (`ikigai_actors.agent.assembly`)."""
+        for message in self._apart.values():
+            if message.kind in CONTROL:
+                self._follow(message)
         self._extend(messages)
 
     @property
     def head(self) -> int:
-        """The position of the latest message; the base when there is none."""
-        return self.base + len(self.messages)
+        """The position of the latest message; the start when there is none."""
+        return self.start + len(self._messages)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The log's own messages, oldest first. Raises `NotHeld` when it does not hold all of them."""
+        if self.start > self.base:
+            raise NotHeld
+        return self._messages
+
+    @property
+    def held(self) -> int:
+        """How many of its own messages it holds."""
+        return len(self._messages) + len(self._apart)
+
+    def newest_first(self) -> Iterator[Message]:
+        """The log's own messages, the latest first. Raises `NotHeld` behind the last that is held."""
+        yield from reversed(self._messages)
+        if self.start > self.base:
+            raise NotHeld
+
+    def back_to_ending(self) -> Iterator[Message]:
+        """Its own messages as far as they are held, the latest first, and then `ended`."""
+        yield from reversed(self._messages)
+        if self.ended is not None:
+            yield self.ended
+
+    def holds(self, above: int) -> bool:
+        """Whether it holds all messages of the history behind a position, with its ancestors' logs."""
+        log: Log | None = self
+        while log is not None and not log._is_whole:
+            if log.start > max(log.base, above):
+                return False
+            if above >= log.base:
+                return True
+            log = log.parent
+        return True
+
+    def shows(self, position: int) -> bool:
+        """Whether it holds all that a model is shown of the history up to a position."""
+        if self._is_whole:
+            return True
+        try:
+            self.opening(position)
+        except NotHeld:
+            return False
+        return self.holds(self.view(position).floor)
 
     def extend(self, messages: Sequence[Message]) -> None:
         """Append committed messages, none of them a clear (see `LogCache.grow`). Those that it has are left out.
@@ -110,14 +179,20 @@ class Log:
             following += 1
             if message.kind in CONVERSATION:
                 self._spoken.append(message)
-            self.messages.append(message)
+            self._messages.append(message)
             if message.kind in CONTROL:
-                self._views.append(play(self._views[-1] if self._views else self._base_view, message))
-                self._controls.append(message.id)
+                self._follow(message)
+
+    def _follow(self, control: Message) -> None:
+        """Take in a message that changes the view, which is stored before its position."""
+        self._views.append(play(self._views[-1] if self._views else self._base_view, control))
+        self._controls.append(control.id)
 
     def since(self, position: int) -> list[Message]:
         """The log's own messages from a position on; all of them when the position lies before its base."""
-        return self.messages[max(0, position - self.base - 1) :]
+        if position <= self.start and self.start > self.base:
+            raise NotHeld
+        return self._messages[max(0, position - self.start - 1) :]
 
     def view(self, position: int) -> View:
         """The view of the history up to a position.
@@ -143,7 +218,9 @@ class Log:
     def between(self, start: int, end: int) -> Iterator[Message]:
         """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
         for log, low, high in reversed(list(self._stretches(start, end))):
-            yield from log.messages[low - log.base : high - log.base]
+            if low < log.start:
+                raise NotHeld
+            yield from log._messages[low - log.start : high - log.start]
 
     def _stretches(self, start: int, end: int) -> "Iterator[tuple[Log, int, int]]":
         """The logs that hold the messages with ``start < id <= end``, with the bounds in each, newest first."""
@@ -180,6 +257,8 @@ class Log:
                 first = bisect_right(spoken, low, key=_position)
                 for place in range(bisect_right(spoken, upper, first, key=_position) - 1, first - 1, -1):
                     yield Spoken(log, place, spoken[place])
+                if low < log.start:
+                    raise NotHeld
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
         """The latest prompt of the folded history, an inherited one too; None when there is none.
@@ -206,9 +285,23 @@ class Log:
     def was_uncompacted(self, position: int) -> bool:
         """Whether of all that has changed how its own past is shown the latest was the end of a summary."""
         for place in reversed(self._controls[: bisect_right(self._controls, position)]):
-            if (kind := self.messages[place - self.base - 1].kind) in (Kind.SUMMARY, Kind.UNCOMPACT):
-                return kind == Kind.UNCOMPACT
+            control = self._one(place)
+            if control is not None and control.kind in (Kind.SUMMARY, Kind.UNCOMPACT):
+                return control.kind == Kind.UNCOMPACT
         return False
+
+    def _one(self, place: int) -> Message | None:
+        """The message at a position; None when the history has none there. Raises `NotHeld`."""
+        log: Log | None = self if place else None
+        while log is not None:
+            if (apart := log._apart.get(place)) is not None:
+                return apart
+            if place > log.start:
+                return log._messages[place - log.start - 1] if place <= log.head else None
+            if place > log.base:
+                raise NotHeld
+            log = log.parent
+        return None
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
         """What the folded history up to a position begins with, before what is shown verbatim.
@@ -219,10 +312,7 @@ class Log:
         lens = self.view(position).lens
         if lens is None:
             return None, None
-        summary, prompt = (
-            next(self.between(place - 1, place), None) if place else None for place in (lens.summary, lens.prompt)
-        )
-        return summary, prompt
+        return self._one(lens.summary), self._one(lens.prompt)
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
         """The folded history up to a position (the head when None): clears, rewinds and summaries applied.

@@ -9,21 +9,27 @@ and other processes see it there: who reads from outside (`LogCache.load`) gets 
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from ikigai_actors.errors import AgentNotFound, HistoryError, HistoryPruned, IkigaiError
 from ikigai_actors.records.fork_point import settings_at
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.history import Ancestor
-from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY, check_unpruned
-from ikigai_actors.records.log import Log
+from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY
+from ikigai_actors.records.log import Log, NotHeld
+from ikigai_actors.records.log_plan import WHOLE, Family, Key, Need, Stretch, needs_of
 from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.merges import look_at_child
 from ikigai_actors.records.messages import ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
+
+T = TypeVar("T")
+
+_LAST = ENDINGS | {Kind.REPAIR.value}
+"""The kinds that tell how the latest turn ended, or that it has not: see `records.replies.outcome_of`."""
 
 
 class LogCache:
@@ -32,7 +38,7 @@ class LogCache:
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
         """Make a cache without logs; ``is_here`` tells whose grow here only: of others the store is asked anew."""
         self._store, self._is_here = store, is_here
-        self._logs: weakref.WeakValueDictionary[_Key, Log] = weakref.WeakValueDictionary()
+        self._logs: weakref.WeakValueDictionary[Key, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
         self._forgotten = 0
         self._lock = threading.Lock()  # of the three above; held for moments
@@ -52,7 +58,7 @@ class LogCache:
     def in_memory(self) -> int:
         """How many messages are held by logs that somebody uses."""
         with self._lock:
-            return sum(len(log.messages) for log in self._logs.values())
+            return sum(log.held for log in self._logs.values())
 
     def passages(self) -> int:
         """How many passages of conversations are held beside these logs."""
@@ -86,7 +92,7 @@ class LogCache:
         after = Log(
             *(log.agent_uuid, log.fork, None, messages[place + 1 :]),
             cleared=messages[place].id,
-            ended=next((one for one in reversed(log.messages) if one.kind in ENDINGS), log.ended),
+            ended=next((one for one in log.back_to_ending() if one.kind in _LAST), None),
         )
         return self.keep(after)
 
@@ -113,8 +119,20 @@ class LogCache:
         """
         return self._store.read(lambda tx: look_at_child(tx, into, child))
 
-    def load(self, uuid: str) -> Log:
+    def look(self, uuid: str, work: Callable[[Log], T]) -> T:
+        """What a function finds in an agent's log, all of which is read if it asks for more than is held.
+
+        Raises what `load` does.
+        """
+        try:
+            return work(self.load(uuid))
+        except NotHeld:
+            return work(self.load(uuid, whole=True))
+
+    def load(self, uuid: str, *, whole: bool = False) -> Log:
         """Return an agent's log as it is committed, with the ancestors that its history needs, in a few queries.
+
+        It shows what a model is shown at its head; unless ``whole``, it may not hold what a summary stands for.
 
         Raises:
             AgentNotFound: there is no such agent.
@@ -122,11 +140,11 @@ class LogCache:
             HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
         """
         held = self.at_hand(uuid)
-        if held is None or self._is_complete(held):
+        if not whole and (held is None or self._is_complete(held)):
             [read] = self.load_many([uuid])
         else:
             with self._reading:
-                read = self._store.read(lambda tx: self._read(tx, [uuid]))[uuid]
+                read = self._store.read(lambda tx: self._read(tx, [uuid], whole))[uuid]
         if isinstance(read, IkigaiError):
             raise read
         return read
@@ -135,32 +153,41 @@ class LogCache:
         """Whether the store has no more of an agent's latest log: what is committed, its owner may not know yet."""
         return all(head.position == log.head for head in self._store.read(lambda tx: heads_of(tx, [log.agent_uuid])))
 
-    def load_many(self, uuids: Sequence[str]) -> list[Log | IkigaiError]:
+    def load_many(self, uuids: Sequence[str], *, whole: bool = False) -> list[Log | IkigaiError]:
         """Return the logs of many agents; those that are not in use are read in a few queries.
 
-        An agent that has no log gets the error that `load` would raise.
+        An agent that has no log gets the error that `load` would raise. With ``whole`` the owners of these agents ask:
+        they go on with these logs, which hold all that their histories need.
         """
         found: dict[str, Log | IkigaiError] = {
-            uuid: _sound(uuid, log) for uuid in uuids if (log := self.at_hand(uuid)) is not None
+            uuid: _sound(uuid, log)
+            for uuid in uuids
+            if (log := self.at_hand(uuid)) is not None and (log.holds(0) if whole else log.shows(log.head))
         }
         if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
             with self._reading:
                 before = self._forgotten
-                read = self._store.read(lambda tx: self._read(tx, missing))
+                read = self._store.read(lambda tx: self._read(tx, missing, whole))
                 with self._lock:
                     if self._forgotten == before:  # else one of them may have grown meanwhile
                         for uuid, new in read.items():
                             if isinstance(new, Log):
-                                self._latest.setdefault(uuid, new)  # its owner may have cleared meanwhile
+                                self._make_latest(uuid, new, whole)
             found |= read
         return [found[uuid] for uuid in uuids]
 
-    def _read(self, tx: Transaction, uuids: Sequence[str]) -> dict[str, Log | IkigaiError]:
-        """The logs of these agents. Stretches that are not in memory are read."""
-        family = _Family(tx.run("lineages", uuids=list(uuids)))
-        lines: dict[str, list[_Stretch]] = {}
+    def _make_latest(self, uuid: str, log: Log, whole: bool) -> None:
+        """Note that a log has an agent's latest message; its owner may have cleared meanwhile."""
+        known = self._latest.get(uuid)
+        if known is None or (whole and known.base == log.base):
+            self._latest[uuid] = log
+
+    def _read(self, tx: Transaction, uuids: Sequence[str], whole: bool = False) -> dict[str, Log | IkigaiError]:
+        """The logs of these agents. What is not in memory is read; unless ``whole``, as far as it is shown."""
+        family = Family(tx.run("lineages", uuids=list(uuids)))
+        lines: dict[str, list[Stretch]] = {}
         found: dict[str, Log | IkigaiError] = {}
-        planned: dict[_Key, _Stretch] = {}
+        planned: dict[Key, Stretch] = {}
         for uuid in uuids:
             try:
                 needed = lines[uuid] = family.line(uuid, planned)
@@ -168,24 +195,31 @@ class LogCache:
                 found[uuid] = error
             else:
                 planned.update((stretch.key, stretch) for stretch in needed)
+        needs = {} if whole else needs_of(tx, map(family.latest, lines), planned)
         with self._lock:  # looked up once and held: what the weak dictionary has now may be gone a moment later
-            known: dict[_Key, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
-        rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in known])
+            known: dict[Key, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
+        logs: dict[Key, Log | HistoryError] = {
+            key: log for key, log in known.items() if _serves(log, needs.get(key, WHOLE))
+        }
+        rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in logs], needs)
         self.read_logs += len(rows)
         self.read_messages += sum(map(len, rows.values()))
-        logs: dict[_Key, Log | HistoryError] = {**known}
+        short: list[str] = []
         for uuid, line in lines.items():
             for stretch in reversed(line):
                 if stretch.key not in logs:
-                    logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key])
+                    need = needs.get(stretch.key, WHOLE)
+                    logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key], need)
             latest = logs[family.latest(uuid)]
             if isinstance(latest, Log):
                 _complete(tx, latest)
+                if latest.damage is None and not latest.shows(latest.head):
+                    short.append(uuid)
             found[uuid] = _sound(uuid, latest)
-        return found
+        return {**found, **self._read(tx, short, whole=True)} if short else found
 
     def _make(
-        self, tx: Transaction, stretch: "_Stretch", logs: "Mapping[_Key, Log | HistoryError]", rows: Sequence[Row]
+        self, tx: Transaction, stretch: Stretch, logs: Mapping[Key, Log | HistoryError], rows: Sequence[Row], need: Need
     ) -> Log | HistoryError:
         """Make a log from its rows, or return the error of an ancestor.
 
@@ -197,105 +231,42 @@ class LogCache:
             return parent
         if parent is not None and (wrong := _reach(tx, agent, parent, rows)) is not None:
             return wrong
-        log = Log(agent.uuid, agent.fork_message_id, parent, cleared=stretch.cleared)
+        start = need.start(stretch.key[1])
+        apart = [message for place, message in sorted(need.apart.items()) if place <= start]
+        log = Log(agent.uuid, agent.fork_message_id, parent, cleared=stretch.cleared, start=start, apart=apart)
         _fill(log, rows, agent.parent_uuid is None)
         with self._lock:
-            kept = self._logs.setdefault(stretch.key, log)
+            kept = self._logs.get(stretch.key)
+            if kept is None or not _serves(kept, need):
+                kept = self._logs[stretch.key] = log
         if kept is not log:  # its owner was faster
-            kept.extend(log.messages)
+            _read_on(tx, kept)
         return kept
 
 
-_Key = tuple[str, int]
-"""The key of a log: its agent, and the position before its first message (the fork point, or a clear)."""
+def _serves(log: Log, need: Need) -> bool:
+    """Whether a log that is in memory holds what is needed, perhaps after it was read on."""
+    return log.holds(need.above) and log.head >= need.start(log.base)
 
 
-class _Stretch(NamedTuple):
-    """A log that is needed: its agent, the clear that it follows (0 for none), and the key of its parent's log."""
-
-    agent: Ancestor
-    cleared: int
-    parent: _Key | None
-
-    @property
-    def key(self) -> _Key:
-        return self.agent.uuid, self.cleared or self.agent.fork_message_id
-
-
-class _Family:
-    """Agents and their ancestors, as the query ``lineages`` finds them."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._agents: dict[str, Ancestor] = {}
-        self._clears: dict[str, list[int]] = {}
-        self._pruned: dict[str, int | None] = {}
-        for row in rows:
-            self._pruned[row[0]] = row[4]
-            self._agents[row[0]] = Ancestor(*row[:3])
-            if row[3] is not None:
-                self._clears.setdefault(row[0], []).append(row[3])
-
-    def latest(self, uuid: str) -> _Key:
-        """The key of the log that holds an agent's head."""
-        return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
-
-    def line(self, uuid: str, planned: Mapping[_Key, _Stretch]) -> list[_Stretch]:
-        """The logs that an agent's history needs, its own first, up to one that is planned already.
-
-        Raises:
-            AgentNotFound: there is no such agent.
-            HistoryPruned: its messages were deleted.
-            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands before the fork point.
-        """
-        if uuid not in self._agents:
-            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-        check_unpruned(uuid, self._pruned[uuid])
-        line: list[tuple[Ancestor, int]] = []
-        keys: list[_Key | None] = []
-        seen: set[str] = set()
-        last = uuid
-        current: str | None = uuid
-        bound: int | None = None
-        while current is not None and (bound is None or bound > 0):
-            agent = self._agents.get(current)
-            if agent is None:
-                raise HistoryError(f"The ancestors of agent {uuid} cannot be followed beyond {last}. {REMEDY}", last)
-            if current in seen:
-                raise HistoryError(f"Agent {uuid} descends from itself by way of {current}. {REMEDY}", current)
-            seen.add(current)
-            fork, last = agent.fork_message_id, current
-            if bound is not None and bound <= fork:  # forked at a position that this agent has itself inherited
-                current = agent.parent_uuid
-                continue
-            cleared = self._cleared(current, bound)
-            if 0 < cleared <= fork:
-                raise HistoryError(f"Agent {current} has a clear at {cleared}, before its fork point {fork}.", current)
-            key = current, cleared or fork
-            keys.append(key)
-            if key in planned:
-                break
-            line.append((agent, cleared))
-            if cleared:
-                break
-            current, bound = agent.parent_uuid, fork
-        parents = [*keys[1:], None]
-        return [_Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
-
-    def _cleared(self, uuid: str, bound: int | None) -> int:
-        """The agent's latest clear up to a bound; 0 when there is none. The query finds it for each such bound."""
-        return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
-
-
-def _read_stretches(tx: Transaction, stretches: Sequence[_Stretch]) -> dict[_Key, list[Row]]:
-    """The rows of these logs, each in order. One query reads all logs that still grow."""
+def _read_stretches(
+    tx: Transaction, stretches: Sequence[Stretch], needs: Mapping[Key, Need]
+) -> dict[Key, Sequence[Row]]:
+    """The rows of these logs, each in order. One query reads all logs that still grow, and are needed whole."""
     uuids = list({stretch.agent.uuid for stretch in stretches})
     latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
-    rows: dict[_Key, list[Row]] = {stretch.key: [] for stretch in stretches}
-    ends = {one.agent.uuid: one.key for one in stretches if latest.get(one.agent.uuid, 0) == one.cleared}
+    rows: dict[Key, Sequence[Row]] = {stretch.key: () for stretch in stretches}
+    whole = (one for one in stretches if needs.get(one.key, WHOLE) == WHOLE)
+    ends = {one.agent.uuid: one.key for one in whole if latest.get(one.agent.uuid, 0) == one.cleared}
     for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):
         rows[ends[uuid]] = list(log)
     for key in rows.keys() - ends.values():
-        rows[key] = tx.run("log_stretch", uuid=key[0], start=key[1])
+        need = needs.get(key, WHOLE)
+        start = need.start(key[1])
+        if need.upto is None:
+            rows[key] = tx.run("log_stretch", uuid=key[0], start=start)
+        elif need.upto > start:
+            rows[key] = tx.run("log_section", uuid=key[0], start=start, end=need.upto)
     return rows
 
 
@@ -323,8 +294,8 @@ def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -
 def _complete(tx: Transaction, log: Log) -> None:
     """Read the messages that the latest log of an agent lacks."""
     _read_on(tx, log)
-    if log.base > log.fork and log.ended is None:
-        rows = tx.run("ended_before", uuid=log.agent_uuid, position=log.base, kinds=sorted(ENDINGS))
+    if log.start > log.fork and log.ended is None:
+        rows = tx.run("latest_before", uuid=log.agent_uuid, position=log.start + 1, kinds=sorted(_LAST))
         with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows
             log.ended = next(map(Message.from_row, rows), None)
 

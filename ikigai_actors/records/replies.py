@@ -1,7 +1,7 @@
 """The form in which a reply is stored: `reply_message_data` writes it, `reply_of` reads it. Pure."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
@@ -113,9 +113,9 @@ def output_reply(message: Message) -> Reply:
     )
 
 
-def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among an agent's own messages ended; None when there was none."""
-    for message in reversed(messages):
+    for message in newest_first:
         match message.kind:
             case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
                 return reply_of(message)
@@ -134,9 +134,9 @@ def outcome_of(messages: Sequence[Message]) -> Reply | ProviderError | TurnInter
     return None
 
 
-def last_outcome(messages: Sequence[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
-    for message in reversed(messages):
+    for message in newest_first:
         if message.kind in (Kind.USER, Kind.REPAIR):
             return None
         outcome = outcome_of((message,))

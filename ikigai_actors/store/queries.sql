@@ -164,8 +164,8 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
                      9223372036854775807)
  ORDER BY id
 
--- name: ended_before
--- How the latest turn before a position ended. Backwards by the primary key, so it costs the messages after that.
+-- name: latest_before
+-- The latest message of some kinds before a position. Backwards by the primary key, so it costs the messages after that.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
  WHERE agent_uuid = :uuid AND id < :position AND kind = ANY(:kinds) ORDER BY id DESC LIMIT 1
 
@@ -196,6 +196,17 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
 -- condition stands here word for word, else SQLite would not use it.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
  WHERE agent_uuid = ANY(:uuids) AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') ORDER BY id
+
+-- name: log_controls
+-- The same of a part of one log.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = :uuid AND id > :start AND id <= :end
+   AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') ORDER BY id
+
+-- name: summarised
+-- Which of these agents have written a summary, by the same index.
+SELECT DISTINCT agent_uuid FROM messages
+ WHERE agent_uuid = ANY(:uuids) AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') AND kind = 'summary'
 
 -- name: boot
 -- Every living agent of a host's shards, its head, its parent, and the parent's head when that one is not listed itself.

@@ -273,7 +273,11 @@ class Stored:
         self.oracles[uuid].add(new)
         self.store.write(lambda tx: tx.append([new.row()]))
         if uuid in self.held:
-            self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
+            log = self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
+            if not log.shows(log.head):
+                [whole] = self.log_cache.load_many([uuid], whole=True)
+                assert isinstance(whole, Log)
+                self.held[uuid] = whole
         else:
             self.log_cache.forget(uuid)
 
@@ -293,7 +297,9 @@ class Stored:
         self._register(child, uuid, head)
         self.oracles[child] = self.oracles[uuid].fork()
         if uuid in self.held:
-            self.held[child] = self.log_cache.keep(Log(child, head, self.held[uuid]))
+            own = Log(child, head, self.held[uuid])
+            if own.shows(head):
+                self.held[child] = self.log_cache.keep(own)
         self.write(child, "fork")
         self.write(uuid, "fork")
 

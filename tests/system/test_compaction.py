@@ -552,3 +552,18 @@ def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatev
         assert {message.kind for message in system.root.history()} >= {"summary", "assistant"}
     told = [one for one in heard if isinstance(one, WindowNearlyFull)]
     assert "its system prompt and tools alone have about" in explained(told[-1])
+
+
+def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(durable: str) -> None:
+    model = Model()
+    with ActorSystem.open(durable, model.provider) as system:
+        talk(system.root, *FACTS)
+        system.root.compact()
+        whole = len(system.root.history(all=True))
+    with ActorSystem.open(durable, model.provider) as system:
+        talk(system.root, "and now?")
+        assert system.log_cache.in_memory() < whole
+        system.root.uncompact()
+        talk(system.root, "and then?")
+        assert all(prompt in model.sent for prompt in (*FACTS, "and now?", "and then?"))
+        sound(system)

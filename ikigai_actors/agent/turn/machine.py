@@ -40,7 +40,7 @@ The actor keeps a command that cannot run yet, and offers it again after each st
 A reply or a result that belongs to an earlier request changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -502,10 +502,13 @@ def _repeats(text: str, turn: Sequence[Message]) -> bool:
     return not replied and turn[0].kind == Kind.USER and turn[0].content == text
 
 
-def failed_turn(messages: Sequence[Message]) -> int:
+def failed_turn(newest_first: Iterable[Message]) -> int:
     """`State.failed` of an agent, found in its own messages."""
     failed = False
-    for message in reversed(messages):
+    later: Message | None = None
+    earliest: Message | None = None
+    for message in newest_first:
+        later, earliest = earliest, message
         match message.kind:
             case Kind.ERROR:
                 failed = True
@@ -515,13 +518,12 @@ def failed_turn(messages: Sequence[Message]) -> int:
                 if not failed:
                     return 0
     # A child that a call has forked: its first turn was opened by the result of that call.
-    by_call = failed and len(messages) > 1 and messages[1].kind == Kind.TOOL_RESULT
-    return messages[1].id if by_call else 0
+    return later.id if failed and later is not None and later.kind == Kind.TOOL_RESULT else 0
 
 
-def notice_of(messages: list[Message]) -> int:
+def notice_of(newest_first: Iterable[Message]) -> int:
     """`State.notice` of an agent, found in its own messages."""
-    for message in reversed(messages):
+    for message in newest_first:
         if message.kind == Kind.MAIL:
             position: int = message.id
             return position

@@ -219,4 +219,4 @@ def tokens_of(message: Message, elide: int = 0) -> int:
 
 
 def _may_cut(log: History, position: int) -> bool:
-    return is_boundary(lambda start, end: list(log.between(start, end)), position)
+    return is_boundary(lambda start, end: list(log.between(start, end)), position, at_once=1)

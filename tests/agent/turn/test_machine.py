@@ -299,7 +299,7 @@ def said(*told: Kind | tuple[Kind, str]) -> list[Message]:
     ],
 )
 def test_the_log_tells_which_turn_an_error_has_ended(messages: list[Message], opener: int) -> None:
-    assert failed_turn(messages) == opener
+    assert failed_turn(reversed(messages)) == opener
 
 
 @pytest.mark.parametrize(
@@ -347,8 +347,8 @@ def closing(kind: str, content: str = "", **data: Any) -> Message:
 
 def test_the_outcome_of_a_log_is_how_its_latest_turn_ended() -> None:
     assert outcome_of([]) is None
-    assert outcome_of([closing(Kind.USER), closing(Kind.MARK)]) is None
-    reply = outcome_of([closing(Kind.ASSISTANT, "x", stop_reason="end_turn"), closing(Kind.MARK)])
+    assert outcome_of([closing(Kind.MARK), closing(Kind.USER)]) is None
+    reply = outcome_of([closing(Kind.MARK), closing(Kind.ASSISTANT, "x", stop_reason="end_turn")])
     assert isinstance(reply, Reply)
     assert reply.text == "x"
     assert isinstance(outcome_of([closing(Kind.ASSISTANT, "x", stop_reason="interrupted")]), TurnInterrupted)
@@ -382,5 +382,5 @@ NOTICE = closing(Kind.MAIL, "You have 1 unread mail.")
 def test_a_notice_of_mail_is_known_until_the_mailbox_was_looked_at_or_the_model_sees_it_no_more(
     later: Message, known: bool
 ) -> None:
-    assert notice_of([NOTICE, later]) == (NOTICE.id if known else 0)
+    assert notice_of([later, NOTICE]) == (NOTICE.id if known else 0)
     assert notice_of([later]) == 0
