@@ -7,6 +7,7 @@ Its modules:
     messages, forms, replies        the kinds of messages (table ``messages``), and the data that each must have
     blobs, blob_references          attachments, and what messages say of them
     log, log_cache, lineage         a log in memory, all that are in use, and the ancestors from whom it inherits
+    log_plan                        how far back each of them must be held
     history, boundaries, fork_point what a log means: clears, marks, summaries; where it may be cut
     scrollback, heads, stored_history, diff   parts of logs, read from the database
     merges, merge_source            what one agent takes over of another one's history
