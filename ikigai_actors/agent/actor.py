@@ -317,7 +317,7 @@ class AgentActor(PooledActor):
             if isinstance(log, HistoryError) and log.agent == self.state.uuid:
                 self.runtime.processes.bury(self.state.uuid, str(log))
             return
-        self._log.take(log)
+        self._log.hold_whole(log)
         (event, asked), self._undecided = self._undecided, (None, False)
         if event is not None:
             self._decide(event, asked)

@@ -65,7 +65,7 @@ class AgentLog:
         """Whether more must be read before a model is asked: a rewind or an uncompact has brought it back."""
         return self.current is not None and not self.current.shows(self.current.head)
 
-    def take(self, log: Log) -> None:
+    def hold_whole(self, log: Log) -> None:
         """Go on with the whole log, in place of the one that is held."""
         self.current = log
         self._use(log.held)
@@ -112,7 +112,7 @@ class AgentLog:
         self.loading = False
         view, failed = log.view(log.head), machine.failed_turn(log.newest_first())
         opened = log.since(turn or failed) if turn or failed else []
-        self.take(log)
+        self.hold_whole(log)
         return on.Loaded(
             log.head,
             view,

@@ -20,7 +20,7 @@ from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import AGENT_0_REMEDY, REMEDY
 from ikigai_actors.records.log import Log, NotHeld
-from ikigai_actors.records.log_plan import WHOLE, Family, Key, Need, Stretch, needs_of
+from ikigai_actors.records.log_plan import WHOLE, HeldPart, Lineages, LogKey, Stretch, needs_of
 from ikigai_actors.records.merge_source import MergeSource
 from ikigai_actors.records.merges import look_at_child
 from ikigai_actors.records.messages import ENDINGS, Kind, Message
@@ -38,7 +38,7 @@ class LogCache:
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
         """Make a cache without logs; ``is_here`` tells whose grow here only: of others the store is asked anew."""
         self._store, self._is_here = store, is_here
-        self._logs: weakref.WeakValueDictionary[Key, Log] = weakref.WeakValueDictionary()
+        self._logs: weakref.WeakValueDictionary[LogKey, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
         self._forgotten = 0
         self._lock = threading.Lock()  # of the three above; held for moments
@@ -119,7 +119,7 @@ class LogCache:
         """
         return self._store.read(lambda tx: look_at_child(tx, into, child))
 
-    def look(self, uuid: str, work: Callable[[Log], T]) -> T:
+    def find_in(self, uuid: str, work: Callable[[Log], T]) -> T:
         """What a function finds in an agent's log, all of which is read if it asks for more than is held.
 
         Raises what `load` does.
@@ -184,21 +184,21 @@ class LogCache:
 
     def _read(self, tx: Transaction, uuids: Sequence[str], whole: bool = False) -> dict[str, Log | IkigaiError]:
         """The logs of these agents. What is not in memory is read; unless ``whole``, as far as it is shown."""
-        family = Family(tx.run("lineages", uuids=list(uuids)))
+        lineages = Lineages(tx.run("lineages", uuids=list(uuids)))
         lines: dict[str, list[Stretch]] = {}
         found: dict[str, Log | IkigaiError] = {}
-        planned: dict[Key, Stretch] = {}
+        planned: dict[LogKey, Stretch] = {}
         for uuid in uuids:
             try:
-                needed = lines[uuid] = family.line(uuid, planned)
+                needed = lines[uuid] = lineages.line(uuid, planned)
             except (AgentNotFound, HistoryError, HistoryPruned) as error:
                 found[uuid] = error
             else:
                 planned.update((stretch.key, stretch) for stretch in needed)
-        needs = {} if whole else needs_of(tx, map(family.latest, lines), planned)
+        needs = {} if whole else needs_of(tx, map(lineages.latest, lines), planned)
         with self._lock:  # looked up once and held: what the weak dictionary has now may be gone a moment later
-            known: dict[Key, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
-        logs: dict[Key, Log | HistoryError] = {
+            known: dict[LogKey, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
+        logs: dict[LogKey, Log | HistoryError] = {
             key: log for key, log in known.items() if _serves(log, needs.get(key, WHOLE))
         }
         rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in logs], needs)
@@ -210,7 +210,7 @@ class LogCache:
                 if stretch.key not in logs:
                     need = needs.get(stretch.key, WHOLE)
                     logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key], need)
-            latest = logs[family.latest(uuid)]
+            latest = logs[lineages.latest(uuid)]
             if isinstance(latest, Log):
                 _complete(tx, latest)
                 if latest.damage is None and not latest.shows(latest.head):
@@ -219,7 +219,12 @@ class LogCache:
         return {**found, **self._read(tx, short, whole=True)} if short else found
 
     def _make(
-        self, tx: Transaction, stretch: Stretch, logs: Mapping[Key, Log | HistoryError], rows: Sequence[Row], need: Need
+        self,
+        tx: Transaction,
+        stretch: Stretch,
+        logs: Mapping[LogKey, Log | HistoryError],
+        rows: Sequence[Row],
+        need: HeldPart,
     ) -> Log | HistoryError:
         """Make a log from its rows, or return the error of an ancestor.
 
@@ -244,18 +249,18 @@ class LogCache:
         return kept
 
 
-def _serves(log: Log, need: Need) -> bool:
+def _serves(log: Log, need: HeldPart) -> bool:
     """Whether a log that is in memory holds what is needed, perhaps after it was read on."""
     return log.holds(need.above) and log.head >= need.start(log.base)
 
 
 def _read_stretches(
-    tx: Transaction, stretches: Sequence[Stretch], needs: Mapping[Key, Need]
-) -> dict[Key, Sequence[Row]]:
+    tx: Transaction, stretches: Sequence[Stretch], needs: Mapping[LogKey, HeldPart]
+) -> dict[LogKey, Sequence[Row]]:
     """The rows of these logs, each in order. One query reads all logs that still grow, and are needed whole."""
     uuids = list({stretch.agent.uuid for stretch in stretches})
     latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
-    rows: dict[Key, Sequence[Row]] = {stretch.key: () for stretch in stretches}
+    rows: dict[LogKey, Sequence[Row]] = {stretch.key: () for stretch in stretches}
     whole = (one for one in stretches if needs.get(one.key, WHOLE) == WHOLE)
     ends = {one.agent.uuid: one.key for one in whole if latest.get(one.agent.uuid, 0) == one.cleared}
     for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):

@@ -17,7 +17,7 @@ from ikigai_actors.records.lineage import LAST, REMEDY, check_unpruned
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store.base import Row, Transaction
 
-Key = tuple[str, int]
+LogKey = tuple[str, int]
 """The key of a log: its agent, and the position before its first message (the fork point, or a clear)."""
 
 
@@ -26,14 +26,15 @@ class Stretch(NamedTuple):
 
     agent: Ancestor
     cleared: int
-    parent: Key | None
+    parent: LogKey | None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> LogKey:
+        """The key of the log."""
         return self.agent.uuid, self.cleared or self.agent.fork_message_id
 
 
-class Family:
+class Lineages:
     """Agents and their ancestors, as the query ``lineages`` finds them."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -46,11 +47,11 @@ class Family:
             if row[3] is not None:
                 self._clears.setdefault(row[0], []).append(row[3])
 
-    def latest(self, uuid: str) -> Key:
+    def latest(self, uuid: str) -> LogKey:
         """The key of the log that holds an agent's head."""
         return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
 
-    def line(self, uuid: str, planned: Mapping[Key, Stretch]) -> list[Stretch]:
+    def line(self, uuid: str, planned: Mapping[LogKey, Stretch]) -> list[Stretch]:
         """The logs that an agent's history needs, its own first, up to one that is planned already.
 
         Raises:
@@ -62,7 +63,7 @@ class Family:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_unpruned(uuid, self._pruned[uuid])
         line: list[tuple[Ancestor, int]] = []
-        keys: list[Key | None] = []
+        keys: list[LogKey | None] = []
         seen: set[str] = set()
         last = uuid
         current: str | None = uuid
@@ -97,7 +98,7 @@ class Family:
         return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
 
 
-class Need(NamedTuple):
+class HeldPart(NamedTuple):
     """What of a log must be held."""
 
     above: int = 0
@@ -112,17 +113,17 @@ class Need(NamedTuple):
         start = max(base, self.above)
         return start if self.upto is None else min(start, self.upto)
 
-    def joined(self, other: "Need") -> "Need":
+    def joined(self, other: "HeldPart") -> "HeldPart":
         """What two histories need of the same log."""
         ends = None if self.upto is None or other.upto is None else max(self.upto, other.upto)
-        return Need(min(self.above, other.above), ends, {**self.apart, **other.apart})
+        return HeldPart(min(self.above, other.above), ends, {**self.apart, **other.apart})
 
 
-WHOLE = Need()
+WHOLE = HeldPart()
 """All of a log."""
 
 
-def needs_of(tx: Transaction, leaves: Iterable[Key], planned: Mapping[Key, Stretch]) -> Mapping[Key, Need]:
+def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey, Stretch]) -> Mapping[LogKey, HeldPart]:
     """What must be held of the logs of some histories; a log that is not mentioned is needed whole.
 
     Args:
@@ -132,11 +133,11 @@ def needs_of(tx: Transaction, leaves: Iterable[Key], planned: Mapping[Key, Stret
     """
     uuids = list({stretch.agent.uuid for stretch in planned.values()})
     summarised = {uuid for (uuid,) in tx.run("summarised", uuids=uuids)} if uuids else set()
-    needs: dict[Key, Need] = {}
-    controls: dict[Key, list[Message]] = {}
+    needs: dict[LogKey, HeldPart] = {}
+    controls: dict[LogKey, list[Message]] = {}
     for leaf in leaves if summarised else ():
         chain: list[Stretch] = []
-        key: Key | None = leaf
+        key: LogKey | None = leaf
         while key is not None:
             chain.append(planned[key])
             key = planned[key].parent
@@ -146,8 +147,8 @@ def needs_of(tx: Transaction, leaves: Iterable[Key], planned: Mapping[Key, Stret
 
 
 def _needs_of_one(
-    tx: Transaction, chain: Sequence[Stretch], summarised: set[str], controls: dict[Key, list[Message]]
-) -> list[tuple[Key, Need]]:
+    tx: Transaction, chain: Sequence[Stretch], summarised: set[str], controls: dict[LogKey, list[Message]]
+) -> list[tuple[LogKey, HeldPart]]:
     """What one history needs of its logs, the nearest first. ``controls`` keeps what was read of each."""
     if not any(stretch.agent.uuid in summarised for stretch in chain):
         return [(stretch.key, WHOLE) for stretch in chain]
@@ -167,7 +168,7 @@ def _needs_of_one(
     needs = []
     for stretch, end in zip(chain, ends, strict=False):
         apart = {one.id: one for one in controls[stretch.key]}
-        needs.append((stretch.key, Need(above, end, apart if end is not None else {**apart, **prompt})))
+        needs.append((stretch.key, HeldPart(above, end, apart if end is not None else {**apart, **prompt})))
     return needs
 
 

@@ -57,7 +57,7 @@ class Approvals(OfOneProcess):
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
-        calls = self._log_cache.look(uuid, lambda log: recover(log.since(turn)))
+        calls = self._log_cache.find_in(uuid, lambda log: recover(log.since(turn)))
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:

@@ -241,7 +241,7 @@ class AgentCommands:
         try:
             return self._tell(on.GetOutcome, _reply_of(self._ref, output))
         except AgentDead:
-            outcome = self._ref.system.log_cache.look(self._ref.uuid, lambda log: last_outcome(log.newest_first()))
+            outcome = self._ref.system.log_cache.find_in(self._ref.uuid, lambda log: last_outcome(log.newest_first()))
             if outcome is None:
                 raise
         settled = _reply_of(self._ref, output)
@@ -1261,7 +1261,7 @@ class AgentRef:
         """
         if check_flag(all, "all"):
             return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
-        return self.system.log_cache.look(self.uuid, lambda log: list(log.visible()))
+        return self.system.log_cache.find_in(self.uuid, lambda log: list(log.visible()))
 
     def diff(self, other: Handle | str) -> Diff:
         """Where its history and another agent's part, and what each has that the other has not.
@@ -1292,7 +1292,7 @@ class AgentRef:
     def context(self) -> Context:
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
         ranges = self.ranges()
-        return self.system.log_cache.look(self.uuid, lambda log: context_of(log, ranges, self.system.window_of))
+        return self.system.log_cache.find_in(self.uuid, lambda log: context_of(log, ranges, self.system.window_of))
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":
         return None if uuid is None else self.system.handle(uuid)

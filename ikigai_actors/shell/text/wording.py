@@ -42,7 +42,7 @@ def resume_waits(agent: AgentRef) -> bool:
     record = agent.record
     if record.status != Status.STOPPED:
         return False
-    return bool(record.turn or agent.system.log_cache.look(agent.uuid, lambda log: failed_turn(log.newest_first())))
+    return bool(record.turn or agent.system.log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
 
 
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
