@@ -13,18 +13,13 @@ interruption, an error, a rewind, a clear, the next prompt, or the birth of the 
 
 from collections.abc import Callable, Sequence
 
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import DECIDING, Kind, Message
 from ikigai_actors.records.replies import calls_in
 
 Reading = Callable[[int, int], Sequence[Message]]
 """``(start, end)`` → the messages of a history with ``start < id <= end``, oldest first; clears and rewinds stand in it
 as what they are.
 """
-
-DECIDING = frozenset(
-    kind.value for kind in (Kind.ASSISTANT, Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
-)
-"""A reply, and what ends a step: nothing before the latest message of these kinds matters."""
 
 _AT_ONCE = 16
 """How many messages are read together."""

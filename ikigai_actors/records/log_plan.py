@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
-from ikigai_actors.records.boundaries import DECIDING
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
 from ikigai_actors.records.lineage import LAST, REMEDY, check_unpruned
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import DECIDING, Kind, Message
 from ikigai_actors.store.base import Row, Transaction
 
 LogKey = tuple[str, int]

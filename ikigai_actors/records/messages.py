@@ -120,6 +120,11 @@ CONTROL, CONVERSATION, OPENINGS, IN_TURN, ENDINGS, SPENDING = (
 BOUNDARIES = SPENDING | {Kind.USER.value}
 """The kinds that end an answer on its way, since its request is over, or come before it."""
 
+DECIDING = frozenset(
+    kind.value for kind in (Kind.ASSISTANT, Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
+)
+"""A reply, and what ends a step: where a history may be cut, nothing before the latest of these matters."""
+
 _FORMS: Mapping[str, Form | None] = {kind.value: kind.form for kind in Kind}
 encode_data = json.JSONEncoder(separators=(",", ":")).encode
 """Makes the text of a column of a mapping, as `Message.row` does."""
