@@ -54,6 +54,8 @@ _SHOWN = 40
 """How many characters of a prompt are repeated."""
 _KEPT = re.compile("“(.+)” stays verbatim")
 _SINCE = re.compile("since the prompt that begins with “(.+)”")
+_DIGESTED = re.compile(r"Prompt at \d+: ")
+"""How the line of a prompt begins where nobody could summarise (`ikigai_actors.agent.turn.plan`)."""
 _NOTE, _SUMMARY, _MERGE = "prompt: ", "<summary ", "<merge "
 _NOTED = 200
 """How many characters of a prompt stand in a summary."""
@@ -191,20 +193,22 @@ def _prompts(request: Request) -> Iterator[str]:
         for block in message["content"] if message["role"] == "user" else ():
             text = block["text"] if block["type"] == "text" else ""
             if text.startswith(_SUMMARY):
-                yield from (_noted(line) for line in text.splitlines() if line.startswith(_NOTE))
+                yield from filter(None, map(_noted, text.splitlines()))
             elif text.startswith(_MERGE):
                 yield f"of another agent: {_inside(text)}"
             elif text and text not in {OPENING, GO_ON} and not text.startswith((SUMMARISE, REPORT, OPEN_PROMPT)):
                 yield text
 
 
-def _noted(line: str) -> str:
-    """The prompt of a line of a summary. A summary that was shortened on its way may have cut the line."""
-    note = line.removeprefix(_NOTE)
-    try:
-        return str(json.loads(note))
-    except ValueError:
-        return note.removeprefix('"')
+def _noted(line: str) -> str | None:
+    """The prompt that a line of a summary notes, or one of a digest, in which notes may be cut; None for another."""
+    if line.startswith(_NOTE):
+        try:
+            return str(json.loads(line.removeprefix(_NOTE)))
+        except ValueError:
+            return line.removeprefix(f'{_NOTE}"')
+    asked = _DIGESTED.match(line)
+    return line[asked.end() :] if asked is not None else None
 
 
 def _inside(tagged: str) -> str:

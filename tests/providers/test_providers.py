@@ -65,6 +65,13 @@ def test_offline_shortens_long_prompts_and_long_histories() -> None:
     assert len(text) < 320
 
 
+def test_offline_recalls_what_a_summary_notes_also_where_a_digest_has_cut_the_notes() -> None:
+    lines = ('<summary of="messages up to 9">', 'prompt: "one“"', 'prompt: "tw …', "Prompt at 7: three", "</summary>")
+    assert said(OfflineProvider(), request("\n".join(lines), "four")) == (
+        "You said “four”. I remember 4 prompts; before it came “one“”, “tw …”, “three”."
+    )
+
+
 def test_siblings_that_were_told_different_things_answer_differently() -> None:
     provider = OfflineProvider()
     assert said(provider, request("shared", "left", "now?")) != said(provider, request("shared", "right", "now?"))
