@@ -181,6 +181,22 @@ def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> 
         machine.look_at_work()
 
 
+def test_a_branch_that_was_moved_and_is_not_what_it_was_is_found(machine: AgentTreeMachine) -> None:
+    machine.prune_line(who=0, deep=True, moves=True)
+    machine.ledger.oracle.mails[machine.system.root.uuid, 9] = "lost"
+    with pytest.raises(Broken, match=r"transfer: agent .* has the mails"):
+        machine.check_transfer(machine.system.root.uuid)
+
+
+def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMachine) -> None:
+    machine.prune_line(who=0, deep=False, moves=False)
+    assert len(machine.upkeep.pruned) == 2
+    machine.upkeep.pruned.add(machine.system.root.uuid)
+    with pytest.raises(Broken, match=r"prune: agent .* is pruned, and this is left"):
+        machine.upkeep.check_pruned(machine.system.store)
+    machine.upkeep.pruned.remove(machine.system.root.uuid)
+
+
 def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.stop_and_prompt(who=1)

@@ -24,6 +24,7 @@ from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
+from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
 from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.store import StoredChange
@@ -64,6 +65,9 @@ class Stage(RuleBasedStateMachine):
     groups: GroupOracle
     """Follows its groups and monitors."""
 
+    upkeep: UpkeepOracle
+    """Knows what was pruned."""
+
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
 
@@ -102,7 +106,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        oracles = (self.memory, self.ledger.oracle, self.commits, self.timers, self.groups, self.merges)
+        oracles = (self.memory, self.ledger.oracle, self.commits, self.timers, self.groups, self.merges, self.upkeep)
         return tuple(oracle.committed for oracle in oracles)
 
     def comes_to_rest(self) -> None:
@@ -131,6 +135,8 @@ class Stage(RuleBasedStateMachine):
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.groups = GroupOracle(self.world)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
+        self.upkeep = UpkeepOracle(self.ledger.oracle, self.commits, lambda what: self.world.process.broken(what))
+        self.ledger.pruned = self.upkeep.pruned
         self.memory = MemoryCheck(
             self.ledger.oracle,
             lambda agent: self.commits.agents[agent].turn,

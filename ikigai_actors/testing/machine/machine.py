@@ -29,6 +29,8 @@ After every rule, and at rest:
     merge                 a head of a child is merged once, as the child is then; nothing is told twice or left out
     group                 a mail to a group reaches all who are members at its commit
     monitor               a death is told to all who monitor it
+    prune                 histories are deleted of the dead whom nobody needs, whole, and whoever reads them is told
+    transfer              a branch that was exported and imported is what it was, with its merges and its mail
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
@@ -44,14 +46,14 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
 from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.rules import AgentRules
-from ikigai_actors.testing.machine.targeted_rules import AimedRules
+from ikigai_actors.testing.machine.upkeep_rules import UpkeepRules
 from ikigai_actors.testing.simulation.faults import ALL, Faults
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, schedules
 
 
-class AgentTreeMachine(AimedRules, AgentRules):
+class AgentTreeMachine(UpkeepRules, AgentRules):
     """Drives a tree of agents; subclass it to add rules, tools and invariants."""
 
     MOST_FAULTS: Faults = ALL
@@ -119,6 +121,7 @@ class AgentTreeMachine(AimedRules, AgentRules):
             self.attempt(rest)
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
+        self.check_upkeep()
 
     # Invariants
 

@@ -1,6 +1,6 @@
 """The acknowledgements of a run, and whether they still hold: the invariants of `AgentTreeMachine`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,8 @@ class Ledger:
         """Versions that were acknowledged, by path."""
         self.marks: dict[tuple[str, int], str] = {}
         """Marks that were acknowledged, by agent and position."""
+        self.pruned: Collection[str] = ()
+        """The agents whose histories and mail are gone."""
         self.open: list[Future[Reply]] = []
         """Prompts that have no answer yet, of the process that runs."""
         self._looked_at: dict[str, tuple[Process | None, int]] = {}
@@ -86,7 +88,7 @@ class Ledger:
 
     def check_histories(self, world: Simulation) -> None:
         """Check ``history``, in memory and in the database."""
-        for uuid in self.known:
+        for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
             [log] = world.system.log_cache.load_many([uuid])
             if isinstance(log, IkigaiError):
@@ -98,7 +100,7 @@ class Ledger:
     def check_stored(self, store: Store, process: Process | None = None) -> None:
         """Check ``history`` in the database: of agents whose logs have grown, or of all when the process is another."""
         fresh = LogCache(store)
-        for uuid in self.known:
+        for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
             if self._looked_at.get(uuid) == (process, copy.head):
                 continue
@@ -108,6 +110,10 @@ class Ledger:
             stored = [at for one in ranges for at in range(one.start_id + 1, (one.end_id or copy.head) + 1)]
             if stored != copy.stored:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
+
+    def _kept(self) -> list[str]:
+        """The known agents whose histories are there."""
+        return [uuid for uuid in self.known if uuid not in self.pruned]
 
     def check_requests(self, world: Simulation) -> None:
         """Check ``siblings``: their requests are equal up to the end of the last reply before the fork."""
@@ -140,6 +146,8 @@ class Ledger:
             if records[uuid].living:
                 raise Broken(f"acknowledged: agent {uuid} lives, and was said to be dead")
         for (recipient, number), body in self.sent.items():
+            if recipient in self.pruned:
+                continue
             if system.store.read(partial(one, recipient=recipient, number=number)).body != body:
                 raise Broken(f"acknowledged: mail {number} of agent {recipient} is not what was sent")
         for path, version in self.documents.items():

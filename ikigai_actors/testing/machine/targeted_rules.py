@@ -95,6 +95,19 @@ class AimedRules(Stage):
             self.prompted(agent, f"{number} {self.fact()} {WORDY}")
             self.attempt(self.world.settle)
 
+    @rule(who=AGENTS)
+    def compact_again(self, who: int) -> None:
+        """The model of an agent takes its time with a summary, is interrupted, and begins anew; then its text comes."""
+        for text in ("one", "two", "three"):
+            self.prompted(self.agent(who), f"{text} {self.fact()}")
+        self.attempt(self.world.settle)
+        named = f"{NOTES}:late"
+        self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
+        self.attempt(lambda: self.agent(who).ask.compact())
+        self.attempt(self.world.settle)
+        self.send_signal(self.agent(who), Signal.INT)
+        self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
+
     @rule(who=AGENTS, pages=st.integers(1, 4), back=st.integers(0, 12), focus=st.none() | st.just("what was seen"))
     def look_around(self, who: int, pages: int, back: int, focus: str | None) -> None:
         """A model sees much in one turn, perhaps has it summarised, and recalls what was said a while ago."""

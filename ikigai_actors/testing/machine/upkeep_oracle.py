@@ -1,0 +1,150 @@
+"""What was pruned, and what was imported elsewhere, as the commits tell it: the laws ``prune`` and ``transfer``.
+
+    prune                 the histories are gone of those who were dead for long, and of whom nothing that is needed is
+                          a copy; all of each is gone, and whoever reads it is told
+    transfer              a branch that was exported and imported is what it was: its agents, every history as copying
+                          gives it, merges with the agents of there, mail, read or not
+
+Nothing here is shared with the statements that choose what is pruned, or with what writes and reads files.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ikigai_actors.errors import HistoryPruned
+from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+
+Remembered = tuple[int, str, str, str | None]
+"""Position, kind and text of a message; of a merge also who was merged."""
+
+
+class UpkeepOracle:
+    """Follows who descends from whom, who died when, and what was pruned."""
+
+    def __init__(self, oracle: CopyingOracle, commits: "CommitCheck", broken: Callable[[str], None]) -> None:
+        """Begin.
+
+        Args:
+            oracle: knows every history and mail.
+            commits: knows supervisors, and what was read.
+            broken: takes what does not hold.
+        """
+        self._oracle, self._commits, self._broken = oracle, commits, broken
+        self._parents: dict[str, str] = {}
+        self._died: dict[str, int] = {}
+        self._taken_back: set[tuple[str, int]] = set()  # mails
+        self.before = 0
+        """Who died before this time is to be pruned, in milliseconds since 1970."""
+        self.pruned: set[str] = set()
+        """The agents whose histories are gone."""
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Follow a commit."""
+        for change in changes:
+            match change:
+                case RanStatement("register", given):
+                    self._parents[given["uuid"]] = given["parent"]
+                case RanStatement("bury", given):
+                    self._died.update(dict.fromkeys(given["uuids"], given["now"]))
+                case RanStatement("delete_mail", given):
+                    self._taken_back.add((given["recipient"], given["id"]))
+                case RanStatement("mark_pruned", given):
+                    if set(given["uuids"]) != (due := self.due()):
+                        self._broken(f"prune: {sorted(given['uuids'])} are pruned, and {sorted(due)} are to be")
+                    self.pruned.update(given["uuids"])
+
+    def due(self) -> set[str]:
+        """The agents that are to be pruned: long dead, as are all whose history begins as a copy of theirs."""
+        needed = set[str]()
+        for uuid in self._commits.agents:
+            above: str | None = uuid if self._died.get(uuid, self.before) >= self.before else None
+            while above is not None and above not in needed:
+                needed.add(above)
+                above = self._parents.get(above)
+        return self._commits.agents.keys() - needed - self.pruned
+
+    def check_prune(self, store: Store) -> None:
+        """Check that a prune that is over has left nothing which was to be pruned."""
+        if left := self.due():
+            raise Broken(f"prune: {sorted(left)} are to be pruned, and are not")
+        self.check_pruned(store)
+
+    def check_pruned(self, store: Store) -> None:
+        """Check that nothing is left of what was pruned, and that whoever reads it is told."""
+        for uuid in self.pruned:
+            if rows := store.read(partial(_rows_of, uuid)):
+                raise Broken(f"prune: agent {uuid} is pruned, and this is left: {rows}")
+            try:
+                LogCache(store).load(uuid)
+            except HistoryPruned:
+                continue
+            raise Broken(f"prune: the history of agent {uuid} is gone, and who reads it is not told")
+
+    def below(self, top: str) -> set[str]:
+        """An agent, and all below it by descent or supervision."""
+        found, waiting = {top}, [top]
+        while waiting:
+            above = waiting.pop()
+            for uuid, one in self._commits.agents.items():
+                if uuid not in found and above in (self._parents.get(uuid), one.supervisor):
+                    found.add(uuid)
+                    waiting.append(uuid)
+        return found
+
+    def check_imported(self, top: str, store: Store, there: Mapping[str, str]) -> None:
+        """Check that a branch is in another database what it is here.
+
+        Args:
+            top: the agent that was exported with all below it.
+            store: the other database.
+            there: what each agent is called there.
+        """
+        if there.keys() != (due := self.below(top)):
+            raise Broken(f"transfer: expected agents {sorted(due)} below {top}, got {sorted(there)}")
+        logs = LogCache(store)
+        for uuid, other in there.items():
+            if uuid in self.pruned:
+                continue
+            history = self._oracle.histories.get(uuid) or Copy()
+            expected = [_copied(history, place, there) for place in history.shown]
+            if (got := [_told(message) for message in logs.load(other).visible()]) != expected:
+                raise Broken(f"transfer: agent {uuid} remembers {expected}, and after an import {got}")
+            mails = self._mails(uuid)
+            if (came := {row[1]: (row[4], row[6] is None) for row in store.read(partial(_mail_of, other))}) != mails:
+                raise Broken(f"transfer: agent {uuid} has the mails {mails}, and after an import {came}")
+
+    def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
+        """The body of each mail to an agent, by its number, and whether it is unread."""
+        one = self._commits.agents[uuid]
+        unread = {*one.unread, *one.prompts}
+        sent = {number: body for (to, number), body in self._oracle.mails.items() if to == uuid}
+        kept = {number: body for number, body in sent.items() if (uuid, number) not in self._taken_back}
+        return {number: (body, number in unread) for number, body in kept.items()}
+
+
+def _rows_of(uuid: str, tx: Transaction) -> list[Row]:
+    return [*tx.run("log_section", uuid=uuid, start=0, end=1_000_000), *_mail_of(uuid, tx)]
+
+
+def _mail_of(uuid: str, tx: Transaction) -> list[Row]:
+    return tx.run("mail_of", recipient=uuid)
+
+
+def _told(message: Message) -> Remembered:
+    return message.id, message.kind, message.content, message.data.get("from")
+
+
+def _copied(history: Copy, place: int, there: Mapping[str, str]) -> Remembered:
+    position, kind, content, data = history.written[place - 1]
+    merged = json.loads(data)["from"] if kind == Kind.MERGE else None
+    return position, kind, content, there.get(merged, merged) if merged is not None else None

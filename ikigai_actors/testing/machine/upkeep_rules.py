@@ -1,0 +1,114 @@
+"""The rules of what is done to a database beside its agents: branches are exported and imported, the dead are pruned.
+
+A branch is imported into a database of its own, twice, so that nothing of it is in the way of the simulation. A prune
+works on the database of the simulation, where any of its commits may fail or be the last one of the process.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreUnavailable
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.registry import make_root
+from ikigai_actors.records.transfer.export import export_file
+from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.sqlite.store import SQLiteStore
+from ikigai_actors.store.unit import write_alone
+from ikigai_actors.testing.machine.base import AGENTS
+from ikigai_actors.testing.machine.targeted_rules import AimedRules
+from ikigai_actors.testing.simulation.process import Broken
+from ikigai_actors.testing.simulation.store import empty_image
+
+DEAD_FOR = st.sampled_from((0, 0, 60, 600))
+"""For how many seconds who is pruned has been dead at least."""
+
+FEW_ROWS = 3
+"""How many rows a prune deletes in one transaction: most prunes take several."""
+
+ELSEWHERE = "elsewhere"
+"""The host of the database into which branches are imported."""
+
+
+class UpkeepRules(AimedRules):
+    """The part of `AgentTreeMachine` that has these rules."""
+
+    @rule(who=AGENTS)
+    def export_import(self, who: int) -> None:
+        """A branch is exported, and imported elsewhere."""
+        self.attempt(lambda: self.check_transfer(self.agent(who).uuid))
+
+    @rule(seconds=DEAD_FOR)
+    def prune(self, seconds: int) -> None:
+        """The histories of those who are dead for so long are deleted, unless somebody needs them."""
+        now = self.world.clock.now_ms()
+        self.upkeep.before = now + 1 - 1_000 * seconds
+
+        def finish() -> None:
+            while True:
+                with suppress(StoreUnavailable, CommitUnknown):  # the next one finishes what this one has left
+                    prune_logs(self.system.store, self.upkeep.before, now, FEW_ROWS)
+                    return
+
+        self.attempt(finish, lambda _: self.upkeep.check_prune(self.world.process.looked_at))
+
+    @rule(who=AGENTS, deep=st.booleans(), moves=st.booleans())
+    def prune_line(self, who: int, deep: bool, moves: bool) -> None:
+        """An agent dies whose child has died, too; perhaps the child of that one lives on. Then the dead are pruned."""
+        before = len(self.ledger.known)
+        self.fork_line(who, length=3 if deep else 2)
+        born = len(self.ledger.known) - before
+        for number in range(before, before + min(born, 2)):
+            self.kill_agent(self.agent(number), spread=False)
+        self.prune(0)
+        if moves:
+            self.export_import(who)
+
+    def check_upkeep(self) -> None:
+        """Check what was pruned once more, and that all who are left can be moved."""
+        if self.upkeep.pruned:
+            self.upkeep.check_pruned(self.world.process.looked_at)
+            self.check_transfer(self.system.root.uuid)
+
+    def check_transfer(self, top: str) -> None:
+        """Check ``transfer`` for an agent with all below it: what comes out of a file is what went in, each time."""
+        store, now = self.world.process.looked_at, self.world.clock.now_ms()
+        with tempfile.TemporaryDirectory() as directory, _another_database(now) as other:
+            file = Path(directory, "branch")
+            export_file(store, top, file, now=now)
+            records = map(json.loads, file.read_bytes().splitlines())
+            known = [record["uuid"] for record in records if record["record"] == "agent"]
+            for _ in range(2):  # the second time all their uuids are taken
+                try:
+                    unit = Import(ImportFile.of(file, "keep"), None, ELSEWHERE, now, self.world.random_bytes)
+                    done: Imported = write_alone(other, unit)
+                except IkigaiError as refusal:
+                    raise Broken(f"transfer: {refusal}") from refusal
+                if wrong := check(other):
+                    raise Broken(f"transfer: after an import {wrong[0].invariant}: {wrong[0].agent}: {wrong[0].text}")
+                there = dict(zip(known, (one.uuid for one in done.agents), strict=True))
+                self.upkeep.check_imported(top, other, there)
+
+
+@contextmanager
+def _another_database(now: int) -> Iterator[Store]:
+    """A database with agent 0, whom a host has that does nothing."""
+
+    def begin(tx: Transaction) -> None:
+        tx.run("register_host", id=ELSEWHERE, hostname="", pid=1, lease=0)
+        tx.run("claim_shards", host=ELSEWHERE)
+        make_root(tx, "agent 0", now)
+
+    store = SQLiteStore(None, now_ms=lambda: now, image=empty_image())
+    try:
+        store.write(begin)
+        yield store
+    finally:
+        store.close()
