@@ -220,6 +220,20 @@ class Stage(RuleBasedStateMachine):
         """Note that a prompt has no answer yet."""
         self.ledger.open.append(future)
 
+    def hear(self, who: int) -> None:
+        """An agent hears enough for a summary."""
+        for text in ("one", "two", "three"):
+            self.prompted(self.agent(who), f"{text} {self.fact()}")
+        self.attempt(self.world.settle)  # the process may end: its handles are of no use then
+
+    def summarise(self, who: int, answer: str, *, before: bool) -> None:
+        """A model summarises what an agent has heard, and has heard more ``before``."""
+        if before:
+            self.hear(who)
+        named = f"{NOTES}:{answer}"
+        self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
+        self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
+
     def fork_of(self, parent: AgentRef, prompt: str | None = None, at: int | None = None) -> None:
         """An agent makes a child."""
         text = None if prompt is None else self.worded("prompt", prompt)

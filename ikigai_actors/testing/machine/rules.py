@@ -69,13 +69,7 @@ class AgentRules(Stage):
     @rule(who=AGENTS, answer=st.sampled_from(sorted(SUMMARIES)), before=st.booleans())
     def compact(self, who: int, answer: str, before: bool) -> None:
         """A model summarises what an agent has heard; perhaps the agent has heard more just before."""
-        if before:
-            for text in ("one", "two", "three"):
-                self.prompted(self.agent(who), f"{text} {self.fact()}")
-            self.attempt(self.world.settle)  # the process may end: its handles are of no use then
-        named = f"{NOTES}:{answer}"
-        self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
-        self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
+        self.summarise(who, answer, before=before)
 
     @rule(who=AGENTS)
     def uncompact(self, who: int) -> None:

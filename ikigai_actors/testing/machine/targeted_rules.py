@@ -98,15 +98,22 @@ class AimedRules(Stage):
     @rule(who=AGENTS)
     def compact_again(self, who: int) -> None:
         """The model of an agent takes its time with a summary, is interrupted, and begins anew; then its text comes."""
-        for text in ("one", "two", "three"):
-            self.prompted(self.agent(who), f"{text} {self.fact()}")
-        self.attempt(self.world.settle)
+        self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
         self.attempt(lambda: self.agent(who).ask.compact())
         self.attempt(self.world.settle)
         self.send_signal(self.agent(who), Signal.INT)
         self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
+
+    @rule(who=AGENTS, answer=st.sampled_from(("short", "facts")))
+    def uncompact_one_of_two(self, who: int, answer: str) -> None:
+        """Two summaries lie over one another, and more is said; then the upper one is taken off."""
+        for _ in range(2):
+            self.summarise(who, answer, before=True)
+        self.prompted(self.agent(who), f"and {self.fact()}")
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.agent(who).uncompact(timeout=PATIENCE))
 
     @rule(who=AGENTS, pages=st.integers(1, 4), back=st.integers(0, 12), focus=st.none() | st.just("what was seen"))
     def look_around(self, who: int, pages: int, back: int, focus: str | None) -> None:
