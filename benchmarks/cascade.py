@@ -1,10 +1,10 @@
 """Cascades: the time to kill an agent and all its descendants, beside what the database itself takes to write as much:
 one UPDATE of as many rows, and a bulk insert of as many mails, by the driver alone.
 
-The kill is what the journal commits: who is hit, the rows, an exit mail for each death, one transaction. In a *tree*
-every agent has ten children; in a *chain* each has one, so the branch is as deep as it is large. Medians; of 100,000
-one run. The raw UPDATE writes the rows of the dead; the kill also finds and locks them, and mails each death. Erlang's
-are linked processes, in memory alone.
+The kill is what the journal commits: who is hit, the rows, one mail that sums up the deaths to whoever hears of more
+than 20, one transaction. In a *tree* every agent has ten children; in a *chain* each has one, so the branch is as deep
+as it is large. Medians; of 100,000 one run. The raw UPDATE writes the rows of the dead, and an exit mail for each; the
+kill also finds and locks them. Erlang's are linked processes, in memory alone.
 """
 
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ an orphan. Adoption leads upwards only, so it makes no circle. The decisions bel
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Protocol
 
 from supervisors.signals import Delivered, Signal, Status, deliver
 from supervisors.tree import everybody
@@ -34,12 +34,20 @@ class OrphanPolicy(StrEnum):
     """They go on without a living supervisor."""
 
 
-class Member(NamedTuple):
+class Member(Protocol):
     """An agent as a member of the tree, before the deaths."""
 
-    supervisor: str | None
-    status: Status
-    policy: OrphanPolicy
+    @property
+    def supervisor(self) -> str | None:
+        """Who looks after it; None for agent 0."""
+
+    @property
+    def status(self) -> Status:
+        """How it stands."""
+
+    @property
+    def policy(self) -> OrphanPolicy:
+        """What its own death means for those below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,39 +93,66 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[OrphanDecision]:
     root = next((agent for agent, member in tree.items() if member.supervisor is None), None)
     if root in dying:
         raise ValueError(f"Expected deaths of agents that can die, got: {root}, which is agent 0.")
+    gone = {agent for agent, member in tree.items() if member.status is Status.DEAD} | dying
+    if not any(member.supervisor in gone for agent, member in tree.items() if agent not in gone):
+        return []  # a whole branch dies: nobody is left below it
     kills: list[OrphanDecision] = []
     others: list[OrphanDecision] = []
     condemned: set[str | None] = set()  # whoever has one of these as its supervisor dies
     survivors: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
     for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
-        supervisor, status, policy = tree[agent]
+        member = tree[agent]
+        supervisor = member.supervisor
         doomed = supervisor in condemned
-        if doomed or (agent in dying and policy is OrphanPolicy.CASCADE):
+        if doomed or (agent in dying and member.policy is OrphanPolicy.CASCADE):
             condemned.add(agent)
-        if status is Status.DEAD or agent in dying or doomed:
+        if doomed or agent in gone:
             survivors[agent] = survivors.get(supervisor, root)  # agent 0 where damaged rows break the way up
-            if doomed and agent not in dying and status is not Status.DEAD:
+            if agent not in gone:
                 kills.append(Kill(agent))
         else:
             survivors[agent] = agent
             if supervisor in dying and supervisor is not None:
-                others += _orphaned(agent, status, tree[supervisor].policy, survivors.get(supervisor, root))
+                others += _orphaned(agent, member.status, tree[supervisor].policy, survivors.get(supervisor, root))
     return kills[::-1] + others
 
 
 def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
-    """The agent that takes over from each agent when these die.
+    """The agent that takes over from each of these when they die: the nearest survivor above it.
 
-    That is the agent itself while it lives, else the nearest survivor above it; agent 0, which never dies, where
-    damaged rows break the way up. Linear in the tree, whatever its depth.
+    That is agent 0, which never dies, where damaged rows break the way up. Linear in the tree, whatever its depth.
     """
     root = next(agent for agent, member in tree.items() if member.supervisor is None)
     nearest: dict[str, str] = {}
-    for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
-        supervisor, status, _ = tree[agent]
-        dead = status is Status.DEAD or agent in dying
-        nearest[agent] = nearest.get(supervisor or root, root) if dead else agent
+    sound: set[str] = set()  # those from whom the way up ends
+    for agent in dying:
+        climbed: list[str] = []
+        above: str | None = agent
+        while above is not None and above in tree and above not in nearest:
+            if above not in dying and tree[above].status is not Status.DEAD:
+                break
+            climbed.append(above)
+            nearest[above] = root  # ends a circle of the dead
+            above = tree[above].supervisor
+        if above is None or above not in tree:
+            continue
+        found = nearest.get(above, above)
+        if _ends_above(tree, found, sound):
+            nearest.update(dict.fromkeys(climbed, found))
     return nearest
+
+
+def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool:
+    """Whether the way up from an agent ends; adds those to ``sound`` from whom it does."""
+    way: dict[str, None] = {}
+    above: str | None = agent
+    while above is not None and above in tree and above not in sound:
+        if above in way:
+            return False
+        way[above] = None
+        above = tree[above].supervisor
+    sound.update(way)
+    return True
 
 
 def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[OrphanDecision]:

@@ -23,7 +23,8 @@ def top_down(supervisors: Supervisors, tops: Iterable[str]) -> Iterator[str]:
             if agent not in seen:
                 seen.add(agent)
                 yield agent
-                ahead.extend(reversed(children.get(agent, ())))
+                if below := children.get(agent):
+                    ahead += below[::-1]
 
 
 def everybody(supervisors: Supervisors) -> Iterator[str]:

@@ -17,12 +17,13 @@ The database does not hold the actors of the agents that died or paused. The hos
 the unit's answer, a `LifecycleChange`, names them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
-from ikigai_actors.records.budgets.holds import spend_holds
+from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.exit_mails import End, exit_mails
 from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.mail import EXIT, write_mail
@@ -30,8 +31,14 @@ from ikigai_actors.records.membership import forget_dead, watchers_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
-from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide, survivors_above
+from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
 from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
+
+ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
+"""The reason of those who die by the policy ``cascade``; {} is the uuid of the supervisor."""
+
+MANY = 100
+"""Of so many deaths it is looked at first who of them has anything that is to be ended: few have."""
 
 
 class Relative(NamedTuple):
@@ -39,9 +46,9 @@ class Relative(NamedTuple):
 
     uuid: str
     supervisor: str | None
-    status: str
-    policy: str
-    owner: str | None
+    status: Status
+    policy: OrphanPolicy
+    shard: int
     parent: str | None
     born: int
     created_at: int
@@ -52,11 +59,6 @@ class Relative(NamedTuple):
     def called(self) -> str:
         """What people call it."""
         return self.name or self.uuid[:SHORT_LENGTH]
-
-    @property
-    def member(self) -> Member:
-        """The agent as the pure decisions of `supervisors` need it."""
-        return Member(self.supervisor, Status(self.status), OrphanPolicy(self.policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class LifecycleChange:
 
 
 Family = Mapping[str, Relative]
+
+_STATUS = {one.value: one for one in Status}
+_POLICY = {one.value: one for one in OrphanPolicy}
+_CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.index("born"))
 
 
 def household(tx: Transaction, uuid: str) -> Family:
@@ -104,37 +110,35 @@ def branch(tx: Transaction, uuid: str) -> Family:
 
 
 def end_agents(
-    tx: Transaction, locked: LockedRows, family: Family, ends: Mapping[str, End], now: int
+    tx: Transaction, locked: LockedRows, family: Family, dying: Iterable[str], why: End, now: int
 ) -> LifecycleChange:
     """Let agents die, and carry out their orphan policies.
 
     Args:
         tx: a transaction that holds the tree.
-        locked: takes the rows that are locked here.
+        locked: takes the rows that are locked here; of the dying, those that have something to settle.
         family: the agents around them, as `household` and `branch` find them.
-        ends: why each agent dies, leaves first. None of them is agent 0 or dead.
+        dying: the agents that die, leaves first. None of them is agent 0 or dead.
+        why: why they die.
         now: milliseconds since 1970.
     """
-    members = {uuid: one.member for uuid, one in family.items()}
-    decisions = decide(members, ends.keys())
-    killed = {
-        one.agent: End(Cause.ORPHANED, _orphaned(family[one.agent])) for one in decisions if isinstance(one, Kill)
-    }
-    dead = {**killed, **ends}
+    ends = dict.fromkeys(dying, why)
+    decisions = decide(family, ends.keys())
+    orphaned = [one.agent for one in decisions if isinstance(one, Kill)]
+    dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(family[uuid].supervisor)) for uuid in orphaned} | ends
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
-    nearest = survivors_above(members, dead.keys())
-    hearers = {uuid: [nearest[uuid]] for uuid in dead}
-    for uuid, watcher in watchers_of(tx, dead):
-        if watcher not in dead and watcher != nearest[uuid]:
-            hearers[uuid].append(watcher)
-    locked.lock(tx, {*dead, *adopted, *adopted.values(), *(one for each in hearers.values() for one in each)})
-    _write_deaths(tx, dead, now)
-    tx.run("end_timers", agents=[*dead])
-    forget_dead(tx, dead)
-    freed = spend_holds(tx, locked, [locked[uuid] for uuid in dead], ended=True)
-    supervisors = {uuid: family[uuid].supervisor for uuid in dead}
-    mails = exit_mails(dead, hearers, supervisors, {uuid: family[uuid].called for uuid in dead})
+    told = _told(tx, family, dead)
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told))))
+    for how, uuids in ((why, ends), (End(Cause.ORPHANED, ORPHANED), orphaned)):
+        if uuids:
+            cause = how.cause.value
+            tx.run("bury", uuids=list(uuids), cause=cause, sender=how.sender, reason=how.reason, now=now)
+    tied = _tied(tx, dead)
+    tx.run("end_timers", agents=tied)
+    forget_dead(tx, tied)
+    freed = bury_holds(tx, locked, dead.keys(), tied)
+    mails = exit_mails(dead, told, family)
     for mail in mails:
         write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
     children: dict[str, list[str]] = {}
@@ -175,13 +179,18 @@ class WriteDeath(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         family = household(tx, self.uuid)
         victim = family[self.uuid]
-        is_root = victim.parent is None or victim.member.supervisor is None  # in damaged rows only one may be so
-        told = deliver(Status(victim.status), Signal.KILL, protected=is_root)
+        is_root = victim.parent is None or victim.supervisor is None  # in damaged rows only one may be so
+        told = deliver(victim.status, Signal.KILL, protected=is_root)
         if isinstance(told, Rejected):
             raise refusal_of(victim, told.refusal)
-        if victim.owner != self.host:
+        if hosts_of_shards(tx).get(victim.shard) != self.host:
             raise Fenced(f"Agent {self.uuid} belongs to another host by now, which decides on it.", self.uuid)
-        return end_agents(tx, locked, family, {self.uuid: End(self.cause, self.reason)}, self.now)
+        return end_agents(tx, locked, family, (self.uuid,), End(self.cause, self.reason), self.now)
+
+
+def hosts_of_shards(tx: Transaction) -> dict[int, str | None]:
+    """The host that runs the agents of each shard."""
+    return dict(tx.run("shards"))
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
@@ -190,21 +199,33 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
     Agent 0 is added when damaged rows run in a circle: it takes over.
     """
     found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
-    rows = {row[0]: Relative(*row) for row in found}
-    return dict(sorted(rows.items(), key=lambda pair: (pair[1].created_at, pair[1].born)))
+    found.sort(key=_CREATION)
+    return {row[0]: Relative(row[0], row[1], _STATUS[row[2]], _POLICY[row[3]], *row[4:]) for row in found}
 
 
-def _write_deaths(tx: Transaction, dead: Mapping[str, End], now: int) -> None:
-    """Mark agents dead, with one statement for all that die for the same reason."""
-    alike: dict[End, list[str]] = {}
-    for uuid, why in dead.items():
-        alike.setdefault(why, []).append(uuid)
-    for why, uuids in alike.items():
-        tx.run("bury", uuids=uuids, cause=why.cause.value, sender=why.sender, reason=why.reason, now=now)
+def _told(tx: Transaction, family: Family, dead: Mapping[str, End]) -> dict[str, list[str]]:
+    """Of whose deaths each survivor hears, leaves first: those that it is the nearest above, and those it monitors."""
+    nearest = survivors_above(family, dead.keys())
+    watchers: dict[str, list[str]] = {}
+    for uuid, watcher in watchers_of(tx, _tied(tx, dead)):
+        if watcher not in dead and watcher != nearest[uuid]:
+            watchers.setdefault(uuid, []).append(watcher)
+    told: dict[str, list[str]] = {}
+    for uuid in dead:
+        told.setdefault(nearest[uuid], []).append(uuid)
+        for watcher in watchers.get(uuid, ()):
+            told.setdefault(watcher, []).append(uuid)
+    return told
 
 
-def _orphaned(one: Relative) -> str:
-    return f"its supervisor {one.supervisor} died, and takes those with it that it looks after"
+def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
+    """The dead, but for those of `MANY` that have no timer, group, monitor or pause."""
+    if len(dead) >= MANY:
+        ties = tx.run("some_ties", most=len(dead))
+        if len(ties) < len(dead):  # these are all there are
+            tied = {uuid for (uuid,) in ties}
+            return [uuid for uuid in dead if uuid in tied]
+    return list(dead)
 
 
 def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:

@@ -7,7 +7,8 @@ the mail that sums up is of the topmost agent that died, and begins with what th
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, Protocol
 
 from ikigai_actors.records.mail import preview
 from supervisors.causes import Cause
@@ -44,47 +45,46 @@ class ExitMail(NamedTuple):
     body: str
 
 
+class Deceased(Protocol):
+    """What a mail says of an agent beside its end."""
+
+    @property
+    def supervisor(self) -> str | None:
+        """Who looked after it."""
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+
+
 def exit_mails(
-    dead: Mapping[str, End],
-    hearers: Mapping[str, Sequence[str]],
-    supervisors: Mapping[str, str | None],
-    names: Mapping[str, str],
+    dead: Mapping[str, End], told: Mapping[str, Sequence[str]], agents: Mapping[str, Deceased]
 ) -> list[ExitMail]:
     """The mails that tell of the deaths of one transaction.
 
     Args:
         dead: why each agent dies, leaves first.
-        hearers: who hears of each: the nearest survivor above it, and those that monitor it.
-        supervisors: who supervised each.
-        names: what people call each.
+        told: of whose deaths each survivor hears, leaves first: the nearest above them, and those that monitor them.
+        agents: the agents that die, and maybe others.
     """
     mails: list[ExitMail] = []
-    heard: dict[str, list[str]] = {}
-    for uuid in dead:
-        for hearer in hearers[uuid]:
-            heard.setdefault(hearer, []).append(uuid)
-    for hearer, uuids in heard.items():
+    for hearer, uuids in told.items():
         if len(uuids) > MOST_SINGLE:
-            mails.append(_summed_up(hearer, uuids, dead, supervisors, names))
+            mails.append(_summed_up(hearer, uuids, dead, agents))
         else:
             mails += [ExitMail(hearer, uuid, dead[uuid].text) for uuid in uuids]
     return mails
 
 
-def _summed_up(
-    hearer: str,
-    uuids: Sequence[str],
-    dead: Mapping[str, End],
-    supervisors: Mapping[str, str | None],
-    names: Mapping[str, str],
-) -> ExitMail:
+def _summed_up(hearer: str, uuids: Sequence[str], dead: Mapping[str, End], agents: Mapping[str, Deceased]) -> ExitMail:
     from_the_top = uuids[::-1]
-    top = [uuid for uuid in from_the_top if supervisors[uuid] not in dead]
+    top = dict.fromkeys(uuid for uuid in from_the_top if agents[uuid].supervisor not in dead)
     first = next((uuid for uuid in top if dead[uuid].cause is not Cause.ORPHANED), from_the_top[0])
-    causes = Counter(dead[uuid].cause.value for uuid in uuids)
+    causes = Counter([dead[uuid].cause for uuid in uuids])
     counted = ", ".join(f"{count:,} {cause}" for cause, count in sorted(causes.items()))
-    below = [uuid for uuid in [*top, *(one for one in from_the_top if one not in set(top))] if uuid != first]
-    lines = [f"{names[uuid]}: {preview(dead[uuid].text)}" for uuid in below[:TOPMOST_NAMED]]
-    more = f"\n({len(below) - TOPMOST_NAMED:,} more)" if len(below) > TOPMOST_NAMED else ""
-    told = f"{len(uuids):,} agents died at once: {counted}. Beside {names[first]}, from the top:"
+    below = (uuid for uuid in (*top, *(one for one in from_the_top if one not in top)) if uuid != first)
+    lines = [f"{agents[uuid].called}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
+    unnamed = len(uuids) - 1 - len(lines)
+    more = f"\n({unnamed:,} more)" if unnamed else ""
+    told = f"{len(uuids):,} agents died at once: {counted}. Beside {agents[first].called}, from the top:"
     return ExitMail(hearer, first, "\n".join([f"{dead[first].text}\n", told, *lines]) + more)

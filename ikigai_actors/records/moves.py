@@ -5,7 +5,7 @@ from zlib import crc32
 
 from ikigai_actors.errors import AgentDead, BadInput, Fenced, RootProtected, StoreConflict
 from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import Relative, branch
+from ikigai_actors.records.deaths import Relative, branch, hosts_of_shards
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.strategies import Strategy
@@ -66,7 +66,7 @@ class MoveBranch(Unit):
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
     """Those of a branch to which the way from the top leads over agents of the same host alone."""
-    family = branch(tx, uuid)
+    family, hosts = branch(tx, uuid), hosts_of_shards(tx)
     found: dict[str, Relative] = {}
     below = [uuid]
     children: dict[str | None, list[str]] = {}
@@ -74,7 +74,7 @@ def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
         children.setdefault(one.supervisor, []).append(one.uuid)
     while below:
         one = family[below.pop()]
-        if one.owner == host and one.uuid not in found:
+        if hosts.get(one.shard) == host and one.uuid not in found:
             found[one.uuid] = one
             below += children.get(one.uuid, ())
     return [one for one in found.values() if one.status != "dead"]

@@ -7,7 +7,7 @@ descendant escapes a cascade.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
@@ -17,6 +17,7 @@ from ikigai_actors.records.deaths import (
     Relative,
     branch,
     end_agents,
+    hosts_of_shards,
     household,
     refusal_of,
 )
@@ -75,7 +76,7 @@ class SendSignal(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
-        told = deliver(Status(top.status), self._signal, protected=top.parent is None)
+        told = deliver(top.status, self._signal, protected=top.parent is None)
         if isinstance(told, Rejected):
             raise refusal_of(top, told.refusal)
         hit = self._hit(family)
@@ -92,21 +93,17 @@ class SendSignal(Unit):
             order: Sequence[str] = cascade(self._target, above)
         else:
             order = [self._target]
-        hit = {}
-        for uuid in order:
-            one = family[uuid]
-            told = deliver(Status(one.status), self._signal, protected=one.parent is None)
-            if isinstance(told, Delivered):
-                hit[uuid] = told.status
-        return hit
+        told = {status: deliver(status, self._signal) for status in Status}
+        becomes = {status: one.status for status, one in told.items() if isinstance(one, Delivered)}
+        return {uuid: becomes[status] for uuid in order if (status := family[uuid].status) in becomes}
 
     def _carry_out(
         self, tx: Transaction, locked: LockedRows, family: Family, hit: Mapping[str, Status]
     ) -> LifecycleChange:
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
-        dying = {uuid: why for uuid, status in hit.items() if status is Status.DEAD}
-        done = end_agents(tx, locked, family, dying, self._now) if dying else LifecycleChange()
+        dying = [uuid for uuid, status in hit.items() if status is Status.DEAD]
+        done = end_agents(tx, locked, family, dying, why, self._now) if dying else LifecycleChange()
         status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
         if status:
             locked.lock(tx, status)
@@ -115,11 +112,12 @@ class SendSignal(Unit):
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         if self._signal is Signal.INT:
             self._interrupt(tx, locked, [family[uuid] for uuid in hit])
-        return LifecycleChange(done.dead, {**done.status, **status}, reason=why.reason, notified=done.notified)
+        return replace(done, status={**done.status, **status}, reason=why.reason)
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
         """Mark the open turns of agents that the sender does not run."""
-        remote = [one.uuid for one in hit if one.turn and (self._host is None or one.owner != self._host)]
+        hosts = hosts_of_shards(tx)
+        remote = [one.uuid for one in hit if one.turn and (self._host is None or hosts.get(one.shard) != self._host)]
         if remote:
             locked.lock(tx, remote)
             tx.run("interrupt", uuids=remote)

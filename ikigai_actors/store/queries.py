@@ -10,6 +10,10 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     FOR KEY SHARE      likewise                                  unchanged
     %                  %                                         %%
     {name}             the columns of this name                  the same
+    uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
+                       uuid IN …), of an UPDATE of agents
+
+The last has SQLite change many rows in the order in which they lie, which takes half the time of the order of uuids.
 
 Comments are left out; string literals and ``::casts`` are left alone. Each translation is made once.
 """
@@ -35,6 +39,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+
+_MANY = re.compile(r"^(UPDATE agents\b.*\bWHERE )(uuid = ANY\(:\w+\))$", re.DOTALL)
 
 _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
@@ -93,6 +99,7 @@ def for_postgres(name: str) -> Statement:
 
 def to_sqlite(sql: str) -> Statement:
     """Translate a statement for sqlite3, which takes list parameters as JSON."""
+    sql = _MANY.sub(r"\1rowid IN (SELECT rowid FROM agents WHERE \2)", sql)
 
     def token(found: re.Match[str]) -> str:
         if found["any"]:

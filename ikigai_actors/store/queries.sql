@@ -14,9 +14,8 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
-a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy,
-       (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.parent_uuid AS parent, a.born, a.created_at,
-       a.turn, a.name
+a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy, a.shard, a.parent_uuid AS parent, a.born,
+       a.created_at, a.turn, a.name
 
 -- columns: locked
 -- What units must know of the agents that they touch: the fields of Locked.
@@ -54,6 +53,11 @@ UPDATE tree SET version = version + 1 WHERE one = 1
 -- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
 SELECT {locked} FROM agents a WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+
+-- name: lock_dying
+-- The same of many, of whom most have nothing that counts at their death: only those are returned that have, and those who stay.
+WITH locked AS (SELECT {locked} FROM agents a WHERE a.uuid = ANY(:uuids) ORDER BY a.uuid FOR NO KEY UPDATE)
+SELECT * FROM locked l WHERE l.budget IS NOT NULL OR l.held_at > 0 OR l.uuid = ANY(:kept)
 
 -- name: look_at_agent
 -- The same without the lock: the row of the tree is held, and that is enough to know that the agent lives, and whose it is.
@@ -295,8 +299,10 @@ SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
-UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now, exit_reason = :reason,
-       exit_cause = :cause, exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
+-- The reason of many that are orphaned names the supervisor of each, in the place of {}.
+UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now,
+       exit_reason = CASE WHEN CAST(:cause AS TEXT) = 'orphaned' THEN replace(CAST(:reason AS TEXT), '{}', supervisor_uuid)
+                          ELSE CAST(:reason AS TEXT) END, exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
  WHERE uuid = ANY(:uuids)
 
 -- name: adopt
@@ -1128,6 +1134,12 @@ INSERT INTO groups (name, agent_uuid, joined_at) VALUES (:name, :agent, :now)
 
 -- name: leave_group
 DELETE FROM groups WHERE name = :name AND agent_uuid = :agent
+
+-- name: some_ties
+-- So many of the agents that have timers, groups, monitors or pauses, however often each comes.
+SELECT t.uuid FROM (
+    SELECT agent_uuid AS uuid FROM timers UNION ALL SELECT agent_uuid FROM pauses UNION ALL SELECT agent_uuid FROM groups
+    UNION ALL SELECT agent_uuid FROM monitors UNION ALL SELECT watcher FROM monitors) t LIMIT CAST(:most AS BIGINT)
 
 -- name: leave_groups
 -- Of those who die, under the locks of their rows.

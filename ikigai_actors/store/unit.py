@@ -9,7 +9,7 @@ one agent, or one mail to each of a thousand, are one update.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -69,6 +69,14 @@ class LockedRows(dict[str, Locked]):
         """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted))
+
+    def lock_dying(self, tx: Transaction, dying: Collection[str], kept: Collection[str]) -> None:
+        """Lock the rows of agents that die and of those who stay, all in one statement.
+
+        Of the dying only those have an entry afterwards that have a budget of their own or an open request.
+        """
+        wanted = [uuid for uuid in dict.fromkeys((*dying, *kept)) if uuid not in self]
+        self.update((row[0], Locked(*row)) for row in tx.run("lock_dying", uuids=wanted, kept=list(kept)))
 
     def existing(self, uuid: str) -> Locked:
         """The row of an agent. Raises `AgentNotFound`."""

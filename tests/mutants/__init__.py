@@ -331,7 +331,7 @@ MUTANTS = (
     Mutant(
         "timers outlive their agents",
         "records/deaths.py",
-        '    tx.run("end_timers", agents=[*dead])\n',
+        '    tx.run("end_timers", agents=tied)\n',
         "",
     ),
     Mutant(  # the host and the unit both look at the clock

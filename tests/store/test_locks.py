@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from ikigai_actors.records.registry import descendants
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import LockedRows
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, add_agents, backend, eventually, sql
 from tests.kit.trees import add
@@ -119,6 +120,20 @@ def test_a_cascade_waits_for_a_birth_of_another_host_and_then_sees_the_child(rac
         return {one.uuid for one in descendants(tx, "a")}
 
     assert race.run(fork, cascade)[1] == {"b", "new"}
+
+
+def test_a_death_waits_for_a_change_of_whomever_it_concerns_and_reads_those_that_count(race: Race) -> None:
+    def change(tx: Transaction) -> None:
+        tx.run("lock_agents", uuids=["b"])
+        tx.run("set_turn", uuid="b", turn=7)
+        sql(tx, "UPDATE agents SET held_at = 7 WHERE uuid = 'a'")
+
+    def die(tx: Transaction) -> object:
+        locked = LockedRows(())
+        locked.lock_dying(tx, ["b", "a"], ["root"])
+        return {uuid: row.held_at for uuid, row in locked.items()}, sql(tx, "SELECT turn FROM agents WHERE uuid = 'b'")
+
+    assert race.run(change, die)[1] == ({"a": 7, "root": 0}, [(7,)])
 
 
 def test_nobody_is_born_below_whom_a_cascade_of_another_host_has_hit(race: Race) -> None:

@@ -40,6 +40,15 @@ def test_lists_are_arrays_for_postgresql_and_json_for_sqlite() -> None:
     assert lite.lists == post.lists == {"xs", "ys"}
 
 
+def test_sqlite_changes_many_agents_in_the_order_in_which_they_lie() -> None:
+    text = "UPDATE agents SET turn = 0 WHERE uuid = ANY(:uuids)"
+    assert to_sqlite(text).sql == (
+        "UPDATE agents SET turn = 0 WHERE rowid IN "
+        "(SELECT rowid FROM agents WHERE uuid IN (SELECT value FROM json_each(:uuids)))"
+    )
+    assert to_postgres(text).sql == "UPDATE agents SET turn = 0 WHERE uuid = ANY(%(uuids)s)"
+
+
 def test_the_lock_is_dropped_for_sqlite_alone() -> None:
     text = "SELECT 1 FROM a ORDER BY uuid\n   FOR NO KEY UPDATE OF a"
     assert to_sqlite(text).sql == "SELECT 1 FROM a ORDER BY uuid"

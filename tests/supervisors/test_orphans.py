@@ -1,16 +1,25 @@
 """What becomes of the agents below those that die."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisors.orphans import Adopt, Kill, Member, OrphanPolicy, Pause, decide
+from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
 from supervisors.signals import Status
 
 POLICIES = st.sampled_from(OrphanPolicy)
 LIVING = st.sampled_from([Status.RUNNING, Status.RUNNING, Status.STOPPED, Status.TERMINATING])
+
+
+class Member(NamedTuple):
+    supervisor: str | None
+    status: Status
+    policy: OrphanPolicy
+
+
 Tree = dict[str, Member]
 
 
@@ -124,6 +133,9 @@ def test_agent_0_adopts_where_damaged_rows_break_the_way_up() -> None:
     assert decide(lost, {"a"}) == [Adopt("b", "root")]
     circle = tree("a b reparent", "b a reparent")
     assert decide(circle, {"b"}) == [Adopt("a", "root")]
+    assert survivors_above(lost, {"a"}) == {"a": "root"}
+    assert survivors_above(circle, {"a", "b"}) == {"a": "root", "b": "root"}
+    assert survivors_above(circle, {"a"}) == {"a": "root"}
 
 
 def test_whom_nobody_can_adopt_is_left() -> None:
@@ -166,6 +178,17 @@ def test_the_decisions_are_what_each_agents_ancestors_say(history: History) -> N
             pauses = policy is OrphanPolicy.STOP and before.status is Status.RUNNING
             assert after[agent] == Member(heir, Status.STOPPED if pauses else before.status, before.policy)
         members = after
+
+
+@given(histories())
+def test_the_nearest_survivor_above_takes_over_from_each_of_the_dying(history: History) -> None:
+    members = history.members
+    for deaths in history.deaths:
+        nearest = survivors_above(members, deaths)
+        for agent in deaths:
+            ancestors = (one for one in above(agent, members) if one not in deaths)
+            assert nearest[agent] == next(one for one in ancestors if members[one].status is not Status.DEAD)
+        members = settle(members, {agent for agent in deaths if members[agent].status is not Status.DEAD})
 
 
 @given(histories())

@@ -28,31 +28,36 @@ def keep_hold(
     )
 
 
-def spend_holds(tx: Transaction, locked: LockedRows, rows: Iterable[Locked], ended: bool = False) -> tuple[str, ...]:
-    """Spend what is held for requests of which nobody will tell the cost, and forget who waits.
+def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausing: Collection[str]) -> tuple[str, ...]:
+    """Spend what is held for the requests of agents that die, forget that they wait, and count them no more.
 
     Args:
         tx: a transaction of its own.
-        locked: the locked rows.
-        rows: the agents whose requests are over.
-        ended: whether the agents have died: then they count no more, either.
+        locked: the locked rows; those of the dead that have no entry count at agent 0's budget, and hold nothing.
+        dead: the agents that die.
+        pausing: those of them that may wait for a budget.
 
     Returns:
         The budgets that are to be looked at again.
     """
-    over = list(rows)
-    ledger = BudgetLedger(tx, locked, [row.budget for row in over], {})
-    for row in over:
+    rows = [row for uuid in dead if (row := locked.get(uuid)) is not None]
+    ledger = BudgetLedger(tx, locked, {row.budget for row in rows}, {})
+    _spend(tx, ledger, rows)
+    for row in rows:
+        ledger.bury(row.budget, of=row.uuid)
+    ledger.bury(None, len(dead) - len(rows))
+    tx.run("end_pauses", agents=list(pausing))
+    ledger.write()
+    return ledger.freed
+
+
+def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> None:
+    """Spend what is held for requests of which nobody will tell the cost."""
+    for row in rows:
         if row.held_at:
             charge = whole_hold(row)
             ledger.settle_request(row, charge)
             keep_hold(tx, row, charge, None, "")
-        if ended:
-            ledger.bury(row.uuid, row.budget)
-    if ended:
-        tx.run("end_pauses", agents=[row.uuid for row in over])
-    ledger.write()
-    return ledger.freed
 
 
 def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
@@ -63,7 +68,9 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
     """
     uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids)) if uuids else ())
-    spend_holds(tx, locked, locked.values())
+    ledger = BudgetLedger(tx, locked, {row.budget for row in locked.values()}, {})
+    _spend(tx, ledger, locked.values())
+    ledger.write()
     ended = tx.run("portions_of_ended")
     if ended:
         ledger = BudgetLedger(tx, locked, {budget for budget, _ in ended}, {})

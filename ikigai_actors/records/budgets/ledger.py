@@ -85,6 +85,7 @@ class BudgetLedger:
             self.levels[budget].limits[unit] = BudgetLimit(granted, used, risk, word)
         for budget, unit, host, allotted, held, spent, risk, wanted in tx.run("lock_portions", budgets=owners):
             self.levels[budget].portions[unit, host] = Portion(allotted, held, spent, risk, wanted)
+        self._chains: dict[str | None, Chain] = {}
         self._hosts = [host for (host,) in tx.run("living_hosts")]
         [(self.now,)] = tx.run("time")
         self._pauses_before = dict(self._paused)
@@ -93,7 +94,9 @@ class BudgetLedger:
 
     def chain(self, budget: str | None) -> Chain:
         """The budgets above an agent that limit something."""
-        return budget_chain(self.levels, budget)
+        if budget not in self._chains:
+            self._chains[budget] = budget_chain(self.levels, budget)
+        return self._chains[budget]
 
     def settle_request(self, row: Locked, charge: Charge) -> None:
         """Settle the open request of an agent, whichever host holds it."""
@@ -246,12 +249,12 @@ class BudgetLedger:
                 if (limit := level.limits.get(unit)) is not None:
                     limit.used, limit.changed = limit.used + births, True
 
-    def bury(self, uuid: str, budget: str | None) -> None:
-        """Count the death of an agent at every budget but its own."""
-        for level in self.chain(budget):
+    def bury(self, budget: str | None, deaths: int = 1, of: str | None = None) -> None:
+        """Count deaths of agents at every budget above them, but for that which the one that dies (``of``) owns."""
+        for level in self.chain(budget) if deaths else ():
             limit = level.limits.get("agents")
-            if limit is not None and level.owner != uuid:
-                limit.used, limit.changed = limit.used - 1, True
+            if limit is not None and level.owner != of:
+                limit.used, limit.changed = limit.used - deaths, True
 
     def fold(self, host: str) -> None:
         """Add what a host that has ended has spent to the limits, once nothing is held in its portions."""

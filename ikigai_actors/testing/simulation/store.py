@@ -24,7 +24,7 @@ T = TypeVar("T")
 OWNERS = frozenset({"register", "set_turn"})
 """Statements for agents that only their owner runs."""
 
-BOOKKEEPING = frozenset({"tree_change", "lock_agents", "set_batch", "lock_schema_version"})
+BOOKKEEPING = frozenset({"tree_change", "lock_agents", "lock_dying", "set_batch", "lock_schema_version"})
 """Statements that are left out of the trace: they change nothing of interest."""
 
 
