@@ -92,6 +92,24 @@ def test_requests_of_any_tree_are_those_that_are_made_anew(script: Sequence[Step
             grown.ask(uuid, model)
 
 
+@given(steps, st.integers(0, 30), st.integers(0, 5))
+@settings(max_examples=100, deadline=None)
+def test_requests_of_any_tree_are_the_same_bytes_when_a_summary_was_taken_off(
+    script: Sequence[Step], place: int, choice: int
+) -> None:
+    grown = Grown()
+    for step in script:
+        grown.do(step)
+    for uuid, oracle in grown.oracles.items():
+        before = grown.ask(uuid)
+        text, data = planned(oracle, place, choice)
+        oracle.add(grown.tree.add(uuid, "summary", text, **data))
+        grown.ask(uuid)
+        oracle.add(grown.tree.add(uuid, "uncompact"))
+        after = grown.ask(uuid)
+        assert json.dumps(list(after.messages)) == json.dumps(list(before.messages))
+
+
 def _prepared(*acts: Entry | str) -> Grown:
     grown = Grown()
     for act in acts:

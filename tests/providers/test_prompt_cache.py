@@ -123,6 +123,30 @@ def test_a_step_of_more_calls_than_the_cache_looks_back_is_no_miss(server: Messa
     assert later.read == earlier.read + earlier.written
 
 
+def test_who_summarises_reads_the_history_that_was_written_before(server: MessagesServer) -> None:
+    """Between turns, within one, and under a summary: what is read anew is the prompt that asks for the text."""
+
+    def asks_to_compact(text: str) -> list[Says]:
+        use = {"type": "tool_use", "id": f"toolu_{text}", "name": "compact", "input": {}}
+        return [Says((use,), stop_reason="tool_use"), Says.text(f"Notes {text}."), Says.text("On I go. " * 20)]
+
+    with parent(server) as root:
+        server.script.append(Says.text("Notes. " * 9))
+        root.compact()
+        between = server.served[-1]
+        for number in range(LOOKBACK):
+            server.script.append(Says.text(f"Answer {number} is long. " * 20))
+            root.prompt(f"Question {number} is long as well. " * 20).get(timeout=DEADLINE)
+        server.script += asks_to_compact("within")
+        root.prompt("Go on.").get(timeout=DEADLINE)
+        within = server.served[-2]
+        assert [one.kind for one in root.history(all=True)].count("summary") == 2
+        for served in (between, within):
+            assert served.read >= 0.95 * sum(served)
+        after, tools = server.served[-1], server.requests[-1]
+        assert after.read == prefix(tools, 0), "tools and system prompt"
+
+
 def test_without_the_cache_nothing_is_written_or_read(server: MessagesServer) -> None:
     with parent(server, prompt_cache=False) as root:
         reply = root.fork("Do your part.").reply(timeout=DEADLINE)
