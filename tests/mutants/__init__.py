@@ -28,6 +28,8 @@ class Mutant(NamedTuple):
     after: str
     also: tuple[Edit, ...] = ()
     """What else is replaced: the second defence, or the rest of a longer change."""
+    test: str = ""
+    """The file of tests that finds it, where a decision is shown by itself and no machine comes across it."""
 
     @property
     def edits(self) -> tuple[Edit, ...]:

@@ -1,11 +1,12 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
+python -m tests.mutants [--hosts | --memory] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.hosts import HOST_MUTANTS
+from tests.mutants.memory import MEMORY_MUTANTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,9 +39,9 @@ def changed(mutant: Mutant) -> dict[str, str]:
 def plant(mutant: Mutant, where: Path) -> None:
     """Copy the runtime, with this one bug. Raises `ValueError` when there is no place for it."""
     texts = changed(mutant)
-    for part in ("ikigai_actors", "supervisors", "tests/mutants"):
+    for part in ("ikigai_actors", "supervisors", "tests" if mutant.test else "tests/mutants"):
         shutil.copytree(ROOT / part, where / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("schema.sql", "tests/__init__.py"):
+    for part in ("schema.sql", "pyproject.toml", *([] if mutant.test else ["tests/__init__.py"])):
         shutil.copy(ROOT / part, where / part)
     for name, text in texts.items():
         (where / "ikigai_actors" / name).write_text(text, encoding="utf-8")
@@ -57,6 +59,8 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
     with tempfile.TemporaryDirectory() as made:
         where = Path(made)
         plant(mutant, where)
+        if mutant.test:
+            return found_by_test(mutant.test, where)
         command = [
             sys.executable,
             "-m",
@@ -83,6 +87,15 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             return found
 
 
+def found_by_test(file: str, where: Path) -> dict[str, Any]:
+    """Which quick test of a file fails first in a copy of the runtime; nothing, if none does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--tier", "quick", "-p", "no:cacheprovider", file]
+    environment = {**os.environ, "PYTHONPATH": str(where)}
+    done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)
+    failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
+    return {"by": failed[1]} if failed is not None else {}
+
+
 def main() -> None:
     """Hunt them, some at a time."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
@@ -91,9 +104,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--hosts", action="store_true", help="those of several hosts")
+    parser.add_argument("--memory", action="store_true", help="those of what agents remember")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    mutants = HOST_MUTANTS if given.hosts else MUTANTS
+    mutants = HOST_MUTANTS if given.hosts else MEMORY_MUTANTS if given.memory else MUTANTS
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)
     with ThreadPoolExecutor(given.jobs) as pool:

@@ -1,0 +1,157 @@
+"""Mutants of what agents remember: summaries, forks at a position, merges, exported files, pruned histories.
+
+nice python -m tests.mutants --memory --shrink --seconds 60
+"""
+
+from tests.mutants import Edit, Mutant
+
+MEMORY_MUTANTS = (
+    Mutant(
+        "a summary keeps from one message later on",
+        "agent/turn/compaction.py",
+        '        "keep_from": plan.keep_from,\n',
+        '        "keep_from": plan.keep_from + 1,\n',
+    ),
+    Mutant(
+        "a call without a result is no reason not to cut",
+        "records/boundaries.py",
+        "    return all(call.id in answered for call in calls_in(first))",
+        "    return True",
+        test="tests/records/test_boundaries.py",
+    ),
+    Mutant(
+        "a summary cuts within a step",
+        "agent/turn/plan.py",
+        "        if message.kind not in (Kind.USER, Kind.ASSISTANT) or not _may_cut(log, message.id - 1):\n"
+        "            continue\n        if size > allowed",
+        "        if size > allowed",
+    ),
+    Mutant(
+        "a question to a person counts as a result",
+        "records/boundaries.py",
+        "for message in messages if message.kind == Kind.TOOL_RESULT}",
+        "for message in messages if message.kind in (Kind.TOOL_RESULT, Kind.APPROVAL)}",
+        test="tests/records/test_boundaries.py",
+    ),
+    Mutant(
+        "a child has the summary that its parent got after the fork",
+        "records/log.py",
+        "EMPTY if parent is None else parent.view(fork)",
+        "EMPTY if parent is None else parent.view(fork)._replace(lens=parent.view(parent.head).lens)",
+    ),
+    Mutant(
+        "a rewind drops no summary",
+        "records/history.py",
+        "    while lens is not None and lens.keep_from > end + 1:",
+        "    while False:",
+    ),
+    Mutant(
+        "a rewind drops every summary",
+        "records/history.py",
+        "    while lens is not None and lens.keep_from > end + 1:",
+        "    while lens is not None:",
+    ),
+    Mutant(
+        "uncompact takes off all summaries",
+        "records/history.py",
+        "            return view._replace(lens=view.lens.earlier)",
+        "            return view._replace(lens=None)",
+    ),
+    Mutant(
+        "uncompact takes back what was said since",
+        "records/history.py",
+        "            return view._replace(lens=view.lens.earlier)",
+        "            kept = Segment(view.start, view.lens.id - 1, view.closed)\n"
+        "            return view._replace(start=message.id - 1, closed=kept, lens=view.lens.earlier)",
+    ),
+    Mutant(
+        "the open prompt is summarised",
+        "agent/turn/plan.py",
+        "        prompt.id if prompt is not None and prompt.id < keep_from else 0,",
+        "        0,",
+    ),
+    Mutant(
+        "an answered prompt is shown as open",
+        "agent/turn/plan.py",
+        "    prompt = log.latest_prompt(turn) if turn else None",
+        "    prompt = log.latest_prompt(turn or None)",
+    ),
+    Mutant(  # a cancelled call says nothing, and the machine would not believe it
+        "a late summary is believed",
+        "agent/turn/machine.py",
+        "    return state.phase is Phase.COMPACTING and state.request == request",
+        "    return state.phase is Phase.COMPACTING",
+        (
+            Edit(
+                "agent/jobs.py",
+                "        if not self._ends():\n            return\n        try:",
+                "        self._ends()\n        try:",
+            ),
+        ),
+    ),
+    Mutant(
+        "a fork at a position has the settings of then",
+        "agent/turn/fork.py",
+        "        settings = {**since, **event.settings}",
+        "        settings = {**event.settings}",
+    ),
+    Mutant(
+        "mail is not exported",
+        "records/transfer/export.py",
+        '        return self._tx.run("mail_of", recipient=uuid) if self.agents[uuid].pruned_at is None else []',
+        "        return []",
+    ),
+    Mutant(
+        "an imported merge names the agent of the file",
+        "records/transfer/graft.py",
+        'for name in ("child", "parent", "of", "by", "from") if name in data',
+        'for name in ("child", "parent", "of", "by") if name in data',
+    ),
+    Mutant(
+        "a prune looks at children only",
+        "store/queries.sql",
+        "a JOIN needed n ON n.uuid = a.uuid WHERE a.parent_uuid IS NOT NULL)\nSELECT a.uuid FROM agents a\n WHERE a.st",
+        "a WHERE (a.status <> 'dead' OR a.ended_at >= CAST(:before AS BIGINT)) AND a.parent_uuid IS NOT NULL)\n"
+        "SELECT a.uuid FROM agents a\n WHERE a.st",
+    ),
+    Mutant(
+        "who has a summary of its own is said to share blocks",
+        "agent/assembly.py",
+        "    if not log.fork or (lens is not None and lens.id > log.fork):",
+        "    if not log.fork:",
+    ),
+    Mutant(
+        "recall shows what was cleared or taken back",
+        "agent/builtin_calls/memory.py",
+        "        history = StoredHistory(tx, read_lineage(tx, self.agent))",
+        "        history = StoredHistory(tx, read_lineage(tx, self.agent, whole=True))",
+        (
+            Edit(
+                "agent/builtin_calls/memory.py",
+                "        if history.view().shows(self.position, head):",
+                "        if self.position:",
+            ),
+        ),
+    ),
+    Mutant(
+        "the length of a request is taken for the window",
+        "providers/too_long.py",
+        r"exceed context limit: (?P<tokens>\d+) \+ \d+ > (?P<window>\d+)",
+        r"exceed context limit: (?P<window>\d+) \+ \d+ > (?P<tokens>\d+)",
+        test="tests/providers/test_too_long.py",
+    ),
+    Mutant(
+        "results that are kept are shown by reference",
+        "agent/turn/elision.py",
+        "    return message.id < elide and message.kind",
+        "    return elide > 0 and message.kind",
+    ),
+    Mutant(
+        "children stand in order of their fork points",
+        "records/registry.py",
+        "record.created_at if adopted else record.born, record.born)",
+        "record.created_at if adopted else record.fork_message_id, record.born)",
+        test="tests/system/test_fork_at.py",
+    ),
+)
+"""All of them."""
