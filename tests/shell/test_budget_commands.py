@@ -52,6 +52,10 @@ def test_a_person_sees_a_budget_at_the_shell_and_grants_more_of_it(open_session:
     assert session("/budget buyer +1ktokens")[1] == "  0 tokens of 1,040 tokens"
     assert session("/budget buyer usd=2.5,tokens=7")[1:] == ["  0 tokens of 7 tokens", "  $0.00 of $2.50"]
     assert session("/budget usd=9")[1:] == ["  $0.00 of $9.00"]
+    session("/fork --name seller --no-follow --budget tokens=50")
+    assert session("/budget seller")[1:] == ["  0 tokens of 50 tokens"]
+    [wrong] = session("/fork --budget frog")
+    assert "Expected a budget such as usd=5" in wrong
     [wrong] = session("/budget usd=2,strict")
     assert "strict is set where a budget is made" in wrong
     [wrong] = session("/budget +$5")
@@ -77,6 +81,8 @@ def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: st
         assert "30 tokens of 30 tokens" in ikigai(durable, "budget", "tokens=5")
         assert "30 tokens of 100 tokens" in ikigai(durable, "budget", "tokens=100")
         assert ikigai(durable, "budget", "buyer", "usd=0.5") == "budget of buyer\n  $0.00 of $0.50\n"
+        ikigai(durable, "fork", "buyer", "--name", "kid", "--budget", "tokens=7")
+        assert "0 tokens of 7 tokens" in ikigai(durable, "budget", "kid")
         with AttachedSystem.open(durable) as attached:
             assert attached.root.grant(tokens=5).granted == {"tokens": 105}
             assert attached.agent("buyer").set_budget({"usd": 1}).granted == {"usd": 1}

@@ -86,14 +86,7 @@ class AppCommandContext(CommandContext):
     def wait_for(self, work: Callable[[], T]) -> T:
         return work()
 
-    def fork(
-        self,
-        prompt: str | None,
-        name: str | None,
-        model: str | None,
-        follow: bool | None = None,
-        at: int | None = None,
-    ) -> None:
+    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
@@ -102,7 +95,7 @@ class AppCommandContext(CommandContext):
                 self._window.stay_with(parent.uuid, child.uuid)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, name=name, model=model, at=at, attach=given)
+        future = parent.ask.fork(prompt, attach=given, **how)
         self._later("the fork", future, born, "the next step boundary")
 
     def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:

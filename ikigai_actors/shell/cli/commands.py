@@ -177,6 +177,7 @@ def prompt(
 @click.option(
     "--at", metavar="N", type=click.IntRange(min=0), help="The last message that it inherits; ikigai log shows them."
 )
+@click.option("--budget", metavar="usd=1,…", help="What it and all below it may spend.")
 @click.option("--count", metavar="N", type=int, help="So many children, all or none, each with the same PROMPT.")
 @click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
@@ -188,6 +189,7 @@ def fork(
     agent: str,
     prompt: tuple[str, ...],
     count: int | None,
+    budget: str | None,
     wait: bool,
     json: bool,
     **how: Any,
@@ -199,12 +201,14 @@ def fork(
     The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
     and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
     """
+    from ikigai_actors.records.budgets.budget import parse_budget
     from ikigai_actors.shell.cli import client
     from ikigai_actors.shell.text.naming import called
 
     if wait and not prompt:
         raise click.UsageError("--wait is for a PROMPT.")
     said = " ".join(prompt) if prompt else None
+    how["budget"] = None if budget is None else parse_budget(budget)
     if count is not None:
         if wait:
             raise click.UsageError("--wait is for one child, not for --count.")

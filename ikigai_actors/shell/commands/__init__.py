@@ -18,6 +18,7 @@ import click
 
 from ikigai_actors.agent.turn.merging import PICK, RESULT, WAYS
 from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
@@ -94,9 +95,10 @@ Words = tuple[str, ...]
 @click.option("--name", type=TEXT, help="A name for the child, unique among the living.")
 @click.option("--model", type=TEXT, help="Its model, as provider:model; else the one of this agent.")
 @click.option("--at", metavar="N", type=POSITION, help="The last message that it inherits; /history shows them.")
+@click.option("--budget", metavar="usd=1,…", type=TEXT, help="What it and all below it may spend.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: CommandContext, /, prompt: str | None, **how: Any) -> None:
+def fork(shell: CommandContext, /, prompt: str | None, budget: str | None, **how: Any) -> None:
     """Fork the current agent and go to the child.
 
     The child remembers all that was said before; with --at, what was said up to that message, and what came later is
@@ -105,7 +107,7 @@ def fork(shell: CommandContext, /, prompt: str | None, **how: Any) -> None:
     A busy agent forks at its next step boundary: when its model has replied, and the tools of that reply are done. You
     can go on meanwhile, and are told.
     """
-    shell.fork(prompt, **how)
+    shell.fork(prompt, budget=None if budget is None else parse_budget(budget), **how)
 
 
 @commands.command("/agents")

@@ -50,22 +50,13 @@ class CommandContext(Protocol):
     def wait_for(self, work: Callable[[], T]) -> T:
         """Do something that waits for its commit; return the result."""
 
-    def fork(
-        self,
-        prompt: str | None,
-        name: str | None,
-        model: str | None,
-        follow: bool | None = None,
-        at: int | None = None,
-    ) -> None:
+    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent.
 
         Args:
             prompt: the child's first prompt; None for none.
-            name: a name for the child; None for none.
-            model: its ``model`` setting, ``provider:model``; None inherits.
             follow: whether to go to the child; None takes the shell's default.
-            at: the last position that it inherits; None is the end of the history.
+            how: further arguments of `AgentRef.fork`.
         """
 
     def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:

@@ -118,16 +118,9 @@ class Shell(CommandContext):
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
         self._turns.follow(self.current)
 
-    def fork(
-        self,
-        prompt: str | None,
-        name: str | None,
-        model: str | None,
-        follow: bool | None = None,
-        at: int | None = None,
-    ) -> None:
+    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child."""
-        parent, busy = self.current, at is None and self.is_busy(self.current)
+        parent, busy = self.current, how.get("at") is None and self.is_busy(self.current)
         follow = self._follow if follow is None else follow
 
         def go(child: AgentRef) -> None:
@@ -143,7 +136,7 @@ class Shell(CommandContext):
                 self._turns.expect(child)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, name=name, model=model, at=at, attach=given)
+        future = parent.ask.fork(prompt, attach=given, **how)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
     def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
