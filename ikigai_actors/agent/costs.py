@@ -3,8 +3,9 @@
 Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So what a request needs is told twice: as
 it is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
 
-    input     what the last reply says it has read and written, and what was added since: 3 bytes are a token, at worst
-              a byte is. The whole request where no reply of the model has told anything.
+    input     what the last reply says it has read and written, and what was added since, to the system prompt and the
+              tools, too: 3 bytes are a token, at worst a byte is. The whole request where no reply of the model has
+              told anything.
     output    expected: twice what 19 of 20 of the latest replies stayed below; at most: the setting ``max_tokens``
 
 Providers say by their attribute ``counts`` whether they bill by such tokens. Where it is False (code, scripts) the size
@@ -30,8 +31,10 @@ from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.providers.prices import Price, Prices
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
+from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.outputs import expected_in
 from ikigai_actors.records.replies import spent_of
 
 USUAL_MAX_TOKENS = 16_000
@@ -151,7 +154,7 @@ class Costs:
             provider = chosen.provider
             counts, own_code = getattr(provider, "counts", None), bool(getattr(provider, "own_code", False))
             name = str(chosen)
-            overhead = 0 if counts is False else _size(runtime.toolbox.describe(settings))
+            overhead = 0 if counts is False else self._overhead(settings, state.output)
         except BaseException:  # other people's code; the request tells of it
             return None
         most = usual_output(settings, provider) if state.side is None else answer_tokens(state)
@@ -164,8 +167,24 @@ class Costs:
             most,
             price_of_model(runtime.prices, chosen.model, name),
             reserved if isinstance(reserved, int) else 0,
-            overhead + len(str(settings.get("system", "")).encode(errors="replace")),
+            overhead,
         )
+
+    def _overhead(self, settings: Mapping[str, Any], output: Mapping[str, Any] | None) -> int:
+        """The bytes of the system prompt and of the tools, in a turn that is to give this."""
+        wanted = None if output is None else expected_in({"output": output})
+        system = len(str(settings.get("system", "")).encode(errors="replace"))
+        return system + _size(self._runtime.toolbox.describe(settings, wanted))
+
+    def _grown(self, log: Log, spoken: Message, state: State, model: Model) -> int:
+        """By how many bytes the system prompt and the tools have grown since a reply of the same model."""
+        settings, output = log.view(spoken.id).settings, state.output if spoken.id > state.turn else None
+        if settings == state.view.settings and output == state.output:
+            return 0
+        try:
+            return max(0, model.overhead - self._overhead({**self._runtime.providers.settings, **settings}, output))
+        except BaseException:  # other people's code, whose tools are gone
+            return model.overhead
 
     def _input(
         self, state: State, new: tuple[Message, ...], further: tuple[Message, ...], model: Model
@@ -187,7 +206,8 @@ class Costs:
             own = own and log.is_shown_as(head, message.id)
             spent = spent_of(message) if own else None
             if spent is not None:
-                return spent.usage, size, blocks
+                grown = 0 if model.counts is False else self._grown(log, message, state, model)
+                return spent.usage, size + grown, blocks
             if own and model.counts is False:
                 break
             size, blocks = size + _bytes(message, log.elided(head)), blocks + 1

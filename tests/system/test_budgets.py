@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -665,3 +666,53 @@ def test_what_stands_for_the_past_counts_in_what_a_strict_budget_holds() -> None
         buyer.charge(tokens=left - 12_000)
         assert not answered(buyer)  # what is shown again has 18,000
         assert check(system.store) == []
+
+
+class Priced(ScriptedProvider):
+    """Counts a token for each byte of a request, tools and system prompt included."""
+
+    counts = True
+    max_tokens = 50
+
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+
+    def _answer(self, request: Request) -> Reply:
+        texts = [block["text"] for message in request.messages for block in message["content"]]
+        sent = json.dumps(list(request.tools)) + request.system + "".join(texts)
+        return Reply("ok", usage=Usage(len(sent), 5))
+
+
+@pytest.mark.parametrize("more", [{"system": "be brief " * 200}, {"tools": ["wait", "fork", "send"]}, {}])
+def test_what_a_strict_budget_holds_counts_tools_and_instructions_that_are_new_since_the_latest_reply(
+    more: dict[str, Any],
+) -> None:
+    provider = Priced()
+    with ActorSystem.open(":memory:", provider, budget={"tokens": 100_000, "strict": True}) as system:
+        buyer = system.root.fork(name="buyer")
+        buyer.configure(tools=[])
+        assert answered(buyer)
+        assert buyer.budget is not None
+        buyer.charge(tokens=int(buyer.budget.granted["tokens"] - buyer.budget.spent["tokens"]) - 1_400)
+        if more:
+            buyer.configure(**more)
+            assert not answered(buyer)
+            buyer.grant(tokens=20_000)
+            assert settled(buyer) == "idle"
+        else:
+            form = {"type": "object", "properties": {f"field_{at}": {"type": "string"} for at in range(50)}}
+            buyer.prompt("go on", output=form)
+            assert settled(buyer) == "budget"
+        assert buyer.budget is not None
+        assert buyer.budget.spent["tokens"] <= buyer.budget.granted["tokens"]
+        assert check(system.store) == []
+
+
+def test_who_may_make_no_requests_at_all_is_told_that_only_a_grant_helps() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(thirty), budget={"requests_per_minute": 0}) as system:
+        assert not answered(system.root.fork(name="buyer"))
+        [told] = notices(system.root)
+        assert "may make no requests. /budget" in told
+        assert "by itself" not in told
+        system.root.grant(requests_per_minute=1)
+        assert system.agent("buyer").reply(timeout=DEADLINE).text == "ok"

@@ -243,6 +243,8 @@ def pause_notice(level: Level, unit: str, need: Need, name: str, waits: bool = T
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
         return f"The {granted} of {name} are over. /budget {name} +1h, or grant(seconds=...), {then}."
+    if unit == "requests" and not level.limits[unit].granted:
+        return f"{name} may make no requests. /budget {name} +1requests, or grant(requests_per_minute=...), {then}."
     if unit == "requests":
         again = "it goes on by itself" if waits else "ask again in a minute"
         return f"The {granted} of {name} are made; {again}."
