@@ -1,0 +1,225 @@
+"""What is held, spent, waited for and told of budgets, as the commits tell it: the laws of `BudgetMachine`.
+
+    held      a request leaves with a hold of its own that is committed
+    once      what is held is settled once, and no cost is settled for which nothing was held
+    billed    a service that counts for itself counts no more than is spent and held, at worst
+    zero      nothing is held under a limit of 0
+    slots     no more requests within a minute than a budget allows
+    told      the owner of a budget is told once that it is nearly used, and once that somebody waits, until a grant
+    order     those who wait for a budget go on in the order in which they began to
+    short     at rest nobody waits for what is there
+
+That sums are those of their parts, `ikigai_actors.records.fsck.budgets` sees at each commit.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ikigai_actors.providers.base import Request
+from ikigai_actors.records.budgets.amounts import Held, Need
+from ikigai_actors.records.budgets.ceilings import SLOT_TIME, decide_hold
+from ikigai_actors.records.budgets.ledger import BudgetLedger
+from ikigai_actors.records.budgets.status import budget_of
+from ikigai_actors.records.mail import NOTICE
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows
+from ikigai_actors.testing.machine.commit_invariants import CommitCheck
+from ikigai_actors.testing.machine.metered_provider import Meter
+from ikigai_actors.testing.simulation.process import Broken, asks_for_summary
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+
+class OpenHold(NamedTuple):
+    """What is held for a request that is not over."""
+
+    at: int
+    tokens: int
+    risk: int
+
+
+class Place(NamedTuple):
+    """Where an agent waits."""
+
+    budget: str
+    number: int
+
+
+class BudgetOracle:
+    """Follows the budgets of a run."""
+
+    def __init__(self, world: "Simulation", commits: CommitCheck, meter: Meter) -> None:
+        """Make one for a world without any commit yet; ``commits`` follows it, too, and hears of each commit first."""
+        self._world, self._commits, self._meter = world, commits, meter
+        self.open: dict[str, OpenHold] = {}
+        self.waiting: dict[str, Place] = {}
+        self._asked: dict[str, int] = {}
+        """The holds with which requests have left, by agent."""
+        self._spent = 0
+        """What requests have cost, without what tools did."""
+        self._granted: dict[tuple[str, str], int] = {}
+        self._told: dict[tuple[str, str], int] = {}
+        self._used: dict[str, list[int]] = {}
+        """When requests were made that a budget counts by the minute."""
+        self._most: dict[str, int] = {}
+        """How many requests a minute a budget has allowed, at most."""
+
+    def asked(self, request: Request) -> None:
+        """Check a request that leaves."""
+        if self._commits.agents[request.agent].status == "dead":
+            return  # it was about to leave: its hold is spent as if it had
+        hold = self.open.get(request.agent)
+        if asks_for_summary(request):  # who merges the agent that is asked holds what that costs
+            hold = next((one for uuid, one in self.open.items() if self._asked.get(uuid) != one.at), None)
+            if hold is None:
+                self._broken(f"held: agent {request.agent} is asked for a summary, and nothing is held for that")
+        elif hold is None:
+            self._broken(f"held: agent {request.agent} asks a model, and nothing is held for that")
+        elif self._asked.get(request.agent) == hold.at:
+            self._broken(f"held: agent {request.agent} asks a model again with what was held at {hold.at}")
+        else:
+            self._asked[request.agent] = hold.at
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        ran = [one for one in changes if isinstance(one, RanStatement)]
+        before = dict(self.waiting)
+        placed: set[str] = set()
+        wrote = any(isinstance(change, Written) and change.table == "messages" for change in changes)
+        told = [self._limited(one.parameters, wrote) for one in ran if one.query == "set_limit"]
+        for one in ran:
+            given = one.parameters
+            match one.query:
+                case "keep_hold":
+                    self._kept(given, placed)
+                case "raise_holds":
+                    for uuid in given["uuids"]:
+                        held = self.open[uuid]
+                        self.open[uuid] = OpenHold(held.at, held.tokens + held.risk, 0)
+                case "add_pause":
+                    self.waiting[given["agent"]] = Place(given["budget"], given["number"])
+                case "end_pauses":
+                    for uuid in given["agents"]:
+                        self.waiting.pop(uuid, None)
+                case "use_slot":
+                    self._slot(given)
+        self._check_told(changes, told)
+        self._check_order(before, placed)
+        if placed:
+            self._check_zero(placed)
+        self._check_bill()
+
+    def check_rest(self) -> None:
+        """Check ``short``; called when nothing can happen before time passes."""
+        if wrong := self._world.process.looked_at.read(self._short):
+            raise Broken(f"short: {'; '.join(wrong)}")
+
+    def _broken(self, what: str) -> None:
+        self._world.process.broken(what)
+
+    def _kept(self, given: Mapping[str, Any], placed: set[str]) -> None:
+        uuid = given["uuid"]
+        if self.open.pop(uuid, None) is None and (given["spent_tokens"] or given["spent_usd"]):
+            self._broken(f"once: agent {uuid} settles {given['spent_tokens']} tokens, and nothing is held for it")
+        self._spent += given["spent_tokens"]
+        self._asked.pop(uuid, None)
+        if given["at"]:
+            self.open[uuid] = OpenHold(given["at"], given["tokens"], given["risk_tokens"])
+            placed.add(uuid)
+
+    def _slot(self, given: Mapping[str, Any]) -> None:
+        used = self._used.setdefault(given["budget"], [])
+        used.append(given["now"])
+        within = [at for at in used if 0 <= given["now"] - at < SLOT_TIME]
+        if len(within) > (most := self._most.get(given["budget"], 0)):
+            self._broken(f"slots: {len(within)} requests within a minute at budget {given['budget']}, of {most}")
+
+    def _limited(self, given: Mapping[str, Any], wrote: bool) -> tuple[int, int]:
+        """Note a row of table ``limits``; return how often its owner must be told of this, at least and at most.
+
+        What is set to what it is already looks like a mere look at the budget; neither has an agent write (``wrote``).
+        """
+        key = given["budget"], given["unit"]
+        granted, told, now = self._granted.get(key), self._told.get(key, 0), given["notified"]
+        if key[1] == "requests":
+            self._most[key[0]] = max(self._most.get(key[0], 0), given["granted"])
+        self._granted[key], self._told[key] = given["granted"], now
+        if granted != given["granted"]:
+            return int(now > 0), now
+        if wrote:
+            if now < told:
+                self._broken(f"told: {key[1]} of budget {key[0]} is as if nobody had been told of it")
+            return int(now > told), now - told
+        return int(now > told), now
+
+    def _check_told(self, changes: Sequence[StoredChange], told: Sequence[tuple[int, int]]) -> None:
+        mails = [one.row for one in changes if isinstance(one, Written) and one.table == "mail"]
+        notices = [row[4] for row in mails if row[3] == NOTICE]
+        notices = [text for text in notices if "/budget " in text or text.startswith("80 % of")]
+        least, most = sum(one for one, _ in told), sum(one for _, one in told)
+        if not least <= len(notices) <= most:
+            self._broken(f"told: {least} to {most} notices are due, and these are sent: {notices}")
+
+    def _check_order(self, before: Mapping[str, Place], placed: set[str]) -> None:
+        for uuid in placed & before.keys():
+            place = before[uuid]
+            passed = [
+                other
+                for other, at in self.waiting.items()
+                if at.budget == place.budget
+                and at.number < place.number
+                and self._commits.agents[other].status == "running"
+            ]
+            if passed:
+                self._broken(f"order: agent {uuid} goes on, and {passed} have waited for longer")
+
+    def _check_zero(self, placed: set[str]) -> None:
+        zero = {budget for (budget, unit), granted in self._granted.items() if not granted and "agents" not in unit}
+        if not zero:
+            return
+        for uuid, above in self._world.process.looked_at.read(lambda tx: _chains(tx, placed)).items():
+            if found := zero & above:
+                self._broken(f"zero: something is held for agent {uuid}, and budgets {sorted(found)} grant nothing")
+
+    def _check_bill(self) -> None:
+        """The root's budget counts from the first, so that it is above all that was billed."""
+        worst = self._spent + sum(one.tokens + one.risk for one in self.open.values())
+        if self._meter.billed > worst and self._meter.billed > worst + (risk := self._risk()):
+            self._broken(f"billed: the service counts {self._meter.billed} tokens, and {worst + risk} may be spent")
+
+    def _risk(self) -> int:
+        """What requests that are over may have cost beyond what is spent, as agent 0's budget says."""
+        root = next(iter(self._commits.agents))
+        status = self._world.process.looked_at.read(lambda tx: budget_of(tx, root))
+        return 0 if status is None else int(status.risk.get("tokens", 0)) - sum(one.risk for one in self.open.values())
+
+    def _short(self, tx: Transaction) -> list[str]:
+        wrong: list[str] = []
+        nearest: dict[str, str | None] = dict(tx.run("look_at_budgets", uuids=sorted(self.waiting)))
+        for budget in {place.budget for place in self.waiting.values()}:
+            for uuid, _, need, unit in tx.run("pauses_of", budget=budget, most=1):
+                ledger = BudgetLedger(tx, LockedRows(()), [nearest[uuid]], {})
+                chain = ledger.chain(nearest[uuid])
+                if unit != "requests" and isinstance(decide_hold(chain, Need.decode(need), ledger.now), Held):
+                    wrong.append(f"agent {uuid} waits for {unit} of budget {budget}, which are there")
+        for uuid, _, unit, due in tx.run("pauses_by_agent", uuids=sorted(self.waiting)):
+            now = self._world.clock.now_ms()
+            if due is not None and due < now and self._commits.agents[uuid].status == "running":
+                wrong.append(f"agent {uuid} was to go on at {due}, of {unit}; it is {now}")
+        return wrong
+
+
+def _chains(tx: Transaction, agents: set[str]) -> dict[str, set[str]]:
+    """The budgets above some agents."""
+    above = {owner: over for owner, over, _ in tx.run("all_budgets")}
+    root = next(owner for owner, over in above.items() if over is None)
+    chains: dict[str, set[str]] = {}
+    for uuid, budget in tx.run("look_at_budgets", uuids=sorted(agents)):
+        chain, current = set[str](), budget or root
+        while current is not None:
+            chain.add(current)
+            current = above[current]
+        chains[uuid] = chain
+    return chains

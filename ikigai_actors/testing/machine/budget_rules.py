@@ -1,0 +1,172 @@
+"""`BudgetMachine`: an `AgentTreeMachine` whose agents spend, under budgets that are made, granted and cut down."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
+
+from ikigai_actors.providers.base import Provider
+from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
+from ikigai_actors.testing.machine.budget_oracle import BudgetOracle
+from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of
+from ikigai_actors.testing.machine.machine import AgentTreeMachine
+from ikigai_actors.testing.machine.metered_provider import Meter, MeteredProvider
+from ikigai_actors.testing.simulation.faults import Faults
+from ikigai_actors.testing.simulation.schedule import Schedule
+from ikigai_actors.testing.simulation.store import StoredChange
+from ikigai_actors.testing.simulation.world import simulated
+from ikigai_actors.testing.strategies import faults, prompts, schedules
+from supervisors.signals import Signal
+
+GRANTED = 300_000
+"""Tokens of agent 0, and so of all."""
+
+PLENTY = {"tokens": 10**9, "agents": 10**6, "seconds": 10**7, "requests_per_minute": 5_000}
+"""What is granted in the end."""
+
+BUDGETS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tokens": st.sampled_from((0, 12_000, 40_000)),
+        "requests_per_minute": st.integers(0, 2),
+        "agents": st.integers(0, 2),
+        "seconds": st.sampled_from((0, 30)),
+        "strict": st.booleans(),
+    },
+)
+"""Budgets of children."""
+
+
+class BudgetRules(Stage):
+    """The part of a machine that has these rules."""
+
+    strict = True
+    """Whether agent 0's budget is never exceeded."""
+
+    budgets: BudgetOracle
+    """Follows the budgets of the world."""
+
+    meter: Meter
+    """What the models of the world have billed."""
+
+    # What a machine is made with
+
+    def provider(self) -> Provider:
+        return MeteredProvider(self._answer, self.meter)
+
+    def providers(self) -> Mapping[str, Provider]:
+        return {NOTES: MeteredProvider(notes_of, self.meter)}
+
+    def options(self) -> dict[str, Any]:
+        return {"budget": {"tokens": GRANTED, "strict": self.strict}}
+
+    def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
+        self.budgets = BudgetOracle(self.world, self.commits, self.meter)
+        self.world.askers.append(self.budgets.asked)
+        return (*super().watchers(), self.budgets.committed)
+
+    def serves(self) -> bool:
+        """Whether nobody waits for a budget; then an answer may be long in coming."""
+        return not self.budgets.waiting and super().serves()
+
+    def comes_to_rest(self) -> None:
+        """Everything happens that budgets allow; then they allow everything."""
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.world.sleep(120))
+        self.attempt(self.world.settle)
+        self.budgets.check_rest()
+        for uuid in self.ledger.known:
+            self._grant_plenty(uuid)
+        super().comes_to_rest()
+
+    def _grant_plenty(self, uuid: str) -> None:
+        """Grant more than can be used of all that an agent's own budget limits; again until that is acknowledged."""
+        status = self.system.handle(uuid).budget
+        while status is not None and status.owner == uuid:
+            more = {unit: PLENTY[unit] for unit, granted in status.granted.items() if granted < PLENTY[unit]}
+            if not more:
+                break
+            self.attempt(partial(self._grant, uuid, more))
+            status = self.system.handle(uuid).budget
+
+    def _grant(self, uuid: str, more: Mapping[str, int]) -> None:
+        self.system.handle(uuid).grant(**more, timeout=PATIENCE)
+
+    # Rules
+
+    @rule(who=AGENTS, budget=BUDGETS, prompt=st.none() | prompts())
+    def fork_with_budget(self, who: int, budget: dict[str, Any], prompt: str | None) -> None:
+        """An agent makes a child that has a budget of its own."""
+        if len(self.living()) < self.LIMIT and set(budget) - {"strict"}:
+            self.attempt(
+                lambda: self.agent(who).fork(prompt, budget=budget, timeout=PATIENCE),
+                lambda child: self.ledger.known.setdefault(child.uuid),
+            )
+
+    @rule(who=AGENTS, tokens=st.sampled_from((500, 9_000, 40_000)))
+    def grant(self, who: int, tokens: int) -> None:
+        """More is granted of an agent's nearest budget."""
+        self.attempt(lambda: self.agent(who).grant(tokens=tokens, timeout=PATIENCE))
+
+    @rule(who=AGENTS)
+    def grant_others(self, who: int) -> None:
+        """More requests and more time are granted of an agent's nearest budget."""
+        self.attempt(lambda: self.agent(who).grant(requests_per_minute=1, timeout=PATIENCE))
+        self.attempt(lambda: self.agent(who).grant(seconds=300, timeout=PATIENCE))
+
+    @rule(who=AGENTS, more=st.sampled_from((-1, 0, 700, 9_000)), strict=st.booleans())
+    def set_budget(self, who: int, more: int, strict: bool) -> None:
+        """An agent gets a budget, or its own is set to so much more than was spent of it; -1 is nothing at all."""
+
+        def act() -> None:
+            agent = self.agent(who)
+            status = agent.budget
+            own = status is not None and status.owner == agent.uuid
+            spent = int(status.spent.get("tokens", 0)) if own and status is not None else 0
+            given = {"tokens": spent + more if more >= 0 else 0, **({} if own else {"strict": strict})}
+            agent.set_budget(given, timeout=PATIENCE)
+
+        self.attempt(act)
+
+    @rule(who=AGENTS, tokens=st.sampled_from((100, 5_000)))
+    def charge(self, who: int, tokens: int) -> None:
+        """A tool of an agent has cost something."""
+        self.attempt(lambda: self.agent(who).charge(tokens=tokens, timeout=PATIENCE))
+
+    @rule(who=AGENTS, others=st.integers(1, 3))
+    def prompt_all(self, who: int, others: int) -> None:
+        """Several agents spend at once."""
+        for number in range(others + 1):
+            self.prompted(self.agent(who + number))
+        self.attempt(self.world.settle)
+
+    @rule(who=AGENTS, signal=st.sampled_from((Signal.INT, Signal.KILL, Signal.STOP)))
+    def cut_off(self, who: int, signal: Signal) -> None:
+        """A reply that has begun is cut off."""
+        agent = self.agent(who)
+        self.script(agent, SLOW)
+        self.prompted(agent)
+        self.attempt(lambda: self.world.sleep(SLOW.delay * 1.5))
+        self.send_signal(self.agent(who), signal)
+
+    @rule(seconds=st.sampled_from((1, 59, 61)))
+    def time_passes(self, seconds: int) -> None:
+        """Time passes, so that requests are allowed again, or none any more."""
+        self.attempt(lambda: self.world.sleep(seconds))
+
+
+class BudgetMachine(BudgetRules, AgentTreeMachine):
+    """Drives a tree of agents under budgets. Its laws are those of `AgentTreeMachine`, and of `BudgetOracle`."""
+
+    @initialize(
+        schedule=schedules(),
+        misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)),
+        strict=st.booleans(),
+        quarters=st.integers(2, 4),
+    )
+    def begin(self, schedule: Schedule, misfortunes: Faults, strict: bool = True, quarters: int = 4) -> None:
+        """Open a system in a new world whose models bill."""
+        self.strict, self.meter = strict, Meter(quarters)
+        self.enter(simulated(schedule, faults=misfortunes))
