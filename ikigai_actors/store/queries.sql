@@ -895,7 +895,7 @@ DELETE FROM pauses WHERE agent_uuid = ANY(:agents)
 
 -- name: pauses_of
 -- Who waits for a budget, in order; those who may go on now.
-SELECT p.agent_uuid, p.number, p.need, p.unit FROM pauses p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
+SELECT p.agent_uuid, p.need, p.unit, p.due_at FROM pauses p JOIN agents a ON a.uuid = p.agent_uuid JOIN shards s ON s.id = a.shard
   JOIN hosts h ON h.id = s.host AND h.ended_at IS NULL
  WHERE p.budget = :budget AND a.status = 'running' ORDER BY p.number LIMIT CAST(:most AS BIGINT)
 

@@ -150,6 +150,22 @@ def test_a_parent_is_woken_when_its_child_waits_for_a_grant_that_waited_for_a_mi
         assert buyer.reply().text == "ok"
 
 
+def test_a_parent_is_woken_for_those_too_who_wait_behind_one_that_needs_a_grant_by_now() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty))
+        shop = system.root.fork(name="shop", budget={"requests_per_minute": 1, "tokens": 100})
+        kids = [shop.fork(name=name) for name in ("ann", "ben", "cai")]
+        for kid in kids:
+            kid.prompt("go")
+            world.settle()
+        assert kids[0].reply().text == "ok"
+        shop.charge(tokens=100)
+        assert system.root.wait(kids[1:], timeout=600) == {kids[1]: "budget", kids[2]: "budget"}
+        shop.grant(tokens=1_000)
+        world.sleep(120)
+        assert [kid.reply().text for kid in kids] == ["ok"] * 3
+
+
 def test_what_waited_for_a_grant_and_then_for_a_minute_goes_on_when_that_is_over() -> None:
     with simulated() as world:
         system = world.open(ScriptedProvider(thirty), budget={"tokens": 100})

@@ -1,12 +1,13 @@
 """Units that let agents go on who wait for a budget: grants, and looks at a budget in which something was freed.
 
-Those who wait are served in the order in which they began to, up to the first for whom too little is left. One that is
-short of another budget by now waits there, as the last. A unit serves at most `SERVED_AT_ONCE`; its answer says whether
-it is to be repeated. Whoever may not go on now, because it is stopped or no host runs it, is passed over, and keeps its
-place: CONT, or the host that takes it, has the budget looked at again.
+Those who wait are served in the order in which they began to, up to the first for whom too little is left. If that one
+needs a grant, so do those behind it, though they were to go on by themselves. One that is short of another budget by
+now waits there, as the last. A unit serves at most `SERVED_AT_ONCE`; its answer says whether it is to be repeated.
+Whoever may not go on now, because it is stopped or no host runs it, is passed over, and keeps its place: CONT, or the
+host that takes it, has the budget looked at again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
@@ -16,7 +17,7 @@ from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
 from ikigai_actors.records.registry import find
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 
 SERVED_AT_ONCE = 100
@@ -103,7 +104,7 @@ class Serve(Addressed):
         moved: list[tuple[str, Paused]] = []
         again, due = False, None
         waiting = tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE + 1)
-        for agent, _, need, unit in waiting:
+        for place, (agent, need, unit, _) in enumerate(waiting):
             row = locked.get(agent)
             if row is None:  # it has begun to wait since the look-up, or there are more
                 again = True
@@ -115,6 +116,7 @@ class Serve(Addressed):
                     moved.append((agent, placed))
                 if placed.budget == self.budget:
                     due = placed.due
+                    moved += _held_up(tx, locked, waiting[place + 1 :], placed)
                     break
                 continue
             keep_hold(tx, row, None, placed, row.owner)
@@ -122,6 +124,14 @@ class Serve(Addressed):
             held.append((agent, placed))
         ledger.look_at(level)
         return Served(self.budget, tuple(held), tuple(moved), again=again, due=due)
+
+
+def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: Paused) -> Iterator[tuple[str, Paused]]:
+    """Have those wait for a grant who do not go on by themselves, since one does not who waits before them."""
+    for agent, _, _, due in behind if first.due is None else ():
+        if due is not None and agent in locked:
+            tx.run("change_pause", agent=agent, unit=first.unit, due=None)
+            yield agent, first
 
 
 class Grant(Serve):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.providers.base import Request
 from ikigai_actors.records.budgets.amounts import Held, Need
-from ikigai_actors.records.budgets.ceilings import SLOT_TIME, decide_hold
+from ikigai_actors.records.budgets.ceilings import decide_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.mail import NOTICE
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
 
 
+OF_SLOTS = 60_000
+"""Milliseconds in which so many requests may be made as a budget allows a minute."""
+
+
 class OpenHold(NamedTuple):
     """What is held for a request that is not over."""
 
@@ -40,7 +44,7 @@ class OpenHold(NamedTuple):
     risk: int
 
 
-class Place(NamedTuple):
+class WaitingPlace(NamedTuple):
     """Where an agent waits."""
 
     budget: str
@@ -54,7 +58,7 @@ class BudgetOracle:
         """Make one for a world without any commit yet; ``commits`` follows it, too, and hears of each commit first."""
         self._world, self._commits, self._meter = world, commits, meter
         self.open: dict[str, OpenHold] = {}
-        self.waiting: dict[str, Place] = {}
+        self.waiting: dict[str, WaitingPlace] = {}
         self._asked: dict[str, int] = {}
         """The holds with which requests have left, by agent."""
         self._spent = 0
@@ -99,7 +103,7 @@ class BudgetOracle:
                         held = self.open[uuid]
                         self.open[uuid] = OpenHold(held.at, held.tokens + held.risk, 0)
                 case "add_pause":
-                    self.waiting[given["agent"]] = Place(given["budget"], given["number"])
+                    self.waiting[given["agent"]] = WaitingPlace(given["budget"], given["number"])
                 case "end_pauses":
                     for uuid in given["agents"]:
                         self.waiting.pop(uuid, None)
@@ -132,7 +136,7 @@ class BudgetOracle:
     def _slot(self, given: Mapping[str, Any]) -> None:
         used = self._used.setdefault(given["budget"], [])
         used.append(given["now"])
-        within = [at for at in used if 0 <= given["now"] - at < SLOT_TIME]
+        within = [at for at in used if 0 <= given["now"] - at < OF_SLOTS]
         if len(within) > (most := self._most.get(given["budget"], 0)):
             self._broken(f"slots: {len(within)} requests within a minute at budget {given['budget']}, of {most}")
 
@@ -162,7 +166,7 @@ class BudgetOracle:
         if not least <= len(notices) <= most:
             self._broken(f"told: {least} to {most} notices are due, and these are sent: {notices}")
 
-    def _check_order(self, before: Mapping[str, Place], placed: set[str]) -> None:
+    def _check_order(self, before: Mapping[str, WaitingPlace], placed: set[str]) -> None:
         for uuid in placed & before.keys():
             place = before[uuid]
             passed = [
@@ -199,7 +203,7 @@ class BudgetOracle:
         wrong: list[str] = []
         nearest: dict[str, str | None] = dict(tx.run("look_at_budgets", uuids=sorted(self.waiting)))
         for budget in {place.budget for place in self.waiting.values()}:
-            for uuid, _, need, unit in tx.run("pauses_of", budget=budget, most=1):
+            for uuid, need, unit, _ in tx.run("pauses_of", budget=budget, most=1):
                 ledger = BudgetLedger(tx, LockedRows(()), [nearest[uuid]], {})
                 chain = ledger.chain(nearest[uuid])
                 if unit != "requests" and isinstance(decide_hold(chain, Need.decode(need), ledger.now), Held):
