@@ -306,7 +306,12 @@ class AgentActor(PooledActor):
         return something
 
     def _read_whole(self, event: on.TurnEvent | None = None, asked: bool = False) -> None:
-        """Read all of the log, and then decide on an event, if there is one. Meanwhile nothing else is done."""
+        """Read all of the log, and then decide on an event, if there is one. Meanwhile nothing else is done.
+
+        Effects of what is committed wait as well: who is answered may ask for the history at once. Signals wait in the
+        inbox, as while a unit is with the journal. If it cannot be read, who waits hears of that, and a turn stays
+        open: the next command reads the log again.
+        """
         self._undecided = event, asked
         self.actor_inbox.held = True
         self._log.read_whole()
@@ -314,8 +319,7 @@ class AgentActor(PooledActor):
     def _whole_read(self, log: Log | IkigaiError) -> None:
         if isinstance(log, IkigaiError):
             self._abandon(None, log)
-            if isinstance(log, HistoryError) and log.agent == self.state.uuid:
-                self.runtime.processes.bury(self.state.uuid, str(log))
+            self._unreadable(log)
             return
         self._log.hold_whole(log)
         (event, asked), self._undecided = self._undecided, (None, False)
@@ -558,6 +562,10 @@ class AgentActor(PooledActor):
                 self.actor_inbox.held = False
             return
         self._answer_waiting(error)
+        self._unreadable(error)
+
+    def _unreadable(self, error: IkigaiError) -> None:
+        """Leave what came by mail for later, and bury the agent if its own rows are wrong."""
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
             self.runtime.processes.bury(self.state.uuid, str(error))

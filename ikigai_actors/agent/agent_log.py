@@ -21,6 +21,7 @@ from ikigai_actors.records.history import View
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.merge_source import MergeSource
+from ikigai_actors.records.merges import head_moved
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.replies import outcome_of
 
@@ -88,7 +89,10 @@ class AgentLog:
 
         def look(cache: LogCache) -> tuple[MergeSource, Log | None]:
             source = cache.look_at_child(uuid, effect.child)
-            return source, cache.load(source.agent) if effect.with_log else None
+            log = cache.load(source.agent) if effect.with_log else None
+            if log is not None and log.head != source.head:  # it may show less than the head that was looked at
+                raise head_moved(source.agent, source.head, log.head)
+            return source, log
 
         def done(found: tuple[MergeSource, Log | None] | IkigaiError) -> None:
             if isinstance(found, IkigaiError):

@@ -79,8 +79,7 @@ def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry)
     if child.status != "dead" and child.turn:
         raise turn_open(entry.child)
     if child.position != entry.head:
-        moved = f"Agent {entry.child} has gone on, from message {entry.head} to {child.position}, while it was merged."
-        raise HeadMoved(f"{moved} Nothing was changed: merge it again.", entry.child)
+        raise head_moved(entry.child, entry.head, child.position)
     key = {"into": into, "child": entry.child, "head": entry.head}
     if not tx.run("add_merge", **key, message=entry.message, now=entry.created_at):
         raise already_merged(entry.child)
@@ -89,6 +88,12 @@ def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry)
 def already_merged(child: str) -> AlreadyMerged:
     """The error about a child that has said nothing since it was merged."""
     return AlreadyMerged(f"Agent {child} was merged already, and has said nothing since.", child)
+
+
+def head_moved(child: str, head: int, now: int) -> HeadMoved:
+    """The error about a child that has written since it was looked at, when its head was another one."""
+    moved = f"Agent {child} has gone on, from message {head} to {now}, while it was merged."
+    return HeadMoved(f"{moved} Nothing was changed: merge it again.", child)
 
 
 def turn_open(child: str) -> TurnOpen:

@@ -24,6 +24,8 @@ class SlowToRead(ForwardingStore):
         super().__init__(inner)
         self._may_read = threading.Event()
         self._may_read.set()
+        self.waiting = 0
+        """Reads that have been kept waiting."""
 
     def hold(self, until: threading.Event) -> None:
         """Read no log until this is set."""
@@ -31,6 +33,7 @@ class SlowToRead(ForwardingStore):
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         if threading.current_thread().name == "ikigai-reader":
+            self.waiting += not self._may_read.is_set()
             assert self._may_read.wait(DEADLINE)
         return super().read(work)
 

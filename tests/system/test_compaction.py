@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,12 +25,15 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
+    StoreError,
+    SystemClosed,
     ToolCall,
     TurnInterrupted,
     Usage,
     WindowNearlyFull,
     tool,
 )
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
@@ -36,8 +41,11 @@ from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
+from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.databases import eventually
+from tests.kit.faults import FaultyStore, SlowToRead
+from tests.kit.open_on import open_on
 
 LONG = "so many words about it that there is something to save " * 10
 NOTES = Usage(100, 10)
@@ -554,6 +562,87 @@ def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatev
     assert "its system prompt and tools alone have about" in explained(told[-1])
 
 
+class Cold(NamedTuple):
+    """An agent that has gone on after a start, of whose past no more was read than its summary shows."""
+
+    system: ActorSystem
+    store: SlowToRead
+    agent: AgentRef
+
+    def while_all_is_read(self, ask: Callable[[AgentRef], Future[Any]], until: threading.Event) -> Future[Any]:
+        """Ask for what needs all of its past. When this returns that is being read, until the event is set."""
+        self.store.hold(until)
+        asked, inbox = ask(self.agent), self.system.actor(self.agent.uuid).actor_inbox
+        eventually(lambda: inbox.held and inbox.empty() and not inbox.scheduled, "the log, which is read")
+        return asked
+
+
+@contextmanager
+def cold(url: str) -> Iterator[Cold]:
+    """Its latest prompt, the only one that its summary keeps, was taken back."""
+    model = Model()
+    with ActorSystem.open(url, model.provider) as system:
+        child = system.root.fork(name="child")
+        talk(child, *FACTS)
+        child.compact()
+    store = SlowToRead(open_store(url))
+    with open_on(store, model.provider) as system:
+        child = system.handle(child.uuid)
+        child.undo()
+        yield Cold(system, store, child)
+    with closing(open_store(url)) as again:
+        assert check(again) == []
+
+
+def _undo(agent: AgentRef) -> Future[Any]:
+    return agent.ask.undo()
+
+
+def _uncompact(agent: AgentRef) -> Future[Any]:
+    return agent.ask.uncompact()
+
+
+def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable: str) -> None:
+    may_read = threading.Event()
+    with cold(durable) as it:
+        undone = it.while_all_is_read(_undo, may_read)
+        said, marked = it.agent.prompt("and now?"), it.agent.ask.mark("here")
+        interrupted = it.agent.ask.signal(Signal.INT)
+        may_read.set()
+        assert not interrupted.get(timeout=DEADLINE)  # the prompt had not begun
+        said.get(timeout=DEADLINE)
+        assert undone.get(timeout=DEADLINE) < marked.get(timeout=DEADLINE)
+        assert [one.content for one in it.agent.history() if one.kind == "user"] == [*FACTS[:4], "and now?"]
+        sound(it.system)
+
+
+@pytest.mark.parametrize(("ask", "error"), [(_undo, AgentDead), (_uncompact, None)])
+def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
+    durable_url: NewDatabase, ask: Callable[[AgentRef], Future[Any]], error: type[Exception] | None
+) -> None:
+    may_read = threading.Event()
+    with cold(durable_url()) as it:
+        asked = it.while_all_is_read(ask, may_read)
+        it.agent.ask.kill().get(timeout=DEADLINE)
+        may_read.set()
+        with pytest.raises(error) if error is not None else nullcontext():
+            asked.get(timeout=DEADLINE)
+
+    may_read = threading.Event()
+    with cold(durable_url()) as it, ThreadPoolExecutor() as people:
+        it.store.hold(may_read)
+        it.system.root.ask.mark("here")
+        eventually(lambda: it.store.waiting, "the reader is at another's log")
+        reader = it.system.actor(it.agent.uuid).runtime.log_loader
+        asked = it.while_all_is_read(ask, may_read)
+        closed = people.submit(it.system.close)
+        eventually(lambda: not reader.awaits(lambda: True), "the reader is told to stop")
+        may_read.set()
+        closed.result(DEADLINE)
+        with pytest.raises(SystemClosed) if error is not None else nullcontext():
+            asked.get(timeout=DEADLINE)
+
+
 def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(durable: str) -> None:
     model = Model()
     with ActorSystem.open(durable, model.provider) as system:
@@ -566,4 +655,32 @@ def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(du
         system.root.uncompact()
         talk(system.root, "and then?")
         assert all(prompt in model.sent for prompt in (*FACTS, "and now?", "and then?"))
+        sound(system)
+
+
+def test_a_turn_that_cannot_read_all_of_its_log_says_so_once_and_is_resumed_with_nothing_lost(durable: str) -> None:
+    model = Model()
+
+    def answer(request: Request) -> Reply:
+        if request.messages[-1]["content"][-1].get("text") == "look":
+            return Reply("", (ToolCall("seen"),))
+        return model._answer(request)
+
+    with ActorSystem.open(durable, model.provider) as system:
+        child = system.root.fork(name="trial")
+        child.configure(effects={"record": [["seen", {}, "it", False]], "run": []})
+        talk(child, *FACTS)
+        child.compact()
+    store = FaultyStore(open_store(durable))
+    with open_on(store, ScriptedProvider(answer)) as system:
+        child = system.handle(child.uuid)
+        talk(child, "and now?")
+        store.unreadable, store.unreadable_by = StoreError("The disk is gone."), "ikigai-reader"
+        with pytest.raises(StoreError, match="disk is gone"):
+            child.prompt("look").get(timeout=DEADLINE)
+        assert child.state == "interrupted"
+        store.unreadable = None
+        child.resume()
+        child.reply(timeout=DEADLINE)
+        assert [one.kind for one in child.history()[-4:]] == ["user", "assistant", "tool_result", "assistant"]
         sound(system)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -29,10 +30,15 @@ from ikigai_actors import (
 )
 from ikigai_actors.providers.base import REPORT, OnDelta
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.merge_source import MergeSource
+from ikigai_actors.store import Transaction, open_store
+from ikigai_actors.store.base import T
+from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.remote.client import Client
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.echo import echo
+from tests.kit.open_on import open_on
 from tests.kit.sessions import OpenSession
 from tests.kit.tool_scripts import calling, faults, prompts, requests_of, results, scripted
 
@@ -273,6 +279,31 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
         assert root.merge(child, how="summary").head == 4
         assert root.record.spent_tokens == 2 * 55
         assert check(system.store) == []
+
+
+class GoesOn(ForwardingStore):
+    """A store in which something happens between what is looked at of a child and the read of its log."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        found = super().read(work)
+        if self.meanwhile is not None and isinstance(found, MergeSource):
+            self.meanwhile()
+        return found
+
+
+def test_a_child_that_goes_on_before_its_history_is_read_costs_no_summary() -> None:
+    store, notes = GoesOn(open_store(":memory:")), Notes()
+    with open_on(store, notes) as system, ThreadPoolExecutor() as people:
+        child = system.root.fork("dig")
+        child.reply(timeout=DEADLINE)
+        store.meanwhile = lambda: people.submit(child.mark).result(DEADLINE)
+        with pytest.raises(HeadMoved, match="from message 3 to 4"):
+            system.root.merge(child, how="summary", timeout=DEADLINE)
+        store.meanwhile = None
+        assert notes.asked == []
+        assert system.root.merge(child, how="summary").head == 4
 
 
 def test_an_interrupted_merge_changes_nothing(database: str) -> None:
