@@ -46,7 +46,7 @@ _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
     "(A key can also be given as AnthropicProvider(api_key=...).)"
 )
-_PIECE = 65_536
+_PIECE = 262_144
 """Bytes of a body that are written at once."""
 
 _KEYLESS = "none"
@@ -228,7 +228,11 @@ class AnthropicProvider:
             arguments["stop_sequences"] = list(stop)
         if body := {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}:
             arguments["extra_body"] = body
-        return marked(arguments) if self._prompt_cache else arguments
+        if self._prompt_cache:
+            arguments = marked(arguments)
+        if tools:  # the client would copy them twice, block by block
+            arguments["tools"] = _Written([to_json(arguments["tools"]).encode()])
+        return arguments
 
     def _schema_to_send(self, request: Request) -> Mapping[str, Any] | None:
         """The schema by which the service itself writes the reply; None where the model has a tool for that."""

@@ -72,18 +72,22 @@ def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> l
     marked: dict[Passage, list[int]] = {}
     for passage, place in breakpoints:
         marked.setdefault(passage, []).append(place)
-    totals = [passage.total for passage in marked]
+    ahead = sorted(passage.total for passage in marked)  # the marks that are not reached yet
     parts = [b"]}]"]
     reached: Passage | None = last
     while reached is not None:
         kept: _Kept = reached.kept
         joined, before = kept.joined or (b"", None)
         start = before.total if before is not None else 0
-        if joined and not any(start < total <= reached.total for total in totals):
+        if joined and not (ahead and start < ahead[-1]):
             parts.append(joined)
             reached = before
+        elif reached in marked:
+            parts.append(_with_marks(reached, marked[reached]))
+            ahead.pop()
+            reached = reached.earlier
         else:
-            parts.append(_with_marks(reached, marked[reached]) if reached in marked else kept.json)
+            parts.append(kept.json)
             reached = reached.earlier
     parts.reverse()
     return parts
