@@ -97,6 +97,10 @@ def encode(command: RemoteCommand) -> tuple[str, str]:
         raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
     kind, *names = command.travels_as
     arguments = {name: getattr(command, name) for name in names}
+    if isinstance(command, on.ForkTrials):
+        arguments["trials"] = [
+            one if one.go or one.begin else one[: on.TrialBirth._fields.index("go")] for one in command.trials
+        ]
     return kind, json.dumps({name: value for name, value in arguments.items() if value or name not in _LATER})
 
 
@@ -133,10 +137,18 @@ def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) 
 
 def _trial(uuid: Any = None, of: Any = None, at: Any = None, prompt: Any = None, *more: Any) -> on.TrialBirth:
     sound = is_agent_uuid(uuid) and is_agent_uuid(of) and type(at) is int and isinstance(prompt, str | None)
-    if not sound or [type(one) for one in more] != [dict, dict, dict]:
+    more = (*more, False, []) if len(more) == 3 else more  # an older version sends no more
+    if not sound or [type(one) for one in more] != [dict, dict, dict, bool, list]:
         raise BadInput(f"Expected a uuid, a position and facts of each trial of a remote command; got {shown(uuid)}.")
-    data, settings, facts = more
-    return on.TrialBirth(uuid, of, at, prompt, _check_data(data), check_settings(settings), facts)
+    data, settings, facts, go, begin = more
+    copies = tuple(_copy(*one) if isinstance(one, list) else _copy() for one in begin)
+    return on.TrialBirth(uuid, of, at, prompt, _check_data(data), check_settings(settings), facts, go, copies)
+
+
+def _copy(kind: Any = None, content: Any = None, data: Any = None, *_: Any) -> tuple[str, str, dict[str, Any]]:
+    if not (isinstance(kind, str) and isinstance(content, str) and isinstance(data, dict)):
+        raise BadInput(f"Expected kind, content and data of each message that a trial begins with; got {shown(kind)}.")
+    return kind, content, data
 
 
 class OutcomeHandler(Protocol):

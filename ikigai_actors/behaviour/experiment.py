@@ -60,6 +60,10 @@ class TrialStart(NamedTuple):
     """As the data of a prompt."""
     settings: Mapping[str, Any] = NO_DATA
     """What differs from the settings at that position; `effects` among them."""
+    go: bool = False
+    """Whether it goes on at once with what its history ends with, without a prompt."""
+    begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    """Copies of messages that it begins with: `TrialBirth.begin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,9 @@ class Experiment:
             return
         random_bytes = self._system.random_bytes
         born = {trial.number: new_agent_uuid(random_bytes) for trial, _ in now.births}
-        trials = tuple(on.TrialBirth(born[trial.number], *begun[:5], _facts(trial)) for trial, begun in now.births)
+        trials = tuple(
+            on.TrialBirth(born[trial.number], *begun[:5], _facts(trial), *begun[5:]) for trial, begun in now.births
+        )
         written: Future[int] = Future(self.agent.uuid)
         self._system.tell(self.agent.uuid, on.ForkTrials(verdicts_note(now.unwritten), trials, written))
         written.get()

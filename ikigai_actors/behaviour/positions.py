@@ -1,6 +1,6 @@
 """Where trials begin."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ikigai_actors.arguments import check_count
@@ -26,15 +26,39 @@ def position(system: System, uuid: str, at: int | None) -> int:
 
 
 def started(system: System, of: str, at: int, continuation: Continuation, settings: Mapping[str, Any]) -> TrialStart:
-    """Where a trial begins that goes on from a position with a prompt; with `GO`, with the prompt that ends there."""
+    """Where a trial begins that goes on from a position: with a prompt, or with `GO` with what the history ends with.
+
+    Raises `BadInput` when that waits for no answer.
+    """
     if continuation is not GO:
         return TrialStart(of, at, str(continuation), settings=settings)
-    prompt = system.store.read(lambda tx: _message_at(tx, of, at))
-    if prompt is None or prompt.kind != Kind.USER:
-        raise BadInput(f"Expected a history that ends with a prompt, to go on with GO; position {at} of {of} is none.")
-    return TrialStart(of, at - 1, prompt.content, prompt.data, settings)
+    asked = system.store.read(lambda tx: _asked(tx, of, at))
+    if asked is None:
+        raise BadInput(
+            f"Expected a history that ends with a prompt or with results of calls, to go on with GO; at position {at} "
+            f"of {of} nothing waits for an answer."
+        )
+    return TrialStart(of, at, None, asked, settings, go=True)
 
 
-def _message_at(tx: Transaction, uuid: str, position: int) -> Message | None:
+def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | None:
+    """What a model that goes on from a position is asked for, as the data of a prompt; None when it is not asked."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
-    return next(iter(history.between(position - 1, position)), None)
+    is_open = False
+    for message in _backwards(history, position):
+        if message.kind == Kind.ASSISTANT and not is_open:
+            return None
+        born = message.kind == Kind.FORK and "parent" in message.data and (is_open or "go" in message.data)
+        if message.kind == Kind.USER or born:
+            return {"output": message.data["output"]} if message.data.get("output") else {}
+        is_open = is_open or message.kind in (Kind.TOOL_RESULT, Kind.REPAIR)
+    return {} if is_open else None
+
+
+def _backwards(history: StoredHistory, position: int) -> Iterator[Message]:
+    """The messages that count up to a position, newest first; read a few at once."""
+    for start, end in reversed(history.view(position).visible(position)):
+        while end > start:
+            low = max(start, end - 16)
+            yield from reversed(history.between(low, end))
+            end = low

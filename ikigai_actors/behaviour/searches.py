@@ -105,8 +105,8 @@ def search(
         agent: whose history is gone on from.
         judge: is called for each trial, when it has answered: see `TrialRun`.
         plan: `BestOf`, `Beam` or `MCTS`.
-        options: prompts to go on with, or a function of a node that gives them; `GO` in place of one answers the same
-            prompt once more.
+        options: prompts to go on with, or a function of a node that gives them; `GO` in place of one asks once more
+            for an answer to what the history ends with, a prompt or results of calls.
         name: the name of the experiment; None for one that follows from these terms.
         at: the position to go on from; None for the end of the history.
         under: the agent below which the experiment is made; None for agent 0.

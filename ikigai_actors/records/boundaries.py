@@ -75,8 +75,5 @@ def _continues_birth(messages: Sequence[Message], following: Message) -> bool:
 
     These are a ``fork``, then its settings; or the result of the call that forked it, and a prompt.
     """
-    return [message.kind for message in (*messages, following)] in (
-        [Kind.FORK, Kind.CONFIGURE],
-        [Kind.FORK, Kind.TOOL_RESULT],
-        [Kind.FORK, Kind.TOOL_RESULT, Kind.USER],
-    )
+    kinds = [message.kind for message in (*messages, following)]
+    return kinds[1:] in ([Kind.CONFIGURE], [Kind.TOOL_RESULT], [Kind.TOOL_RESULT, Kind.USER])

@@ -36,7 +36,9 @@ class Trait(Flag):
     CONVERSATION = auto()
     """The model may see them; `ikigai_actors.agent.turn.request` decides how."""
     OPENING = auto()
-    """A turn may begin with them: with a prompt, and in a child with the result of the call that forked it."""
+    """A turn may begin with them: with a prompt, in a child with the result of the call that forked it, and in a trial
+    with its ``fork``.
+    """
     IN_TURN = auto()
     """They are written only while a turn is open."""
     ENDING = auto()
@@ -81,8 +83,10 @@ class Kind(StrEnum):
     """The latest summary in force, at ``data.summary``, is in force no more."""
     OMITTED = "omitted", Trait(0)
     """In the place of one that was cleared, and was left out when the agents were exported."""
-    FORK = "fork", Trait(0)
-    """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``)."""
+    FORK = "fork", Trait.OPENING
+    """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``), and with
+    ``data.go`` that it goes on at once with what its history ends with: it opens a turn, as a prompt does.
+    """
     MERGE = "merge", Trait.CONVERSATION | Trait.SPENDING, merge_form
     """What the agent ``data.from`` has said up to its head ``data.head`` is taken in: the content is its result, a
     summary or a selection, as ``data.how`` says; ``data.documents`` are those that its branch wrote.

@@ -55,6 +55,11 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
             CALLER,
         ),
     ),
+    (
+        "trials",
+        f'{{"note": {{}}, "trials": [["{CHILD}", "{CHILD}", 3, null, {{}}, {{}}, {{}}, true, [["user", "a", {{}}]]]]}}',
+        on.ForkTrials({}, (on.TrialBirth(CHILD, CHILD, 3, None, {}, {}, {}, True, (("user", "a", {}),)),), CALLER),
+    ),
     ("clear", "{}", on.Clear(CALLER)),
     ("compact", '{"focus": "the names"}', on.Compact("the names", CALLER)),
     ("uncompact", "{}", on.Uncompact(CALLER)),

@@ -157,6 +157,7 @@ CASES: list[Case] = [
     (Invariant.TURN, "root", agent("root", "turn = 99")),
     (Invariant.TURN, "root", agent("root", "turn = -1")),
     (Invariant.TURN, "a", agent("a", "turn = 1")),  # a prompt, of its parent
+    (Invariant.TURN, "c", agent("c", "turn = 11")),  # its birth, which does not say that it goes on
     (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 5}'""")),
     (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": 14}'""")),  # a later one
     (Invariant.REWIND, "root", message("root", 8, """data = '{"mark": "6"}'""")),

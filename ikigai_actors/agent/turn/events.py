@@ -125,6 +125,14 @@ class TrialBirth(NamedTuple):
     """What differs from the settings at that position."""
     facts: Mapping[str, Any]
     """What the agent that makes it writes of it."""
+    go: bool = False
+    """Whether it has no prompt, and goes on at once with what its history ends with: with a prompt, or with results.
+    Of ``data`` it takes ``output``.
+    """
+    begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    """Messages that it begins with, before its prompt or before it goes on: kind, content and data of each. They stand
+    for what was said elsewhere; ``from`` in their data is the position of what they are a copy of.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,12 @@
 One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. By
 command, these are its settings and its prompt; by calls of the model, see `ikigai_actors.agent.builtin_calls.fork`.
 Children of one unit are born one after another: each is forked behind the ``fork`` message of the one before.
+
+A child of another history may begin with copies of messages, and may go on with what its history ends with. Its turn is
+then opened by its ``fork`` message, which says ``go``:
+
+    history  1 prompt, 2 reply with a call | 3 result, 4 reply
+    forked at 1 with copies   2 fork go, 3 configure, 4 the reply at 2 with another argument, 5 its result → a request
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +19,12 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
+from ikigai_actors.records.forms import problem_of
 from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.replies import calls_in
 
 
 class Childbed(NamedTuple):
@@ -30,6 +39,10 @@ class Childbed(NamedTuple):
     """What the parent writes behind its ``fork`` message."""
     opens: bool = False
     """Whether its last message opens a turn."""
+    go: bool = False
+    """Whether its ``fork`` message opens a turn: it goes on with what its history ends with."""
+    output: Mapping[str, Any] | None = None
+    """What that turn must give, if it must (`records.outputs`)."""
     on_orphan: str | None = None
     limit: int | None = None
     """`Birth.limit`."""
@@ -75,12 +88,57 @@ def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
     """Write a note, and make the children of any histories that it speaks of."""
     beds = []
     for one in event.trials:
+        if (wrong := _wrong_with(one)) is not None:
+            return Step(state, effects=(Answer(event.caller, BadInput(f"Trial {one.uuid} cannot be born: {wrong}.")),))
         own: list[PendingMessage] = [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
+        own += ((Kind[kind.upper()], content, data) for kind, content, data in one.begin)
         own += [(Kind.USER, one.prompt, one.data)] if one.prompt is not None else []
-        opens = one.prompt is not None
-        beds.append(Childbed(one.uuid, None, "temporary", own, opens=opens, at=one.at, of=one.of, facts=one.facts))
+        beds.append(
+            Childbed(
+                one.uuid,
+                None,
+                "temporary",
+                own,
+                opens=one.prompt is not None,
+                go=one.go,
+                output=one.data.get("output") if one.go else None,
+                at=one.at,
+                of=one.of,
+                facts=one.facts,
+            )
+        )
     step = give_birth(state, beds, now, before=((Kind.NOTE, "", dict(event.note)),))
     return replace(step, effects=(*step.effects, Answer(event.caller, state.head + 1)), caller=event.caller)
+
+
+def _wrong_with(trial: on.TrialBirth) -> str | None:
+    """Why a trial cannot begin as it is asked to; None when it can."""
+    if trial.go and trial.prompt is not None:
+        return "it has a prompt, and is to go on without one"
+    if not trial.begin:
+        return None
+    if not trial.go and trial.prompt is None:
+        return "it begins with messages, and neither has a prompt nor goes on"
+    waiting: list[str] = []
+    for kind, content, data in trial.begin:
+        if kind not in (Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT):
+            return f"expected user, assistant and tool_result messages to begin with, got {kind!r}"
+        if (wrong := problem_of(Kind[kind.upper()].form, data)) is not None:
+            return wrong
+        if kind == Kind.TOOL_RESULT:
+            if data.get("tool_use_id") not in waiting:
+                return f"the result {content[:40]!r} answers no call of the reply before it"
+            waiting.remove(data["tool_use_id"])
+        elif waiting:
+            return f"call {waiting[0]} has no result before what follows"
+        else:
+            copy = Message(trial.uuid, trial.at, kind, content, data, 0)
+            waiting = [call.id for call in calls_in(copy)] if kind == Kind.ASSISTANT else []
+    if waiting:
+        return f"call {waiting[0]} has no result"
+    if trial.go and trial.begin[-1][0] == Kind.ASSISTANT:
+        return "what it begins with ends with a reply, and nothing is left to be answered"
+    return None
 
 
 def give_birth(
@@ -116,7 +174,8 @@ def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[s
     ``of_another``: what it says as well of a child that inherits another history.
     """
     if bed.of is not None:
-        return (Kind.FORK, "", {name: other, **of_another, "at": bed.at, **(bed.facts if name == "child" else {})})
+        goes = {"go": True, **({"output": bed.output} if bed.output else {})} if bed.go else {}
+        return (Kind.FORK, "", {name: other, **of_another, "at": bed.at, **(bed.facts if name == "child" else goes)})
     return (Kind.FORK, "", {name: other} if bed.at in (None, head) else {name: other, "at": bed.at})
 
 
@@ -131,7 +190,7 @@ def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
         parent_uuid=bed.of or parent,
         supervisor_uuid=None if bed.of is None else parent,
         fork_message_id=fork,
-        turn=messages[-1].id if bed.opens else 0,
+        turn=messages[-1 if bed.opens else 0].id if bed.opens or bed.go else 0,
         restart=bed.restart,
         created_at=now,
         messages=messages,

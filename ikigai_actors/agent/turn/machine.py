@@ -512,6 +512,10 @@ def failed_turn(newest_first: Iterable[Message]) -> int:
         match message.kind:
             case Kind.ERROR:
                 failed = True
+            case Kind.FORK if failed and "go" in message.data:  # a child whose first turn was opened by its birth
+                return int(message.id)
+            case Kind.USER if "from" in message.data:  # a copy with which that turn has begun
+                pass
             case Kind.USER if failed:
                 return int(message.id)
             case Kind.USER | Kind.ASSISTANT | Kind.TOOL_RESULT | Kind.INTERRUPTED | Kind.CLEAR | Kind.REWIND:

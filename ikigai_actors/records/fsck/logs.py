@@ -134,6 +134,9 @@ class LogCheck:
                 pass  # of agents that are elsewhere
             case Kind.FORK if "parent" in message.data:  # the child's side
                 self._told.append((record, message, message.data.get("at", record.fork_message_id)))
+                if record.turn == message.id and message.data.get("go") is not True:
+                    text = f"expected its open turn to begin with a fork that says go; message {message.id} does not"
+                    self._report(Invariant.TURN, record.uuid, text)
                 told = message.data["parent"]
                 if "by" in message.data:
                     self._makers[record.uuid] = message.data["by"]
@@ -283,8 +286,8 @@ class LogCheck:
                 continue
             kind = self._openers.get(uuid)
             if kind is not None and kind not in OPENINGS:
-                text = f"expected its open turn to begin with a user or tool_result message; message {record.turn} is "
-                self._report(Invariant.TURN, uuid, f"{text}of kind {kind!r}")
+                text = "expected its open turn to begin with a user, tool_result or fork message; "
+                self._report(Invariant.TURN, uuid, f"{text}message {record.turn} is of kind {kind!r}")
             elif kind is None and not self.is_unknown(uuid, record.turn):
                 text = (
                     f"expected its open turn to begin with a message of its own log; there is no message {record.turn}"

@@ -44,7 +44,7 @@ class RowTally:
             if message.id <= self.place:
                 continue
             self.place = message.id
-            if message.kind == Kind.USER:
+            if message.kind == Kind.USER or (message.kind == Kind.FORK and "go" in message.data):
                 self.turns += 1
             elif message.kind == Kind.ASSISTANT:
                 reply = reply_of(message)

@@ -273,7 +273,7 @@ class CommitCheck:
 
     def _check_output(self, one: Standing, message: Message) -> None:
         """Check that a value fits what was asked for, and that nobody is asked again too often."""
-        if message.kind == Kind.USER:
+        if message.kind == Kind.USER or (message.kind == Kind.FORK and "go" in message.data):
             one.asked_for = expected_in(message.data)
         value = message.data.get("output")
         if message.kind == Kind.OUTPUT and (one.asked_for is None or problems(one.asked_for, value)):
