@@ -10,6 +10,12 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.strategies import Strategy
 
+UNSHARED = (
+    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
+    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
+)
+"""Why agents cannot leave their host."""
+
 
 def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
     """An agent and its living descendants, as far as a host runs them."""

@@ -44,6 +44,7 @@ from ikigai_actors.records.liveness import Sign, latest_signs
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
+from ikigai_actors.records.moves import UNSHARED
 from ikigai_actors.records.registry import AgentRecord, Handle
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
@@ -60,12 +61,6 @@ from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
 from supervisors.signals import Status
-
-UNSHARED = (
-    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
-    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
-)
-"""Why agents cannot leave their host."""
 
 
 class SystemPart(NamedTuple):

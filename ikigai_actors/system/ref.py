@@ -1434,6 +1434,20 @@ class System(Directory):
         """Import a file under an agent; return the uuid of its top."""
         raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 
+    def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
+        """Have another host run an agent; see `AgentRef.move`.
+
+        Args:
+            agent: a handle, or a uuid, name, or unique prefix of a uuid.
+            host: the name of the other host.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+            IkigaiError: what `AgentRef.move` raises.
+        """
+        self.handle(uuid_of(self.store, agent)).move(host, timeout)
+
     def touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""
         check_type(agent, AgentRef, "agent", "a handle")

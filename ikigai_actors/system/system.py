@@ -27,7 +27,6 @@ from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
-from ikigai_actors.agent.remote_commands import RemoteCaller
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
@@ -51,7 +50,8 @@ from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
 from ikigai_actors.records.membership import GroupSent
-from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root, uuid_of
+from ikigai_actors.records.moves import UNSHARED
+from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root
 from ikigai_actors.records.timers import Fired, Timer
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
@@ -61,7 +61,7 @@ from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.directory import UNSHARED, SystemPart
+from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.supervision import SupervisionLoop
@@ -111,9 +111,7 @@ class ActorSystem(System):
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
-        self._supervision = SupervisionLoop(
-            store, journal, processes, host.id, clock, threads, self._move, self._streams.listen
-        )
+        self._supervision = SupervisionLoop(store, journal, processes, host.id, clock, threads, self._streams.listen)
         with ExitStack() as undone:
             self._following = FollowingLoop(
                 store,
@@ -438,31 +436,10 @@ class ActorSystem(System):
             raise NoHost(UNSHARED)
         self._rebalancer.drain().get(timeout=timeout)
 
-    def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
-        """Have another host run an agent; see `AgentRef.move`.
-
-        Args:
-            agent: a handle, or a uuid, name, or unique prefix of a uuid.
-            host: the name of the other host.
-            timeout: seconds to wait; None waits for ever.
-
-        Raises:
-            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
-            IkigaiError: what `AgentRef.move` raises.
-        """
-        self.handle(uuid_of(self.store, agent)).move(host, timeout)
-
     def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
         unit = Import(file, under, self._runtime.host.id, self.clock.now_ms(), self.random_bytes)
         imported: Imported = self.writer.perform(unit, timeout)
         return imported.top
-
-    def _move(self, host: str, caller: RemoteCaller) -> None:
-        """Move an agent of this host, as a row asks. Never waits."""
-        if self._rebalancer is None:
-            caller.settle(NoHost(UNSHARED))
-        else:
-            self._rebalancer.move(host, caller)
 
     def _parts(self) -> list[SystemPart]:
         runtime, rebalancer, remote = self._runtime, self._rebalancer, self._remote

@@ -307,6 +307,16 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
         assert store.refused < 10  # it does not try again and again at once
 
 
+def test_a_host_that_shares_its_agents_with_nobody_moves_none(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        kid = host.root.fork(name="kid")
+        for asked in (host, system):
+            with pytest.raises(NoHost, match="shares"):
+                asked.move("kid", "b", DEADLINE)
+        eventually(lambda: rows(host.store) == [("move", True)], "the answer of the one that was asked by a row")
+        assert kid.state == "idle"
+
+
 @pytest.mark.slow("takes half a second")
 def test_a_request_that_could_not_be_read_is_looked_for_again(durable: str) -> None:
     store = FaultyStore(open_store(durable))

@@ -25,7 +25,7 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey
-from ikigai_actors.agent.remote_commands import RemoteCaller
+from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
 from ikigai_actors.records.log_cache import LogCache
@@ -120,6 +120,7 @@ class Rebalancer(Worker):
         self._leaving: set[int] = set()  # the shards of these that go as a whole
         self._looked = self._clock.monotonic()
         host.on_vacancy = self.look_again
+        supervision.remote_commands.handle(Move, self._move_as_asked)
 
     def restore(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
         """Take up what a boot has found; call it before `start`.
@@ -172,14 +173,9 @@ class Rebalancer(Worker):
         self._add(RefusableTask(begin, drained.settle))
         return drained
 
-    def move(self, to: str, caller: RemoteCaller) -> None:
-        """Move a branch of this host, as a row asks. Never waits.
-
-        Args:
-            to: the name or id of the other host.
-            caller: stands for the row of the branch's top; it is told the answer, as `MoveBranch` gives it.
-        """
-        self._add(RefusableTask(lambda: self._prepare_move(caller.key.agent, to, caller), caller.settle))
+    def _move_as_asked(self, move: Move, caller: RemoteCaller) -> None:
+        """Move a branch of this host, as the row of its top asks, for which the caller stands. Never waits."""
+        self._add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
 
     def _add(self, task: RefusableTask) -> None:
         """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""

@@ -17,14 +17,16 @@ that is down: what could not be read is tried again half a second later.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, decode
-from ikigai_actors.errors import IkigaiError, StoreUnavailable
+from ikigai_actors.agent.remote_commands import OutcomeHandler, RemoteCaller, decode
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.errors import IkigaiError, NoHost, StoreUnavailable
 from ikigai_actors.records.changes import changes_since
 from ikigai_actors.records.mail import new_prompts
+from ikigai_actors.records.moves import UNSHARED
 from ikigai_actors.records.pieces import listened_for
 from ikigai_actors.records.remote_commands import (
     AnswerRemoteCommand,
@@ -35,6 +37,8 @@ from ikigai_actors.records.remote_commands import (
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable
+
+T = TypeVar("T")
 
 
 class RemoteCommands(OutcomeHandler):
@@ -48,8 +52,6 @@ class RemoteCommands(OutcomeHandler):
         clock: Clock,
         threads: Threads,
         retry: Callable[[], object],
-        fail: Callable[[str, RemoteCaller], object],
-        move: Callable[[str, RemoteCaller], object],
         host: str,
         listen: Callable[[float], object],
     ) -> None:
@@ -62,18 +64,21 @@ class RemoteCommands(OutcomeHandler):
             clock: gives the time of an answer.
             threads: makes the lock by which threads take turns.
             retry: has `follow` called again, later; never waits.
-            fail: decides, for a reason, about the supervisor of a caller's key, which has given up; never waits.
-            move: moves the agent of a caller's key to a host, by the host's name or id; never waits.
             host: the id of this host.
             listen: hears for how many seconds other processes want to see replies on their way; never waits.
         """
         self._store, self._writer, self._processes = store, writer, processes
-        self._clock, self._retry, self._fail, self._move = clock, retry, fail, move
+        self._clock, self._retry = clock, retry
+        self._handlers: dict[type[Any], Callable[[Any, RemoteCaller], object]] = {}
         self._host, self._listen = host, listen
         self._following = threads.lock()
         self._given: set[RemoteCommandKey] = set()  # workers take away, who follows adds
         self.version = 0
         """The version of the tree up to which the actors have followed."""
+
+    def handle(self, kind: type[T], handler: Callable[[T, RemoteCaller], object]) -> None:
+        """Have commands of a class carried out by the host, not by an actor. The handler never waits."""
+        self._handlers[kind] = handler
 
     def follow(self, since: int | None = None) -> bool:
         """Have the actors follow what has changed in the registry, then give them what is asked of them.
@@ -142,12 +147,12 @@ class RemoteCommands(OutcomeHandler):
         caller = RemoteCaller(self, row.key, row.kind, row.mailed)
         try:
             command = decode(row.kind, row.body, caller)
-            if isinstance(command, Fail | Move) and self._processes.get(row.agent) is None:
+            if self._processes.get(row.agent) is None:
                 self._given.discard(row.key)
-            elif isinstance(command, Fail):
-                self._fail(command.reason, caller)
-            elif isinstance(command, Move):
-                self._move(command.host, caller)
+            elif (handler := self._handlers.get(type(command))) is not None:
+                handler(command, caller)
+            elif not isinstance(command, on.Command):
+                caller.settle(NoHost(UNSHARED))
             elif not self._processes.command(row.agent, command):
                 self._given.discard(row.key)
         except IkigaiError as error:

@@ -98,7 +98,6 @@ class SupervisionLoop(Worker, Supervision):
         host: str,
         clock: Clock,
         threads: Threads,
-        move: Callable[[str, RemoteCaller], object],
         listen: Callable[[float], object],
     ) -> None:
         """Make the loop of a host; `start` starts its thread.
@@ -110,15 +109,16 @@ class SupervisionLoop(Worker, Supervision):
             host: its id.
             clock: for deadlines, and for the times of restarts.
             threads: makes the thread.
-            move: see `RemoteCommands`.
             listen: see `RemoteCommands`.
         """
         super().__init__("ikigai-supervision", threads, clock)
         self._reader, self._journal, self._processes = RetryingReader(store, threads), journal, processes
         self._host = host
-        self._remote = RemoteCommands(
-            store, journal, processes, clock, threads, self.retry_prompts, self._decide_as_asked, move, host, listen
+        self.remote_commands = RemoteCommands(
+            store, journal, processes, clock, threads, self.retry_prompts, host, listen
         )
+        """What other processes ask of the agents of this host."""
+        self.remote_commands.handle(Fail, self._decide_as_asked)
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
@@ -129,7 +129,7 @@ class SupervisionLoop(Worker, Supervision):
 
     def restore(self, found: Survey) -> None:
         """Do what is to be done for the agents that a boot has found, once the thread is started."""
-        self._remote.version = found.version
+        self.remote_commands.version = found.version
         self.take_over(found)
 
     def take_over(self, found: Survey) -> None:
@@ -341,12 +341,12 @@ class SupervisionLoop(Worker, Supervision):
         self._reset(supervisor)
         self._decide(supervisor, AgentFailure(Cause.CRASHED, reason))
 
-    def _decide_as_asked(self, reason: str, caller: RemoteCaller) -> None:
+    def _decide_as_asked(self, fail: Fail, caller: RemoteCaller) -> None:
         """Decide on a supervisor of this host that has given up, as a row of another host asks. Never waits."""
 
         def decide() -> None:
             try:
-                self._has_given_up(caller.key.agent, reason)
+                self._has_given_up(caller.key.agent, fail.reason)
             except IkigaiError as error:
                 caller.settle(error)
             else:
@@ -415,7 +415,7 @@ class SupervisionLoop(Worker, Supervision):
 
     def _follow_others(self, since: int | None = None) -> None:
         """Have the actors follow other processes; of agents that were looked at earlier, also ``since`` that."""
-        if self._remote.follow(since):
+        if self.remote_commands.follow(since):
             self.post(self._watch_deadlines)  # a TERM may be among them
 
     def _retry_prompts_later(self) -> None:
