@@ -10,10 +10,11 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
 
     searches, positions  the best continuation of a history; where trials begin
     turns                the turns of a log, as cases
+    replays, cases       recorded turns once more, with a change; where each begins
+    differences, pages   what differs; reports of it
     experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
     effects              what a trial's calls may do
     plans/               which trials are made, given verdicts: pure
-    statistics           rates of cases, their intervals, the difference of two arms
 """
 
 from ikigai_actors.lazy import handed_on

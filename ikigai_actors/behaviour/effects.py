@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.arguments import shown
+from ikigai_actors.arguments import check_mapping, shown
 from ikigai_actors.errors import BadInput, HostElsewhere
+from ikigai_actors.records.settings import check_settings
 from ikigai_actors.system.ref import System
+from ikigai_actors.tools.policy import ToolTraits
 
 
 def effects(run: Iterable[str] = (), record: Sequence[Sequence[Any]] = (), missing: str = "stop") -> dict[str, Any]:
@@ -28,16 +30,44 @@ def check_read_only(system: System, names: object, what: str = "tools") -> list[
     listed = [str(name) for name in names]
     if not listed:
         return listed
-    try:
-        traits: Mapping[str, Any] = system.toolbox.traits({})
-    except HostElsewhere:  # the host that runs the trials decides
+    if (traits := known_tools(system)) is None:  # the host that runs the trials decides
         return listed
     for name in listed:
-        if name not in traits:
-            raise BadInput(f"There is no tool {name!r}; known are {', '.join(sorted(traits))}.")
+        check_known_tool(name, traits)
         if not traits[name].read_only:
             raise BadInput(
                 f"Tool {name!r} may change something outside, and trials must not: it can be named here when it is "
                 "declared as read_only."
             )
     return listed
+
+
+def known_tools(system: System) -> Mapping[str, ToolTraits] | None:
+    """The traits of a system's tools, by name; None when only another process knows them."""
+    try:
+        return system.toolbox.traits({})
+    except HostElsewhere:
+        return None
+
+
+def check_known_tool(name: str, known: Mapping[str, ToolTraits]) -> None:
+    """Check for the name of a tool. Raises `BadInput`."""
+    if name not in known:
+        raise BadInput(f"There is no tool {name!r}; known are {', '.join(sorted(known))}.")
+
+
+def check_change(system: System, change: object) -> dict[str, Any]:
+    """Check settings that are to differ in trials.
+
+    Raises `BadInput` when one is unknown, or names an unknown model or tool.
+    """
+    given = check_settings(check_mapping(change, "change", "a dict of settings"))
+    if "effects" in given:
+        raise BadInput("A change has no effects: run= names the tools that run in a replay.")
+    for setting in ("model", "compact_model"):
+        if given.get(setting):
+            system.check_model(given[setting])
+    if (known := known_tools(system)) is not None:
+        for name in (*(given.get("tools") or ()), *(given.get("policies") or ())):
+            check_known_tool(name, known)
+    return given

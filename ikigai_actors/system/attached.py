@@ -133,6 +133,10 @@ class AttachedSystem(System):
         check_optional(model, str, "model", "a model setting")
         return 0  # only the host knows
 
+    def check_model(self, model: str) -> None:
+        self.check_open()
+        check_type(model, str, "model", "a model setting")  # only the host knows more
+
     def statistics(self) -> TurnStatistics:
         """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
         self.check_open()

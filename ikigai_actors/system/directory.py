@@ -160,6 +160,10 @@ class Directory(OfOneProcess, ABC):
         """
 
     @abstractmethod
+    def check_model(self, model: str) -> None:
+        """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
+
+    @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
         """What an agent is doing, in a word or two."""
 

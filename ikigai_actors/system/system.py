@@ -35,7 +35,7 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
-from ikigai_actors.errors import HostElsewhere, IkigaiError, NoHost, StoreError
+from ikigai_actors.errors import BadInput, HostElsewhere, IkigaiError, NoHost, ProviderUnknown, StoreError
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.records import registry
@@ -517,6 +517,13 @@ class ActorSystem(System):
         self.check_open()
         check_optional(model, str, "model", "a model setting")
         return self._runtime.providers.window(model)
+
+    def check_model(self, model: str) -> None:
+        self.check_open()
+        try:
+            self._runtime.providers.choose(check_type(model, str, "model", "a model setting"))
+        except ProviderUnknown as error:
+            raise BadInput(str(error)) from error
 
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said

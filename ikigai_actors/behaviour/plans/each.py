@@ -1,25 +1,47 @@
-"""Every case, in every arm, so many times. No trial depends on another."""
+"""Every case, in every arm, so many times."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from ikigai_actors.arguments import check_count
 from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, Verdict
 
 
 class Each(TrialPlan):
-    """The plan of a replay, a regression or an evaluation: trials of one case follow one another."""
+    """The plan of a replay, a regression or an evaluation: trials of one case follow one another.
 
-    def __init__(self, prompts: Sequence[Continuation], *, samples: int = 1, arms: Sequence[str] = ("",)) -> None:
+    A case may go on from another one, as the turns of one log do: then each of its trials goes on from the end of that
+    case's trial of the same arm and sample, and all logs are gone on with side by side.
+    """
+
+    def __init__(
+        self,
+        prompts: Sequence[Continuation],
+        *,
+        samples: int = 1,
+        arms: Sequence[str] = ("",),
+        after: Sequence[int | None] = (),
+    ) -> None:
         """Make the plan.
 
         Args:
             prompts: what each case is begun with.
             samples: how often a case is tried in each arm.
             arms: what is compared.
+            after: for each case the earlier one from which it goes on; None for where it was recorded. Empty for none.
         """
         check_count(samples, "samples", least=1)
-        self._trials = [(place, arm) for place in range(len(prompts)) for arm in arms for _ in range(samples)]
-        self._prompts, self._made = prompts, 0
+        before = list(after) or [None] * len(prompts)
+        depths: list[int] = []
+        for one in before:
+            depths.append(0 if one is None else depths[one] + 1)
+        order = sorted(range(len(prompts)), key=depths.__getitem__)
+        self._trials = list(product(order, arms, range(samples)))
+        numbers = {trial: number for number, trial in enumerate(self._trials, 1)}
+        self._of = [
+            0 if (one := before[place]) is None else numbers[one, arm, sample] for place, arm, sample in self._trials
+        ]
+        self._prompts, self._made, self._told = prompts, 0, 0
         self.most = len(self._trials)
 
     @property
@@ -27,11 +49,11 @@ class Each(TrialPlan):
         return self._made == len(self._trials)
 
     def ask(self) -> Trial | None:
-        if self.is_over:
+        if self.is_over or self._of[self._made] > self._told:
             return None
-        place, arm = self._trials[self._made]
+        place, arm, _ = self._trials[self._made]
         self._made += 1
-        return Trial(self._made, self._prompts[place], place=place, arm=arm)
+        return Trial(self._made, self._prompts[place], self._of[self._made - 1], place=place, arm=arm)
 
     def tell(self, number: int, verdict: Verdict) -> None:
-        pass  # no trial depends on another
+        self._told = number

@@ -1,0 +1,159 @@
+"""Where the replay of a turn begins, what it is held to, and what it has of the record.
+
+    turn    the history as recorded before the turn, and its prompt: one case a turn
+    log     the same for the first turn of a log; each later one goes on from the replay of the one before
+    step    the history as recorded before each request of the turn: one case a request
+
+The edit of a prompt is another prompt. The edit of what a step said, or of a result that it got, begins before that
+step, with a copy of it in which this is changed; the turn goes on from there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ikigai_actors.behaviour.experiment import TrialStart
+from ikigai_actors.behaviour.turns import ANSWERED, Turn, own_messages
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.text import check_text
+
+MODES = ("turn", "log", "step")
+
+Record = list[list[Any]]
+"""Name, arguments, result and whether that is an error, of each recorded call."""
+
+
+class ReplayCase(NamedTuple):
+    """A turn, or a step of one, to be replayed."""
+
+    turn: Turn
+    """What it is held to: the recorded turn, or the part of it from where the case begins."""
+    start: TrialStart
+    after: int | None = None
+    """The case from whose end it goes on; None for the recorded history."""
+
+    def record(self) -> Record:
+        """The calls that the record answers."""
+        return [
+            [call.name, dict(call.input), call.result, call.is_error]
+            for call in self.turn.calls
+            if call.result is not None
+        ]
+
+
+def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[ReplayCase]:
+    """The cases of some turns.
+
+    With edits they are those of the turns that hold an edited message; in mode ``log`` also of those behind. Raises
+    `BadInput` when an edit cannot be made.
+    """
+    if edit and len({turn.agent.uuid for turn in turns}) > 1:
+        raise BadInput("Positions are those of one log: edit the turns of one agent.")
+    if edit and each == "step":
+        raise BadInput("An edit changes what follows, and each='step' replays every request as recorded before it.")
+    if each == "step":
+        return [case for turn in turns for case in _steps(turn)]
+    left = dict(edit)
+    cases: list[ReplayCase] = []
+    latest: dict[str, int] = {}  # by agent, the place of its latest case
+    for turn in turns:
+        own = {position: left.pop(position) for position in sorted(left) if turn.opens <= position <= turn.end}
+        if edit and not own and not (each == "log" and latest):
+            continue
+        case = _edited(turn, own) if own else _whole(turn)
+        if each == "log":
+            case = case._replace(after=latest.get(turn.agent.uuid))
+            latest[turn.agent.uuid] = len(cases)
+        cases.append(case)
+    if left:
+        raise BadInput(f"Position {min(left)} is in none of the turns that are to be replayed.")
+    return cases
+
+
+def _whole(turn: Turn) -> ReplayCase:
+    if turn.prompt is None:
+        return ReplayCase(turn, TrialStart(turn.agent.uuid, turn.opens, None, go=True))
+    return ReplayCase(turn, _prompted(turn, turn.prompt))
+
+
+def _prompted(turn: Turn, prompt: str) -> TrialStart:
+    data = {name: value for name, value in turn.data.items() if name in ("output", "attached")}
+    return TrialStart(turn.agent.uuid, turn.opens - 1, prompt, data)
+
+
+def _steps(turn: Turn) -> list[ReplayCase]:
+    cases = []
+    for reply in _replies(turn, _messages(turn)):
+        calls = tuple(call for call in turn.calls if call.position == reply.id)
+        text = turn.text if reply.id >= turn.end or not calls else reply.content
+        how = "open" if calls else ANSWERED
+        part = replace(turn, calls=calls, end=reply.id, text=text, how=how)
+        cases.append(ReplayCase(part, _going(turn, reply)))
+    return cases
+
+
+def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
+    """The turn with some of its messages changed."""
+    for position, text in edit.items():
+        check_text(text, f"the edit of {position}")
+    if turn.prompt is not None and turn.opens in edit:
+        if len(edit) > 1:
+            raise BadInput("An edit of a prompt changes all that follows it: edit nothing else of its turn.")
+        return ReplayCase(turn, _prompted(turn, edit[turn.opens]))
+    messages = {message.id: message for message in _messages(turn)}
+    for position in edit:
+        if messages[position].kind not in (Kind.ASSISTANT, Kind.TOOL_RESULT):
+            kind = messages[position].kind
+            raise BadInput(f"Message {position} is of kind {kind}: edit a prompt, a reply with calls, or a result.")
+    replies = _replies(turn, list(messages.values()))
+    reply = max((one for one in replies if one.id <= min(edit)), key=lambda one: one.id)
+    later = [one.id for one in replies if one.id > reply.id]
+    end = min(later, default=turn.end + 1)
+    if not calls_in(reply) or max(edit) >= end:
+        text = "nothing goes on from it" if not calls_in(reply) else "the edits are of several steps"
+        raise BadInput(f"The reply at {reply.id} cannot be gone on from with this edit: {text}.")
+    begin = _copies([one for one in messages.values() if reply.id <= one.id < end], edit)
+    part = replace(turn, calls=tuple(call for call in turn.calls if call.position >= reply.id))
+    return ReplayCase(part, _going(turn, reply)._replace(begin=begin))
+
+
+def _going(turn: Turn, reply: Message) -> TrialStart:
+    """A start before a reply, where the model is asked again for the value that the turn must give."""
+    data = {"output": turn.data["output"]} if turn.data.get("output") else {}
+    return TrialStart(turn.agent.uuid, reply.id - 1, None, data, go=True)
+
+
+def _copies(step: Sequence[Message], edit: Mapping[int, str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
+    """Copies of a reply and its results. Calls get their ids as they were: without, a copy's would be others."""
+    ids = [call.id for call in calls_in(step[0])]
+    copies: list[tuple[str, str, Mapping[str, Any]]] = []
+    for message in step:
+        text = edit.get(message.id, message.content)
+        data = {**message.data, "from": message.id}
+        if message.kind == Kind.ASSISTANT:
+            data.pop("usage", None)  # it was paid for once
+            copies.append((message.kind, text, {**data, **_calls_with_ids(message, text, iter(ids))}))
+        elif message.kind == Kind.TOOL_RESULT:
+            copies.append((message.kind, text, data))
+    return tuple(copies)
+
+
+def _calls_with_ids(reply: Message, text: str, ids: Any) -> dict[str, Any]:
+    blocks = reply.data.get("blocks")
+    if not blocks:
+        return {"tool_calls": [{**call, "id": next(ids)} for call in reply.data.get("tool_calls") or ()]}
+    if text != reply.content:
+        kept = [block for block in blocks if block.get("type") != "text"]
+        first_call = next(place for place, block in enumerate(kept) if block.get("type") == "tool_use")
+        blocks = [*kept[:first_call], {"type": "text", "text": text}, *kept[first_call:]]
+    return {"blocks": [{**one, "id": next(ids)} if one.get("type") == "tool_use" else one for one in blocks]}
+
+
+def _messages(turn: Turn) -> list[Message]:
+    return [one for one in own_messages(turn.agent) if turn.opens <= one.id <= turn.end]
+
+
+def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:
+    return [one for one in messages if one.kind == Kind.ASSISTANT and one.data.get("stop_reason") != "interrupted"]

@@ -1,0 +1,95 @@
+"""What is different in a turn that was replayed. Pure.
+
+Calls are aligned in order; those of one reply have none. A call in the place of another one differs by its ``tool`` or
+its ``arguments``; else it is ``missing``, or ``extra``. Then comes how the turn ended (``end``) or what it answered
+(``text``). What a replay did not come to is not missing: it was cut off.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from ikigai_actors.behaviour.turns import ANSWERED, Turn, TurnCall
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between a recorded turn and its replay."""
+
+    position: int
+    """That of the recorded message in whose place something else stands."""
+    what: str
+    """``tool``, ``arguments``, ``missing``, ``extra``, ``end`` or ``text``."""
+    recorded: Any
+    """What was recorded: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
+    replayed: Any
+    """What stands there now."""
+
+    def __str__(self) -> str:
+        return f"{self.position} {self.what}: {as_words(self.recorded)} → {as_words(self.replayed)}"
+
+
+def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
+    """What differs, in the order of the recorded turn."""
+    found = _of_calls(recorded, again)
+    if recorded.how != again.how:
+        found.append(Difference(recorded.end, "end", recorded.how, again.how))
+    elif recorded.how == ANSWERED and recorded.text != again.text:
+        found.append(Difference(recorded.end, "text", recorded.text, again.text))
+    return tuple(found)
+
+
+def in_order(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
+    """Names and arguments of calls, as they are compared: those of one reply sorted.
+
+    Args:
+        calls: the calls.
+        ignore: arguments that do not count, by tool.
+    """
+    left_out = ignore or {}
+    keys = [(call.position, call.name, _arguments(call, left_out.get(call.name, ()))) for call in calls]
+    return [(name, arguments) for _, name, arguments in sorted(keys)]
+
+
+def as_words(value: Any) -> str:
+    """A part of a difference for a person: text as it is, all else as JSON."""
+    return "nothing" if value is None else value if isinstance(value, str) else _as_json(value)
+
+
+def _of_calls(recorded: Turn, again: Turn) -> list[Difference]:
+    then, now = _sorted(recorded.calls), _sorted(again.calls)
+    cut = again.how != ANSWERED
+    found: list[Difference] = []
+    matcher = SequenceMatcher(None, in_order(recorded.calls), in_order(again.calls), autojunk=False)
+    for tag, low, high, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        both = min(high - low, last - first)
+        for one, other in zip(then[low:high], now[first:last], strict=False):
+            if one.name == other.name:
+                found.append(Difference(one.position, "arguments", one.input, other.input))
+            else:
+                found.append(Difference(one.position, "tool", one.name, other.name))
+        if not (cut and last == len(now)):
+            found += (Difference(one.position, "missing", _call(one), None) for one in then[low + both : high])
+        place = then[high].position if high < len(then) else recorded.end
+        found += (Difference(place, "extra", None, _call(other)) for other in now[first + both : last])
+    return found
+
+
+def _sorted(calls: Sequence[TurnCall]) -> list[TurnCall]:
+    return sorted(calls, key=lambda call: (call.position, call.name, _arguments(call, ())))
+
+
+def _arguments(call: TurnCall, ignored: Sequence[str]) -> str:
+    return _as_json({name: value for name, value in call.input.items() if name not in ignored})
+
+
+def _call(call: TurnCall) -> str:
+    return f"{call.name} {_as_json(call.input)}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

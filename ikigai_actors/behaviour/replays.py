@@ -1,0 +1,285 @@
+"""Replay: recorded turns once more, with a change, and nothing done outside.
+
+    turns = recorded(agent)
+    found = replay(turns, change={"model": "openai:gpt-5"})
+    print(found.text())
+
+Each turn is a trial of an experiment: a fork of the history as recorded before it, with the settings of then and the
+change. Its calls are answered from the record of that turn; a call that the record has not ends it as diverged.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import check_choice, check_count, check_mapping, check_optional, check_type, shown
+from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
+from ikigai_actors.behaviour.differences import Difference, differences
+from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
+from ikigai_actors.behaviour.experiment import Experiment, TrialRun, TrialStart, begin_experiment
+from ikigai_actors.behaviour.pages import ReplayRow, replay_html, replay_json, replay_text
+from ikigai_actors.behaviour.plans.each import Each
+from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
+from ikigai_actors.behaviour.turns import Turn, own_messages, turns_in
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.system.ref import AgentRef, System
+
+CHANGED, BASELINE = "change", "baseline"
+"""The arms."""
+
+
+class ReplayedTurn(NamedTuple):
+    """A turn, and what came of its replay."""
+
+    recorded: Turn
+    again: Turn
+    agent: AgentRef
+    """The trial that has replayed it."""
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of a replay."""
+
+    turns: list[ReplayedTurn]
+    """In the order of the recorded turns; samples of one turn follow one another."""
+    experiment: Experiment
+    """The experiment: an agent, whose children the trials are."""
+    resumed: bool
+    """Whether it was begun before."""
+    ended: str
+    """Why it has ended before all turns were replayed: ``budget`` or ``stopped``; empty when it has not."""
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Those of all turns."""
+        return [one for turn in self.turns for one in turn.differences]
+
+    def text(self) -> str:
+        """A line for each difference, and a last one that counts."""
+        return replay_text(self._rows())
+
+    def html(self) -> str:
+        """One page, which needs nothing else."""
+        return replay_html(self._rows())
+
+    def json(self) -> str:
+        """All of it as JSON."""
+        return replay_json(self._rows())
+
+    def end(self) -> None:
+        """End the experiment and all its trials. Their histories can be read until they are pruned."""
+        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+
+    def _rows(self) -> list[ReplayRow]:
+        return [ReplayRow(one.recorded, one.again, one.agent.uuid, one.differences) for one in self.turns]
+
+
+class Played(NamedTuple):
+    """A trial of a replay that has its verdict."""
+
+    case: int
+    arm: str
+    number: int
+    recorded: Turn
+    again: Turn
+    agent: AgentRef
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is replayed, and how: what `replay` and `regress` have in common."""
+
+    system: System
+    cases: list[ReplayCase]
+    each: str
+    edit: Mapping[int, str]
+    change: Mapping[str, Any]
+    run: Sequence[str]
+    missing: str
+    samples: int
+    parallel: int
+
+    def as_json(self, verb: str, arms: Sequence[str]) -> dict[str, Any]:
+        """The terms of the experiment: what it must have in common with one that it goes on with."""
+        where = [[one.turn.agent.uuid, one.turn.opens, one.turn.end, one.start.at] for one in self.cases]
+        return {
+            "verb": verb,
+            "cases": len(self.cases),
+            "turns": hashlib.sha256(json.dumps(where).encode()).hexdigest(),
+            "each": self.each,
+            "edit": {str(position): text for position, text in self.edit.items()},
+            "change": dict(self.change),
+            "run": list(self.run),
+            "missing": self.missing,
+            "samples": self.samples,
+            "arms": list(arms),
+        }
+
+
+def replay(
+    turns: Sequence[Turn],
+    *,
+    change: Mapping[str, Any] = {},
+    edit: Mapping[int, str] = {},
+    each: str = "turn",
+    run: Sequence[str] = (),
+    samples: int = 1,
+    missing: str = "stop",
+    name: str | None = None,
+    under: AgentRef | None = None,
+    parallel: int = 8,
+    budget: Budget | Mapping[str, Any] | None = None,
+    fresh: bool = False,
+) -> Replay:
+    """Replay recorded turns, with a change. Nothing is done outside; after a crash, the same call goes on.
+
+    Args:
+        turns: as `recorded` gives them.
+        change: settings that differ, as in `configure`; None removes one.
+        edit: other texts for messages of these turns, by position: a prompt, a reply with calls, or a result. Then the
+            turns alone that hold one are replayed.
+        each: ``turn`` replays each from the history as recorded before it, ``log`` goes on from the replay of the turn
+            before, ``step`` asks for each reply by itself.
+        run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
+        samples: how often each turn is replayed.
+        missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
+        name: the name of the experiment; None for one that follows from these terms.
+        under: the agent below which the experiment is made; None for agent 0.
+        parallel: so many turns are in flight at most.
+        budget: the ceiling of the whole replay.
+        fresh: begin anew, also when there is such an experiment already.
+
+    Raises:
+        BadInput: an argument cannot be used, or the change names an unknown setting, model or tool.
+        ExperimentDiffers: the experiment of this name has other terms.
+        HistoryPruned: the history of a turn was deleted.
+    """
+    terms = checked_terms(turns, change, edit, each, run, samples, missing, parallel)
+    experiment = begun(terms, "replay", [CHANGED], under, name, fresh, budget)
+    played = play(experiment, terms, [CHANGED], _differs)
+    found = [
+        ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
+        for one in sorted(played, key=lambda one: (one.case, one.number))
+    ]
+    return Replay(found, experiment, experiment.resumed, experiment.ended)
+
+
+def checked_terms(
+    turns: Sequence[Turn],
+    change: Mapping[str, Any],
+    edit: Mapping[int, str],
+    each: str,
+    run: Sequence[str],
+    samples: int,
+    missing: str,
+    parallel: int,
+) -> Terms:
+    """Check what is to be replayed. Raises `BadInput`, and `HistoryPruned`."""
+    if not isinstance(turns, Sequence) or not turns:
+        raise BadInput(
+            f"Expected turns to be a list of turns, one or more, as recorded() gives it; got {shown(turns)}."
+        )
+    for turn in turns:
+        check_type(turn, Turn, "each of turns", "a Turn, as recorded() gives it")
+    system = turns[0].agent.system
+    if any(turn.agent.system is not system for turn in turns):
+        raise BadInput("Expected turns of one database; replay those of each by themselves.")
+    check_choice(each, "each", MODES)
+    check_choice(missing, "missing", ("stop", "tell"))
+    check_count(samples, "samples", least=1)
+    check_count(parallel, "parallel", least=1, most=1_000)
+    edits = check_mapping(edit, "edit", "a dict from positions to texts")
+    for position in edits:
+        check_count(position, "a position of edit", least=1)
+    changed = check_change(system, change)
+    named = check_read_only(system, run, "run")
+    cases = cases_of(turns, each, edits)
+    for uuid, at in {case.start.of: case.start.at for case in cases}.items():
+        system.log_cache.settings_at(uuid, at)  # one look a log: prune takes it whole
+    return Terms(system, cases, each, edits, changed, named, missing, samples, parallel)
+
+
+def begun(
+    terms: Terms,
+    verb: str,
+    arms: Sequence[str],
+    under: AgentRef | None,
+    name: str | None,
+    fresh: bool,
+    budget: Budget | Mapping[str, Any] | None,
+) -> Experiment:
+    """The experiment with these terms."""
+    check_optional(under, AgentRef, "under", "a handle")
+    above = under or terms.system.root
+    return begin_experiment(above, terms.as_json(verb, arms), name=name, fresh=fresh, budget=budget)
+
+
+def play(
+    experiment: Experiment,
+    terms: Terms,
+    arms: Sequence[str],
+    judge: Callable[[Turn, Turn], Verdict],
+) -> list[Played]:
+    """Replay all cases in all arms; return those that have a verdict."""
+    cases = terms.cases
+    seen: dict[int, Turn] = {}
+
+    def judged(run: TrialRun) -> Verdict:
+        case = cases[run.trial.place]
+        again = seen[run.trial.number] = _again(run.agent, terms.each)
+        if run.error is not None and not run.diverged:
+            return Verdict(None, str(run.error))
+        return judge(case.turn, again)
+
+    def start(trial: Trial) -> TrialStart:
+        return _start(experiment, terms, trial)
+
+    prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
+    plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
+    experiment.run(plan, start, judged, parallel=terms.parallel)
+    played = []
+    for number, told in sorted(experiment.book.judged.items()):
+        trial, agent = experiment.book.trials[number], experiment.agent_of(number)
+        again = seen.get(number) or _again(agent, terms.each)
+        played.append(Played(trial.place, trial.arm, number, cases[trial.place].turn, again, agent, told.verdict))
+    return played
+
+
+def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
+    case = terms.cases[trial.place]
+    change = {} if trial.arm == BASELINE else terms.change
+    settings = {**_since(terms, case), "effects": effects(terms.run, case.record(), terms.missing), **change}
+    begin = case.start._replace(settings=settings)
+    if not trial.of:
+        return begin
+    return begin._replace(of=experiment.agent_of(trial.of).uuid, at=experiment.end_of(trial.of))
+
+
+def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
+    """The settings that were changed between a turn and the one from whose replay it goes on."""
+    if case.after is None:
+        return {}
+    look = terms.system.log_cache.settings_at
+    before = terms.cases[case.after].turn
+    then, now = (look(turn.agent.uuid, turn.opens - 1) for turn in (before, case.turn))
+    return {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
+
+
+def _again(agent: AgentRef, each: str) -> Turn:
+    """The turn that a trial has taken; of one that is to be a step, its first reply."""
+    turn = next(turns_in(agent, own_messages(agent)))
+    if each != "step" or not turn.calls:
+        return turn
+    first = turn.calls[0].position
+    return replace(turn, calls=tuple(call for call in turn.calls if call.position == first), how="open")
+
+
+def _differs(recorded: Turn, again: Turn) -> Verdict:
+    found = differences(recorded, again)
+    return Verdict(float(not found), "; ".join(map(str, found)))

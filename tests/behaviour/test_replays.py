@@ -1,0 +1,341 @@
+"""Replays as users make them: over the real store and the real agents, with a scripted model."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    BadInput,
+    HistoryPruned,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    tool,
+)
+from ikigai_actors.behaviour import ExperimentDiffers, Turn, recorded, replay
+from ikigai_actors.behaviour.differences import differences
+from ikigai_actors.behaviour.turns import TurnCall
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
+from tests.kit.blocking_provider import DEADLINE
+
+TEAS = ("Assam", "Ceylon", "Darjeeling")
+
+
+class TeaShop:
+    """A model that looks a price up, sells, and says so; its tools count what they do."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.requests: list[Request] = []
+
+    def answer(self, request: Request) -> Reply | str:
+        """Price, then sell as many kilos as the system prompt says, then the answer."""
+        self.requests.append(request)
+        kilos = 3 if "generous" in (request.system or "") else 2
+        last = request.messages[-1]["content"]
+        if last[-1]["type"] == "text":
+            return Reply("", (ToolCall("price", {"tea": last[-1]["text"]}, f"p{len(request.messages)}"),))
+        if str(last[-1]["content"]).startswith("price"):
+            tea = str(last[-1]["content"]).split()[1]
+            return Reply("", (ToolCall("sell", {"tea": tea, "kilos": kilos}, f"s{len(request.messages)}"),))
+        return f"Done: {last[-1]['content']}"
+
+    def open(self, database: str = ":memory:", **how: Any) -> ActorSystem:
+        """A system in which it is the model."""
+        return ActorSystem.open(database, ScriptedProvider(self.answer), tools=self.tools(), **how)
+
+    def tools(self) -> list[Any]:
+        """Two tools that do something."""
+
+        @tool(read_only=True)
+        def price(tea: str) -> str:
+            self.done.append(f"price {tea}")
+            return f"price {tea} 12"
+
+        @tool
+        def sell(tea: str, kilos: int) -> str:
+            self.done.append(f"sell {tea}")
+            return f"sold {kilos} {tea}"
+
+        return [price, sell]
+
+
+def clerk(system: ActorSystem, teas: tuple[str, ...] = TEAS) -> AgentRef:
+    agent = system.root.fork(name="clerk", system="You sell tea.")
+    for tea in teas:
+        agent.prompt(tea).get(timeout=DEADLINE)
+    return agent
+
+
+def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system)
+        before, then, done = agent.history(all=True), list(shop.requests), list(shop.done)
+        found = replay(recorded(agent), parallel=1)
+        assert found.differences == []
+        assert [(one.again.calls, one.again.text) for one in found.turns] == [
+            (one.recorded.calls, one.recorded.text) for one in found.turns
+        ]
+        assert [one.messages for one in shop.requests[len(then) :]] == [one.messages for one in then]
+        assert shop.done == done
+        assert agent.history(all=True) == before
+        assert found.text() == "3 replayed, none differs."
+        assert check(system.store) == []
+
+
+def test_a_change_shows_where_calls_differ_and_the_turn_ends_there() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system)
+        done = list(shop.done)
+        found = replay(recorded(agent), change={"system": "Be generous."})
+        turns = recorded(agent)
+        assert [one.again.how for one in found.turns] == ["diverged"] * 3
+        for turn, one in zip(turns, found.turns, strict=True):
+            first, last = one.differences
+            assert (first.position, first.what) == (turn.calls[1].position, "arguments")
+            assert (first.recorded["kilos"], first.replayed["kilos"]) == (2, 3)
+            assert (last.position, last.what, last.replayed) == (turn.end, "end", "diverged")
+        assert shop.done == done
+        told = replay(turns, change={"system": "Be generous."}, missing="tell", run=["price"])
+        assert [one.again.how for one in told.turns] == ["answered"] * 3
+        assert sorted(shop.done) == sorted([*done, *(f"price {tea}" for tea in TEAS)])
+        assert "3 differ: 3 arguments, 3 end." in found.text()
+        shown = json.loads(found.json())
+        assert shown["differences"] == {"arguments": 3, "end": 3}
+        assert shown["turns"][0]["differences"][0]["position"] == turns[0].calls[1].position
+
+
+def test_a_page_holds_what_models_wrote_as_text() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(["<script>one", "<script>two"])) as system:
+        system.root.prompt("<b>hello").get(timeout=DEADLINE)
+        page = replay(recorded(system.root)).html()
+        assert "<script>" not in page
+        assert "<b>" not in page
+        assert "&lt;script&gt;one" in page
+        assert "&lt;script&gt;two" in page
+
+
+def test_a_log_is_gone_on_with_by_its_own_answers() -> None:
+    def says(request: Request) -> str:
+        said = [part["text"] for one in request.messages for part in one["content"]]
+        return f"{request.system}{len(said)}{said[-2] if len(said) > 1 else ''}"
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = system.root.fork(system="a")
+        agent.prompt("x").get(timeout=DEADLINE)
+        agent.configure(max_tokens=7)
+        agent.prompt("y").get(timeout=DEADLINE)
+        other = system.root.fork("z", system="c")
+        other.reply(timeout=DEADLINE)
+        found = replay(recorded(agent, other), change={"system": "b"}, each="log", samples=2)
+        assert [one.again.text for one in found.turns] == ["b1", "b1", "b3b1", "b3b1", "b1", "b1"]
+        assert found.turns[2].agent.context().settings["max_tokens"] == 7
+        forced = replay(recorded(agent), change={"system": "b"})
+        assert [one.again.text for one in forced.turns] == ["b1", "b3a1"]
+
+
+def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system, TEAS[:1])
+        done = list(shop.done)
+        found = replay(recorded(agent), each="step", parallel=1)
+        assert [len(one.again.calls) for one in found.turns] == [1, 1, 0]
+        assert found.differences == []
+        changed = replay(recorded(agent), each="step", change={"system": "Be generous."})
+        [turn] = recorded(agent)
+        assert [(one.position, one.what) for one in changed.differences] == [(turn.calls[1].position, "arguments")]
+        assert shop.done == done
+        assert check(system.store) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "calls", "answer"),
+    [
+        ("user", "Ceylon", ["price", "sell"][:1], ""),
+        ("result", "price Assam 99", ["price", "sell"], "Done: sold 2 Assam"),
+        ("reply", "I sell it.", ["sell"], "Done: sold 2 Assam"),
+        ("last", "sold 9 Assam", ["sell"], "Done: sold 9 Assam"),
+    ],
+)
+def test_a_message_is_edited_and_the_turn_goes_on_from_there(
+    kind: str, text: str, calls: list[str], answer: str
+) -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system)
+        done = list(shop.done)
+        first = recorded(agent)[0]
+        results = [one.id for one in agent.history() if one.kind == "tool_result"]
+        place = {"user": first.opens, "result": results[0], "reply": first.calls[1].position, "last": results[1]}[kind]
+        found = replay(recorded(agent), edit={place: text})
+        [one] = found.turns
+        assert [call.name for call in one.again.calls] == calls
+        assert one.again.text == answer
+        assert shop.done == done
+        assert check(system.store) == []
+        if kind == "result":
+            assert shop.requests[-2].messages[-1]["content"][-1]["content"] == text
+
+
+def test_what_is_behind_an_edit_follows_in_a_log() -> None:
+    def says(request: Request) -> str:
+        return "+".join(part["text"] for one in request.messages for part in one["content"] if one["role"] == "user")
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = clerk(system)
+        second = recorded(agent)[1]
+        found = replay(recorded(agent), edit={second.opens: "Oolong"}, each="log")
+        assert [one.again.text for one in found.turns] == ["Assam+Oolong", "Assam+Oolong+Darjeeling"]
+
+
+def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
+    answers: list[Any] = ["one", "two", ProviderError("down"), "one", ProviderError("down"), ProviderError("still")]
+
+    def says(request: Request) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = clerk(system, TEAS[:2])
+        found = replay(recorded(agent), parallel=1)
+        assert [(one.again.how, one.again.error) for one in found.turns] == [("answered", ""), ("failed", "still")]
+        assert [one.what for one in found.differences] == ["end"]
+        assert answers == []
+
+
+def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system)
+        first = replay(recorded(agent), name="mine", budget={"agents": 10})
+        asked = len(shop.requests)
+        again = replay(recorded(agent), name="mine")
+        assert again.resumed
+        assert len(shop.requests) == asked
+        assert [one[1:] for one in again.turns] == [one[1:] for one in first.turns]
+        with pytest.raises(ExperimentDiffers):
+            replay(recorded(agent), name="mine", change={"max_tokens": 9})
+        again.end()
+        assert [one.name for one in system.agents("running")] == [None, "clerk"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(committed: bool) -> None:
+    def replayed(crash: CrashPoint | None) -> tuple[bool, list[Any]]:
+        shop = TeaShop()
+        with simulated() as world:
+            clerk(world.open(ScriptedProvider(shop.answer), tools=shop.tools()), TEAS[:1])
+            done = list(shop.done)
+            crashed = False
+            if crash is not None:
+                world.crash_at(crash)
+            while True:
+                with suppress(ProcessCrashed):
+                    found = replay(recorded(world.system.agent("clerk")), samples=2, parallel=2)
+                    assert check(world.system.store) == []
+                    assert shop.done == done
+                    return crashed, [(one.again.calls, one.again.text) for one in found.turns]
+                world.recover()
+                crashed = True
+
+    _, whole = replayed(None)
+    for commit in count(1):
+        crashed, same = replayed(CrashPoint(commit, committed))
+        assert same == whole
+        if not crashed:
+            assert commit > 8
+            return
+
+
+Wrong = Callable[[Turn], Mapping[str, Any]]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda turn: {"turns": []}, "one or more"),
+        (lambda turn: {"turns": "support.jsonl"}, "a Turn"),
+        (lambda turn: {"change": {"colour": "red"}}, "no setting 'colour'"),
+        (lambda turn: {"change": {"model": "nowhere:big"}}, "not registered"),
+        (lambda turn: {"change": {"tools": ["fly"]}}, "no tool 'fly'"),
+        (lambda turn: {"change": {"policies": {"fly": "deny"}}}, "no tool 'fly'"),
+        (lambda turn: {"change": {"effects": None}}, "has no effects"),
+        (lambda turn: {"change": "system"}, "a dict of settings"),
+        (lambda turn: {"run": ["sell"]}, "read_only"),
+        (lambda turn: {"run": ["fly"]}, "no tool 'fly'"),
+        (lambda turn: {"each": "reply"}, "one of turn, log, step"),
+        (lambda turn: {"missing": "run"}, "one of stop, tell"),
+        (lambda turn: {"samples": 0}, "samples"),
+        (lambda turn: {"parallel": 0}, "parallel"),
+        (lambda turn: {"edit": {turn.end: "Never."}}, "nothing goes on from it"),
+        (lambda turn: {"edit": {9_999: "x"}}, "in none of the turns"),
+        (lambda turn: {"edit": {turn.calls[0].position + 1: "x"}}, "of kind tool_call"),
+        (lambda turn: {"edit": {turn.opens: 5}}, "text"),
+        (lambda turn: {"edit": {turn.opens: "x"}, "each": "step"}, "replays every request"),
+        (lambda turn: {"edit": {turn.calls[0].position: "a", turn.calls[1].position: "b"}}, "several steps"),
+        (lambda turn: {"edit": {turn.opens: "a", turn.calls[1].position: "b"}}, "edit nothing else"),
+        (lambda turn: {"under": "root"}, "a handle"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: Wrong, told: str) -> None:
+    with TeaShop().open() as system:
+        turns = recorded(clerk(system, TEAS[:1]))
+        how: dict[str, Any] = {"turns": turns, **wrong(turns[0])}
+        with pytest.raises(BadInput, match=told):
+            replay(**how)
+        assert len(system.agents()) == 2
+
+
+def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:
+    with TeaShop().open() as system:
+        agent = clerk(system, TEAS[:1])
+        turns = recorded(agent)
+        agent.kill()
+        found = replay(turns)
+        assert found.differences == []
+        found.end()
+        prune_logs(system.store, 2**50, 1)
+        for each in ("turn", "step"):
+            with pytest.raises(HistoryPruned):
+                replay(turns, each=each, name="late")
+
+
+def turn_of(
+    system: ActorSystem, *calls: tuple[int, str, dict[str, Any]], text: str = "", how: str = "answered"
+) -> Turn:
+    made = tuple(TurnCall(position, name, arguments) for position, name, arguments in calls)
+    return Turn(system.root, 1, 9, "?", made, text, how)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "how", "expected"),
+    [
+        ([(2, "a", {}), (2, "b", {})], [(2, "b", {}), (2, "a", {})], "answered", []),
+        ([(2, "a", {}), (4, "b", {})], [(2, "b", {}), (4, "a", {})], "answered", [(2, "extra"), (4, "missing")]),
+        ([(2, "a", {"x": 1})], [(2, "a", {"x": 2})], "answered", [(2, "arguments")]),
+        ([(2, "a", {}), (4, "b", {})], [(2, "a", {}), (4, "c", {})], "answered", [(4, "tool")]),
+        ([(2, "a", {}), (4, "b", {})], [(2, "a", {})], "answered", [(4, "missing")]),
+        ([(2, "a", {}), (4, "b", {})], [(2, "c", {})], "diverged", [(2, "tool"), (9, "end")]),
+        ([(4, "b", {})], [(2, "a", {}), (4, "b", {})], "answered", [(4, "extra")]),
+        ([], [(2, "a", {})], "diverged", [(9, "extra"), (9, "end")]),
+    ],
+)
+def test_calls_are_aligned(then: list[Any], now: list[Any], how: str, expected: list[tuple[int, str]]) -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
+        found = differences(turn_of(system, *then), turn_of(system, *now, how=how))
+        assert [(one.position, one.what) for one in found] == expected
