@@ -12,9 +12,11 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     turns                the turns of a log, as cases
     replays, cases       recorded turns once more, with a change; where each begins
     differences, pages   what differs; reports of it
+    regressions, checks  how often a change is right, and whether that is worse; what counts as right
     experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
     effects              what a trial's calls may do
     plans/               which trials are made, given verdicts: pure
+    rates, statistics    the verdict on scores; intervals
 """
 
 from ikigai_actors.lazy import handed_on

@@ -1,5 +1,9 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.behaviour.checks import calls as calls
+from ikigai_actors.behaviour.checks import same_calls as same_calls
+from ikigai_actors.behaviour.checks import same_text as same_text
+from ikigai_actors.behaviour.checks import schema as schema
 from ikigai_actors.behaviour.differences import Difference as Difference
 from ikigai_actors.behaviour.experiment import Experiment as Experiment
 from ikigai_actors.behaviour.experiment import TrialRun as TrialRun
@@ -9,6 +13,10 @@ from ikigai_actors.behaviour.plans.plan import Verdict as Verdict
 from ikigai_actors.behaviour.plans.search import MCTS as MCTS
 from ikigai_actors.behaviour.plans.search import Beam as Beam
 from ikigai_actors.behaviour.plans.search import BestOf as BestOf
+from ikigai_actors.behaviour.regressions import Failure as Failure
+from ikigai_actors.behaviour.regressions import RegressionReport as RegressionReport
+from ikigai_actors.behaviour.regressions import evaluate as evaluate
+from ikigai_actors.behaviour.regressions import regress as regress
 from ikigai_actors.behaviour.replays import Replay as Replay
 from ikigai_actors.behaviour.replays import ReplayedTurn as ReplayedTurn
 from ikigai_actors.behaviour.replays import replay as replay

@@ -21,7 +21,7 @@ from ikigai_actors.text import check_text
 
 MODES = ("turn", "log", "step")
 
-Record = list[list[Any]]
+RecordedCalls = list[list[Any]]
 """Name, arguments, result and whether that is an error, of each recorded call."""
 
 
@@ -34,7 +34,7 @@ class ReplayCase(NamedTuple):
     after: int | None = None
     """The case from whose end it goes on; None for the recorded history."""
 
-    def record(self) -> Record:
+    def record(self) -> RecordedCalls:
         """The calls that the record answers."""
         return [
             [call.name, dict(call.input), call.result, call.is_error]

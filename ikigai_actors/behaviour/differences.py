@@ -41,7 +41,7 @@ def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
     return tuple(found)
 
 
-def in_order(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
+def compared(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
     """Names and arguments of calls, as they are compared: those of one reply sorted.
 
     Args:
@@ -62,7 +62,7 @@ def _of_calls(recorded: Turn, again: Turn) -> list[Difference]:
     then, now = _sorted(recorded.calls), _sorted(again.calls)
     cut = again.how != ANSWERED
     found: list[Difference] = []
-    matcher = SequenceMatcher(None, in_order(recorded.calls), in_order(again.calls), autojunk=False)
+    matcher = SequenceMatcher(None, compared(recorded.calls), compared(again.calls), autojunk=False)
     for tag, low, high, first, last in matcher.get_opcodes():
         if tag == "equal":
             continue

@@ -162,7 +162,7 @@ def replay(
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing, parallel)
     experiment = begun(terms, "replay", [CHANGED], under, name, fresh, budget)
-    played = play(experiment, terms, [CHANGED], _differs)
+    played = replay_cases(experiment, terms, [CHANGED], _differs)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
         for one in sorted(played, key=lambda one: (one.case, one.number))
@@ -220,7 +220,7 @@ def begun(
     return begin_experiment(above, terms.as_json(verb, arms), name=name, fresh=fresh, budget=budget)
 
 
-def play(
+def replay_cases(
     experiment: Experiment,
     terms: Terms,
     arms: Sequence[str],

@@ -136,7 +136,7 @@ class Subject:
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
             "child": kid, "command": "true", "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
-            "group": "team",
+            "group": "team", "model": "offline",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "recipient": kid,
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,

@@ -1,0 +1,82 @@
+"""Checks: whether a turn that was replayed is still right.
+
+A check is given the recorded turn and the replayed one. It returns True or False, a number from 0 to 1, or None for
+what cannot be judged; that never counts as right.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ikigai_actors.arguments import check_choice, check_mapping
+from ikigai_actors.behaviour.differences import compared
+from ikigai_actors.behaviour.turns import ANSWERED, DIVERGED, Turn
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.outputs import expected, problems
+
+Check = Callable[[Turn, Turn], float | bool | None]
+
+EXACT, ANY_ORDER, SUBSET, SUPERSET = MATCHES = ("exact", "any order", "subset", "superset")
+
+
+def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None) -> Check:
+    """A check of the calls that were made, their arguments included.
+
+    Args:
+        match: ``exact``: the same calls in the same order, where those of one reply have none; ``any order``: the same
+            calls; ``subset``: none that was not recorded; ``superset``: all that were recorded.
+        ignore: arguments that do not count, by tool, as ``{"send": ["body"]}``.
+
+    Raises:
+        BadInput: there is no such match, or ``ignore`` is no such dict.
+    """
+    check_choice(match, "match", MATCHES)
+    left_out = check_mapping(ignore or {}, "ignore", "a dict from tools' names to lists of arguments")
+    for tool, names in left_out.items():
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise BadInput(f"Expected ignore[{tool!r}] to be a list of arguments' names; got {names!r}.")
+
+    def check(recorded: Turn, again: Turn) -> bool | None:
+        then, now = compared(recorded.calls, left_out), compared(again.calls, left_out)
+        more, less = Counter(now) - Counter(then), Counter(then) - Counter(now)
+        if match == SUBSET:
+            return not more
+        if match == SUPERSET:
+            return None if less and again.how == DIVERGED else not less  # it was cut off before it could make them
+        return not more and not less and (match == ANY_ORDER or then == now)
+
+    return check
+
+
+def same_calls(recorded: Turn, again: Turn) -> float | bool | None:
+    """The same calls with the same arguments, in the same order; those of one reply have none."""
+    return calls()(recorded, again)
+
+
+def same_text(recorded: Turn, again: Turn) -> bool | None:
+    """The same answer, character for character. One that was not given cannot be judged."""
+    return recorded.text == again.text if again.how == ANSWERED else None
+
+
+def schema(output: Any) -> Check:
+    """A check that the answer is a value of a type, as JSON.
+
+    Args:
+        output: a type that pydantic knows, or a JSON schema as a dict.
+
+    Raises:
+        BadInput: there is no such type.
+    """
+    wanted = expected(output)
+
+    def check(recorded: Turn, again: Turn) -> bool | None:
+        if again.how != ANSWERED:
+            return None
+        try:
+            value = json.loads(again.text)
+        except (ValueError, RecursionError):
+            return False
+        return not problems(wanted, value)
+
+    return check

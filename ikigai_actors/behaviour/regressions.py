@@ -1,0 +1,295 @@
+"""Regress and evaluate: how often a change is right, and whether that is worse than before.
+
+    report = regress(recorded(agent), change={"system": new}, check=same_calls, samples=3)
+    print(report.verdict, report.rate, report.baseline, report.difference_interval)
+
+A model answers one way today and another way tomorrow. So the same turns are replayed without the change in the same
+run, and the change is held to that *baseline*, not to the record: a model's own noise is no regression.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_optional, check_type, shown
+from ikigai_actors.behaviour.checks import Check, same_calls
+from ikigai_actors.behaviour.differences import differences
+from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
+from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialRun, TrialStart, begin_experiment
+from ikigai_actors.behaviour.pages import html_page
+from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
+from ikigai_actors.behaviour.plans.each import Each
+from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
+from ikigai_actors.behaviour.positions import position
+from ikigai_actors.behaviour.rates import Rates, rates_of
+from ikigai_actors.behaviour.replays import BASELINE, CHANGED, begun, checked_terms, replay_cases
+from ikigai_actors.behaviour.statistics import Interval
+from ikigai_actors.behaviour.turns import Turn
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.text import check_text
+
+
+class Failure(NamedTuple):
+    """A sample that was judged wrong."""
+
+    agent: str
+    """Whose turn it was, by uuid; of an evaluation the trial."""
+    position: int
+    """Where that turn began; of an evaluation the end of the trial."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionReport:
+    """Whether a change made things worse."""
+
+    verdict: str
+    """``pass``, ``fail`` or ``unsure``."""
+    rate: float | None
+    """How often it was right: the mean of the cases' means. None when nothing could be judged."""
+    interval: Interval | None
+    """The interval of the rate, of 95 %, over cases."""
+    baseline: float | None
+    """How often it was right without the change; None when that was not asked for."""
+    difference: float | None
+    """The mean of the differences of the cases: from the baseline, or else from 1."""
+    difference_interval: Interval | None
+    """Its interval, of 95 %; None for fewer than two cases, which tell nothing of it."""
+    failures: list[Failure]
+    """What was wrong with the change."""
+    undecided: int
+    """Samples that could not be judged, the baseline's too."""
+    samples: int
+    """Samples that were made, the baseline's too."""
+    experiment: Experiment
+    resumed: bool
+    """Whether the experiment was begun before."""
+    ended: str
+    """Why it has ended before all was made: ``budget`` or ``stopped``; empty when it has not."""
+
+    def text(self) -> str:
+        """The verdict, the figures, and a line for each failure."""
+        lines = [f"{one.agent[:SHORT_LENGTH]} {one.position} {' '.join(one.why.split())}" for one in self.failures]
+        return "\n".join([*self._told(), *lines])
+
+    def html(self) -> str:
+        """One page, which needs nothing else."""
+        rows = [[one.agent[:SHORT_LENGTH], str(one.position), one.why] for one in self.failures]
+        return html_page(f"Regression: {self.verdict}", self._told(), ["agent", "message", "why"], rows)
+
+    def json(self) -> str:
+        """All of it as JSON."""
+        names = ("verdict", "rate", "interval", "baseline", "difference", "difference_interval", "undecided", "samples")
+        told = {name: getattr(self, name) for name in (*names, "ended")}
+        return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
+
+    def end(self) -> None:
+        """End the experiment and all its trials. Their histories can be read until they are pruned."""
+        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+
+    def _told(self) -> list[str]:
+        against = "1" if self.baseline is None else f"baseline {_percent(self.baseline)}"
+        rates = f"right {_percent(self.rate)}{_between(self.interval)}, {against}"
+        lines = [
+            f"{self.verdict}: {rates}, difference {_percent(self.difference)}{_between(self.difference_interval)}",
+            f"{self.samples} samples, {self.undecided} undecided, {len(self.failures)} wrong",
+        ]
+        return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
+
+
+def regress(
+    turns: Sequence[Turn],
+    *,
+    change: Mapping[str, Any] = {},
+    check: Check = same_calls,
+    samples: int = 1,
+    baseline: bool = True,
+    margin: float = 0.02,
+    each: str = "turn",
+    run: Sequence[str] = (),
+    missing: str = "stop",
+    name: str | None = None,
+    under: AgentRef | None = None,
+    parallel: int = 8,
+    budget: Budget | Mapping[str, Any] | None = None,
+    fresh: bool = False,
+) -> RegressionReport:
+    """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
+
+    Args:
+        turns: as `recorded` gives them; each is a case.
+        change: settings that differ, as in `configure`; None removes one.
+        check: whether a replayed turn is right: see `ikigai_actors.behaviour.checks`.
+        samples: how often each turn is replayed in each arm. Fixed beforehand: looking until it passes proves nothing.
+        baseline: whether the turns are replayed without the change too, and the change is held to that.
+        margin: how much less often the change may be right.
+        each: as in `replay`.
+        run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
+        missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
+        name: the name of the experiment; None for one that follows from these terms.
+        under: the agent below which the experiment is made; None for agent 0.
+        parallel: so many trials are in flight at most.
+        budget: the ceiling of the whole experiment.
+        fresh: begin anew, also when there is such an experiment already.
+
+    Raises:
+        BadInput, ExperimentDiffers, HistoryPruned: as `replay`.
+    """
+    check_callable(check, "check", "a function of the recorded turn and the replayed one")
+    check_flag(baseline, "baseline")
+    _check_margin(margin)
+    terms = checked_terms(turns, change, {}, each, run, samples, missing, parallel)
+    arms = [CHANGED, BASELINE] if baseline else [CHANGED]
+
+    def judge(recorded: Turn, again: Turn) -> Verdict:
+        verdict = _within_bounds(verdict_of(check(recorded, again)), "a check")
+        return Verdict(verdict.score, verdict.why or "; ".join(map(str, differences(recorded, again))))
+
+    experiment = begun(terms, "regress", arms, under, name, fresh, budget)
+    played = replay_cases(experiment, terms, arms, judge)
+    failures = [
+        Failure(one.recorded.agent.uuid, one.recorded.opens, one.verdict.why)
+        for one in sorted(played, key=lambda one: (one.case, one.number))
+        if one.arm == CHANGED and _is_wrong(one.verdict)
+    ]
+    verdicts = [(one.case, one.arm, one.verdict) for one in played]
+    return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin)
+
+
+def evaluate(
+    agent: AgentRef,
+    cases: Sequence[str],
+    judge: Judge,
+    *,
+    samples: int = 1,
+    change: Mapping[str, Any] = {},
+    baseline: bool = False,
+    margin: float = 0.02,
+    at: int | None = None,
+    tools: Sequence[str] = (),
+    name: str | None = None,
+    under: AgentRef | None = None,
+    parallel: int = 8,
+    budget: Budget | Mapping[str, Any] | None = None,
+    fresh: bool = False,
+) -> RegressionReport:
+    """Say how often an agent answers prompts rightly. Each is asked of forks of it; nothing is done outside.
+
+    Args:
+        agent: whose history the prompts go on from. It may be dead, and gets no message.
+        cases: the prompts; each is a case.
+        judge: is called for each trial, when it has answered, as that of a search; it returns True or False, a number
+            from 0 to 1, a `Verdict`, None for what it cannot judge, or a future of these.
+        samples: how often each prompt is asked in each arm.
+        change: settings that differ, as in `configure`; None removes one.
+        baseline: whether the prompts are asked without the change too, and the change is held to that; else to 1.
+        margin: how much less often it may be right.
+        at: the position to go on from; None for the end of the history.
+        tools: tools that run in trials, by name; each must be declared as ``read_only``.
+        name: the name of the experiment; None for one that follows from these terms.
+        under: the agent below which the experiment is made; None for agent 0.
+        parallel: so many trials are in flight at most.
+        budget: the ceiling of the whole experiment.
+        fresh: begin anew, also when there is such an experiment already.
+
+    Raises:
+        BadInput, NotABoundary, ExperimentDiffers, HistoryPruned: as `search`.
+    """
+    check_type(agent, AgentRef, "agent", "a handle")
+    check_callable(judge, "judge", "a function of a TrialRun")
+    check_flag(baseline, "baseline")
+    check_optional(under, AgentRef, "under", "a handle")
+    check_count(parallel, "parallel", least=1, most=1_000)
+    _check_margin(margin)
+    if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
+        raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
+    prompts = [check_text(one, "a case") for one in cases]
+    system, place = agent.system, position(agent.system, agent.uuid, at)
+    changed, run = check_change(system, change), check_read_only(system, tools)
+    arms = [CHANGED, BASELINE] if baseline else [CHANGED]
+    plan = Each(prompts, samples=samples, arms=arms)
+    terms = {"verb": "evaluate", "of": agent.uuid, "at": place, "cases": prompts, "samples": samples}
+    terms |= {"change": changed, "run": run, "arms": arms}
+    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+
+    def start(trial: Trial) -> TrialStart:
+        settings = {**(changed if trial.arm == CHANGED else {}), "effects": effects(run)}
+        return TrialStart(agent.uuid, place, prompts[trial.place], settings=settings)
+
+    def judged(run: TrialRun) -> Any:
+        return _within_bounds(_settled(judge(run)), "a judge")
+
+    experiment.run(plan, start, judged, parallel=parallel)
+    book = experiment.book
+    verdicts = [
+        (trial.place, trial.arm, book.judged[number].verdict)
+        for number, trial in sorted(book.trials.items())
+        if number in book.judged
+    ]
+    failures = [
+        Failure(trial.agent, one.end, f"{trial.prompt}: {one.verdict.why}" if one.verdict.why else str(trial.prompt))
+        for number, trial in sorted(book.trials.items())
+        if (one := book.judged.get(number)) and trial.arm == CHANGED and _is_wrong(one.verdict)
+    ]
+    return _report(experiment, verdicts, failures, arms, plan.most, margin)
+
+
+def _report(
+    experiment: Experiment,
+    verdicts: Sequence[tuple[int, str, Verdict]],
+    failures: list[Failure],
+    arms: Sequence[str],
+    meant: int,
+    margin: float,
+) -> RegressionReport:
+    scores: dict[str, dict[int, list[float | None]]] = {arm: {} for arm in arms}
+    for case, arm, verdict in verdicts:
+        scores[arm].setdefault(case, []).append(verdict.score)
+    rates: Rates = rates_of(scores[CHANGED], scores.get(BASELINE), margin, unmade=meant - len(verdicts))
+    return RegressionReport(
+        rates.verdict,
+        rates.rate,
+        rates.interval,
+        rates.baseline,
+        rates.difference,
+        rates.difference_interval,
+        failures,
+        rates.undecided,
+        len(verdicts),
+        experiment,
+        experiment.resumed,
+        experiment.ended,
+    )
+
+
+def _settled(value: Any) -> Verdict:
+    return verdict_of(value.get() if isinstance(value, Future) else value)
+
+
+def _within_bounds(verdict: Verdict, who: str) -> Verdict:
+    """The verdict, if it can be a rate. Raises `BadInput`."""
+    if verdict.score is not None and not 0 <= verdict.score <= 1:
+        raise BadInput(f"Expected {who} to return a number from 0 to 1, to be a rate; got {verdict.score}.")
+    return verdict
+
+
+def _is_wrong(verdict: Verdict) -> bool:
+    return verdict.score is not None and verdict.score < BAD_BELOW
+
+
+def _check_margin(margin: object) -> None:
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= 1:
+        raise BadInput(f"Expected margin to be a number from 0 to 1; got {shown(margin)}.")
+
+
+def _percent(rate: float | None) -> str:
+    return "unknown" if rate is None else f"{100 * rate:.1f} %"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

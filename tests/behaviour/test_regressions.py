@@ -1,0 +1,204 @@
+"""Whether a change made things worse: the verdict on scores, the checks, and both over real agents."""
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.behaviour import TrialRun, Turn, calls, evaluate, recorded, regress, same_calls, same_text, schema
+from ikigai_actors.behaviour.rates import rates_of
+from ikigai_actors.behaviour.turns import TurnCall
+from ikigai_actors.records.fsck.check import check
+from tests.behaviour.test_replays import TEAS, TeaShop, clerk
+from tests.kit.blocking_provider import DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("changed", "baseline", "verdict"),
+    [
+        ([1, 1, 1, 1], [1, 1, 1, 1], "pass"),
+        ([0, 0, 0, 0], [1, 1, 1, 1], "fail"),
+        ([0, 0, 0, 0], [0, 0, 0, 0], "pass"),  # not right, but not worse either
+        ([1, 1, 1, 1], None, "pass"),
+        ([0, 0, 1, 0, 0, 0], None, "fail"),
+        ([1, 0, 1, 1], [1, 1, 0, 1], "unsure"),
+        ([1, 0, 1, 1], [1, 1, 1, 1], "unsure"),
+        ([1], [1], "unsure"),  # one case tells nothing of the next
+        ([1, 1, 1, None], [1, 1, 1, 1], "unsure"),  # more than a tenth could not be judged
+        ([None, None], None, "unsure"),
+        ([], None, "unsure"),
+    ],
+)
+def test_a_verdict_needs_evidence(changed: list[Any], baseline: list[Any] | None, verdict: str) -> None:
+    arms = [None if arm is None else {case: [score] for case, score in enumerate(arm)} for arm in (changed, baseline)]
+    assert rates_of(arms[0] or {}, arms[1], 0.02).verdict == verdict
+
+
+def test_samples_of_a_case_count_as_one_and_what_was_not_made_is_undecided() -> None:
+    found = rates_of({0: [1, 1, 0, 0], 1: [1]}, {0: [1, 1, 1, 1], 1: [1]}, 0.02)
+    assert (found.rate, found.baseline, found.difference) == (0.75, 1.0, -0.25)
+    same = {0: [1.0], 1: [1.0], 2: [1.0]}
+    assert rates_of(same, None, 0.02, unmade=0).verdict == "pass"
+    assert rates_of(same, None, 0.02, unmade=1).verdict == "unsure"
+
+
+def test_a_models_own_noise_is_no_regression_and_a_real_one_is_found() -> None:
+    chance = random.Random(3)
+
+    def draw(rate: float) -> dict[int, list[float | None]]:
+        return {case: [float(chance.random() < rate) for _ in range(3)] for case in range(40)}
+
+    verdicts = [rates_of(draw(0.8), draw(0.8), 0.02).verdict for _ in range(200)]
+    assert verdicts.count("fail") <= 10
+    assert sum(rates_of(draw(0.5), draw(0.8), 0.02).verdict == "fail" for _ in range(100)) >= 90
+
+
+def made(turn: Turn, *names: str, how: str = "answered", text: str = "") -> Turn:
+    own = tuple(TurnCall(2 * place, name, {"to": name, "body": place}) for place, name in enumerate(names, 1))
+    return replace(turn, calls=own, how=how, text=text)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "expected"),
+    [
+        ("a b", "a b", (True, True, True, True)),
+        ("a b", "b a", (False, True, True, True)),
+        ("a b", "a", (False, False, True, False)),
+        ("a", "a b", (False, False, False, True)),
+        ("a a", "a", (False, False, True, False)),
+        ("a", "b", (False, False, False, False)),
+    ],
+)
+def test_there_are_four_ways_to_match_calls(then: str, now: str, expected: tuple[bool, ...]) -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(["x"])) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        [turn] = recorded(system.root)
+        ignore = {name: ["body"] for name in "ab"}
+        both = made(turn, *then.split()), made(turn, *now.split())
+        assert tuple(calls(one, ignore)(*both) for one in ("exact", "any order", "subset", "superset")) == expected
+        cut = replace(both[1], how="diverged")
+        assert calls("superset", ignore)(both[0], cut) is (True if expected[3] else None)
+
+
+def test_answers_are_checked_by_character_and_by_type() -> None:
+    class Price(BaseModel):
+        euros: int
+
+    with ActorSystem.open(":memory:", ScriptedProvider(["x"])) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        [turn] = recorded(system.root)
+        fits = schema(Price)
+        texts = ['{"euros": 3}', '{"euros": "three"}', "three euros"]
+        assert [fits(turn, replace(turn, text=text)) for text in texts] == [True, False, False]
+        assert [same_text(turn, replace(turn, text=text)) for text in ("x", "y")] == [True, False]
+        assert [one(turn, replace(turn, how="failed")) for one in (fits, same_text)] == [None, None]
+
+
+def test_a_regression_is_found_and_says_where_and_nothing_is_done() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system)
+        done = list(shop.done)
+        turns = recorded(agent)
+        report = regress(turns, change={"system": "Be generous."}, check=same_calls, samples=2)
+        assert (report.verdict, report.rate, report.baseline, report.difference) == ("fail", 0.0, 1.0, -1.0)
+        assert report.difference_interval == (-1.0, -1.0)
+        assert len(report.failures) == 6
+        first = report.failures[0]
+        assert (first.agent, first.position) == (agent.uuid, turns[0].opens)
+        assert first.why.startswith(f"{turns[0].calls[1].position} arguments: ")
+        assert '{"kilos":2,"tea":"Assam"} → {"kilos":3,"tea":"Assam"}' in first.why
+        assert regress(turns, change={"max_tokens": 500}).verdict == "pass"
+        loose = regress(turns, change={"system": "Be generous."}, check=calls(ignore={"sell": ["kilos"]}))
+        assert loose.verdict == "pass"
+        assert shop.done == done
+        again = regress(turns, change={"system": "Be generous."}, check=same_calls, samples=2)
+        assert again.resumed
+        assert (again.failures, again.text()) == (report.failures, report.text())
+        assert report.text().startswith("fail: right 0.0 %")
+        assert json.loads(report.json())["difference"] == -1.0
+        assert "<h1>Regression: fail</h1>" in report.html()
+        assert check(system.store) == []
+
+
+def test_what_failed_is_undecided_and_no_pass() -> None:
+    failing = [False]
+
+    def says(request: Request) -> str:
+        if failing[0] and request.messages[-1]["content"][-1]["text"] == "Ceylon":
+            raise ProviderError("down")
+        return "fine"
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        turns = recorded(clerk(system))
+        failing[0] = True
+        report = regress(turns, check=same_text)
+        assert (report.verdict, report.undecided, report.rate) == ("unsure", 2, 1.0)
+        assert report.failures == []
+
+
+def test_a_regression_whose_budget_ends_is_unsure_and_goes_on_after_a_grant() -> None:
+    def costs(request: Request) -> Reply:
+        return Reply("fine", usage=Usage(0, 30))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(costs)) as system:
+        turns = recorded(clerk(system))
+        poor = regress(turns, name="poor", budget={"tokens": 100}, parallel=2)
+        assert (poor.verdict, poor.ended) == ("unsure", "budget")
+        assert poor.samples + 3 >= poor.undecided > 0
+        assert "It ended before all was made: budget." in poor.text()
+        system.agent("poor").grant(tokens=1_000)
+        last = regress(turns, name="poor", parallel=2)
+        assert (last.verdict, last.ended, last.samples) == ("pass", "", 6)
+
+
+def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None:
+    def says(request: Request) -> str:
+        return f"{request.system} {request.messages[-1]['content'][-1]['text']}"
+
+    def polite(run: TrialRun) -> bool:
+        return run.text.startswith("Please")
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = system.root.fork(system="Please")
+        before = agent.history(all=True)
+        good = evaluate(agent, TEAS, polite, samples=2)
+        assert (good.verdict, good.rate, good.baseline, good.samples) == ("pass", 1.0, None, 6)
+        bad = evaluate(agent, TEAS, polite, change={"system": "Take"}, baseline=True)
+        assert (bad.verdict, bad.rate, bad.baseline) == ("fail", 0.0, 1.0)
+        assert [one.why for one in bad.failures] == list(TEAS)
+        assert agent.history(all=True) == before
+        with pytest.raises(BadInput, match="from 0 to 1"):
+            evaluate(agent, TEAS, lambda run: 5, name="five")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"check": "calls"}, {"margin": 2}, {"margin": True}, {"baseline": 1}, {"samples": 0}], ids=str
+)
+def test_a_wrong_argument_of_a_regression_is_named(wrong: dict[str, Any]) -> None:
+    with TeaShop().open() as system:
+        turns = recorded(clerk(system, TEAS[:1]))
+        with pytest.raises(BadInput, match=next(iter(wrong))):
+            regress(turns, **wrong)
+        assert len(system.agents()) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"cases": []}, {"cases": "Assam"}, {"cases": [3]}, {"judge": 3}, {"at": -1}, {"tools": ["fly"]}], ids=str
+)
+def test_a_wrong_argument_of_an_evaluation_is_named(wrong: dict[str, Any]) -> None:
+    with TeaShop().open() as system:
+        how: dict[str, Any] = {"cases": ["Assam"], "judge": lambda run: 1, **wrong}
+        with pytest.raises(BadInput):
+            evaluate(system.root, **how)
+        assert len(system.agents()) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"match": "same"}, {"ignore": {"send": "body"}}, {"ignore": 3}], ids=str)
+def test_wrong_arguments_of_a_check_are_named(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        calls(**wrong)
