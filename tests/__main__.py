@@ -35,6 +35,7 @@ STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 CAMPAIGNS = (
     ("tests.mutants", "--shrink", "--seconds", "300"),
     ("tests.mutants", "--hosts", "--seconds", "300"),
+    ("tests.mutants", "--memory", "--shrink", "--seconds", "300"),
     ("tests.fuzz",),
     ("tests.torture", "--kills", "300"),
     ("tests.torture.fleet", "--faults", "300"),

@@ -1,12 +1,15 @@
 """History: the walk and the fold, against an oracle that copies the whole history at each fork."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.errors import HistoryError
@@ -15,7 +18,7 @@ from ikigai_actors.records.lineage import read_whole
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_cache import LogCache
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.store import Store, open_store
+from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.trees import add
 
@@ -46,10 +49,17 @@ class Tree:
         self.written[uuid].append(new)
         return new
 
-    def fork(self, parent: str, child: str) -> None:
+    def fork(self, parent: str, child: str, at: int | None = None) -> None:
         log = self.logs[parent]
-        self.logs[child] = Log(child, log.head, log)
+        self.logs[child] = Log(child, log.head if at is None else at, log)
         self.parents[child], self.written[child] = parent, []
+
+    def begin(self, uuid: str) -> int:
+        """The first position of an agent's history that is in memory: the clear that it follows, or 0."""
+        log = self.logs[uuid]
+        while log.parent is not None:
+            log = log.parent
+        return log.base
 
     def ranges(self, uuid: str) -> tuple[ReplayRange, ...]:
         def ancestor(name: str) -> Ancestor:
@@ -88,6 +98,13 @@ class Oracle:
     def fork(self) -> "Oracle":
         copies = list(self.everything), list(self.visible), list(self.marks), dict(self.settings), dict(self.before)
         return Oracle(*copies, list(self.lenses))
+
+    def beginning(self, end: int) -> "Oracle":
+        """One agent's history as it was at a position: all of it is written anew."""
+        copy = Oracle()
+        for m in self.everything[:end]:
+            copy.add(m)
+        return copy
 
     def shown(self) -> list[Message]:
         """What a model sees: a text in place of what it stands for."""
@@ -197,7 +214,7 @@ def agree(tree: Tree, oracles: dict[str, Oracle]) -> None:
 
 ACTIONS = (
     *("user", "assistant", "clear", "mark", "rewind", "undo", "configure", "fork", "made-in-the-future"),
-    *("summary", "summary", "uncompact"),
+    *("summary", "summary", "uncompact", "fork at", "merge"),
 )
 
 
@@ -227,10 +244,12 @@ def _play(script: Sequence[tuple[str, int, int]]) -> None:
     tree, oracles, names = Tree(), {"root": Oracle()}, ["root"]
     for action, who, choice in script:
         uuid = names[who % len(names)]
-        if action == "fork":
+        if action in ("fork", "fork at"):
             child = f"agent{len(names)}"
-            tree.fork(uuid, child)
-            oracles[child] = oracles[uuid].fork()
+            begin, head = tree.begin(uuid), tree.logs[uuid].head
+            at = None if action == "fork" else begin + (who * 6 + choice) % (head - begin + 1)
+            tree.fork(uuid, child, at)
+            oracles[child] = oracles[uuid].fork() if at is None else oracles[uuid].beginning(at)
             names.append(child)
             continue
         data: dict[str, Any] = {}
@@ -254,57 +273,68 @@ def _play(script: Sequence[tuple[str, int, int]]) -> None:
 
 
 class Stored:
-    """Agents in a store. Their owners hold their logs, drop them and read them again; some write without a log."""
+    """Agents in a store. Their owners hold their logs, drop them and read them again; some write without a log.
 
-    def __init__(self, store: Store) -> None:
+    What is written waits until somebody reads: each look is one transaction, whatever the database.
+    """
+
+    def __init__(self, store: Store, root: str = "root", above: str | None = None) -> None:
         self.store, self.log_cache = store, LogCache(store)
+        self.root = root
         self.held: dict[str, Log] = {}
-        self.oracles = {"root": Oracle()}
+        self.oracles = {root: Oracle()}
         self._births = 0
-        self._register("root", None, 0)
+        self._waiting: list[Callable[[Transaction], object]] = []
+        self._register(root, above, 0)
 
     def _register(self, uuid: str, parent: str | None, fork: int) -> None:
         self._births += 1
-        self.store.write(lambda tx: add(tx, uuid, parent, fork=fork, now=self._births))
+        self._waiting.append(partial(add, uuid=uuid, parent=parent, fork=fork, now=self._births))
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.store.write(lambda tx: [write(tx) for write in waiting])
 
     def write(self, uuid: str, kind: str, content: str = "", **data: Any) -> None:
         """The agent writes; without a log when its owner holds none, and then no control message."""
         new = message(uuid, len(self.oracles[uuid].everything) + 1, kind, content, **data)
         self.oracles[uuid].add(new)
-        self.store.write(lambda tx: tx.append([new.row()]))
+        self._waiting.append(lambda tx: tx.append([new.row()]))
         if uuid in self.held:
-            log = self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
-            if not log.shows(log.head):
-                [whole] = self.log_cache.load_many([uuid], whole=True)
-                assert isinstance(whole, Log)
-                self.held[uuid] = whole
+            self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
         else:
             self.log_cache.forget(uuid)
 
     def load(self, uuid: str) -> None:
         """Its owner reads its log."""
+        self._flush()
         self.held[uuid] = self.log_cache.load(uuid)
+
+    def look(self, uuid: str) -> None:
+        """Somebody reads the log of an agent."""
+        self._flush()
+        assert list(self.log_cache.load(uuid).visible()) == self.oracles[uuid].shown()
 
     def drop(self, uuid: str) -> None:
         """Its owner forgets its log."""
         self.held.pop(uuid, None)
         self.log_cache.forget(uuid)
 
-    def fork(self, uuid: str) -> None:
-        """A child; its log is made at once when its parent's is held."""
-        child = f"agent{len(self.oracles)}"
+    def fork(self, uuid: str, at: int | None = None) -> None:
+        """A child, perhaps at an earlier position; one at the head has a log at once when its parent's is held."""
+        child = f"{self.root}{len(self.oracles)}"
         head = len(self.oracles[uuid].everything)
-        self._register(child, uuid, head)
-        self.oracles[child] = self.oracles[uuid].fork()
-        if uuid in self.held:
-            own = Log(child, head, self.held[uuid])
-            if own.shows(head):
-                self.held[child] = self.log_cache.keep(own)
+        self._register(child, uuid, head if at is None else at)
+        self.oracles[child] = self.oracles[uuid].fork() if at is None else self.oracles[uuid].beginning(at)
+        if uuid in self.held and at is None:
+            self.held[child] = self.log_cache.keep(Log(child, head, self.held[uuid]))
         self.write(child, "fork")
         self.write(uuid, "fork")
 
     def agree(self) -> None:
         """Every history equals the oracle's: as it is held, as the log_cache gives it, read anew, and whole."""
+        self._flush()
         fresh = LogCache(self.store)
         for uuid, oracle in self.oracles.items():
             held = [self.held[uuid]] if uuid in self.held else []
@@ -313,7 +343,7 @@ class Stored:
                 looks_equal(log, oracle)
                 assert [(mark.label, mark.id) for mark in view.all_marks()] == [mark[:2] for mark in oracle.marks]
                 assert view.settings == oracle.settings
-            assert self.store.read(lambda tx, uuid=uuid: read_whole(tx, uuid)) == oracle.everything  # type: ignore[misc]
+            assert self.store.read(partial(read_whole, uuid=uuid)) == oracle.everything
         together = LogCache(self.store).load_many(list(self.oracles))
         assert [list(log.visible()) for log in together if isinstance(log, Log)] == [
             oracle.shown() for oracle in self.oracles.values()
@@ -322,37 +352,67 @@ class Stored:
 
 STEPS = (*ACTIONS, "fork", "clear", "load", "drop", "look")
 
+Scripts = list[tuple[str, int, int]]
+
+stored_scripts = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 5)), max_size=50)
+
+
+def _play_stored(agents: Stored, script: Scripts) -> None:
+    for action, who, choice in script:
+        uuid = list(agents.oracles)[who % len(agents.oracles)]
+        oracle = agents.oracles[uuid]
+        match action:
+            case "fork" | "load" | "drop" | "look":
+                getattr(agents, action)(uuid)
+            case "fork at":
+                agents.fork(uuid, (who * 6 + choice) % (len(oracle.everything) + 1))
+            case "configure":
+                change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
+                agents.write(uuid, action, **change)
+            case "rewind":
+                marks = oracle.marks
+                agents.write(uuid, action, mark=marks[choice % len(marks)][1] if marks and choice < 5 else choice)
+            case "undo":
+                prompts = [m.id for m in oracle.visible if m.kind == "user"]
+                agents.write(uuid, "rewind", before=prompts[who % len(prompts)] if prompts else 1_000)
+            case "summary":
+                text, data = planned(oracle, who, choice)
+                agents.write(uuid, action, text, **data)
+            case _:
+                agents.write(uuid, action, f"label{choice % 2}")
+    agents.agree()
+    agents.held.clear()
+    assert agents.log_cache.in_memory() == 0
+
 
 @pytest.mark.slow("takes half a second")
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 5)), max_size=50))
-def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_log(
-    script: list[tuple[str, int, int]],
-) -> None:
+@given(stored_scripts)
+def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_log(script: Scripts) -> None:
     with closing(open_store(":memory:")) as store:
         ensure_schema(store)
-        agents = Stored(store)
-        for action, who, choice in script:
-            uuid = list(agents.oracles)[who % len(agents.oracles)]
-            match action:
-                case "fork" | "load" | "drop":
-                    getattr(agents, action)(uuid)
-                case "look":
-                    assert list(agents.log_cache.load(uuid).visible()) == agents.oracles[uuid].shown()
-                case "configure":
-                    change: dict[str, Any] = {f"setting{choice % 3}": None if choice == 5 else choice}
-                    agents.write(uuid, action, **change)
-                case "rewind":
-                    marks = agents.oracles[uuid].marks
-                    agents.write(uuid, action, mark=marks[choice % len(marks)][1] if marks and choice < 5 else choice)
-                case "summary":
-                    text, data = planned(agents.oracles[uuid], who, choice)
-                    agents.write(uuid, action, text, **data)
-                case _:
-                    agents.write(uuid, action, f"label{choice % 2}")
-        agents.agree()
-        agents.held.clear()
-        assert agents.log_cache.in_memory() == 0
+        _play_stored(Stored(store), script)
+
+
+@pytest.mark.thorough("ten thousand trees take minutes")
+def test_ten_thousand_stored_trees_equal_the_oracle_that_copies(durable: str) -> None:
+    """All in one database, whose other agents have no part in what an agent remembers."""
+    trees = count()
+    with closing(open_store(durable)) as store:
+        ensure_schema(store)
+        store.write(lambda tx: add(tx, "root", None))
+
+        @settings(max_examples=int(os.environ.get(TREES, "10000")), phases=[Phase.generate])
+        @given(stored_scripts)
+        def play(script: Scripts) -> None:
+            _play_stored(Stored(store, f"tree{next(trees)}-", "root"), script)
+
+        play()
+    print(f"{next(trees):,} trees on {durable.partition(':')[0]}")
+
+
+TREES = "IKIGAI_TREES"
+"""Names how many trees are tried in place of ten thousand."""
 
 
 def test_the_root_alone_is_one_range_without_a_limit() -> None:
