@@ -395,6 +395,7 @@ def test_stored_histories_equal_the_oracles_whoever_holds_drops_and_clears_his_l
 
 
 @pytest.mark.thorough("ten thousand trees take minutes")
+@pytest.mark.timeout(1_200)
 def test_ten_thousand_stored_trees_equal_the_oracle_that_copies(durable: str) -> None:
     """All in one database, whose other agents have no part in what an agent remembers."""
     trees = count()

@@ -57,9 +57,9 @@ class Model:
     def __init__(self, *summaries: str | Reply | Exception) -> None:
         self.requests: list[Request] = []
         self.summaries = list(summaries)
-        self.provider = ScriptedProvider(self._answer)
+        self.provider = ScriptedProvider(self.answer)
 
-    def _answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Reply:
         self.requests.append(request)
         texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
         if any(text.startswith(SUMMARISE) for text in texts):
@@ -158,17 +158,25 @@ def test_children_forked_before_and_after_see_what_was_in_force_then(database: s
     model = Model()
     with ActorSystem.open(database, model.provider) as system:
         talk(system.root, *FACTS)
-        early = system.root.fork(name="early")
-        system.root.compact()
-        late = system.root.fork(name="late")
-        other = system.root.fork(name="other")
-        for child, messages in ((early, 13), (late, 3), (other, 3)):
+        early, twin = system.root.fork(name="early"), system.root.fork()
+        sent: dict[AgentRef, str] = {}
+
+        def asks(child: AgentRef, messages: int) -> None:
             talk(child, "go on")
+            sent[child] = model.sent
             assert len(model.requests[-1].messages) == messages
-        shared = model.requests[-1].shared
-        same = [list(request.messages)[:2] for request in model.requests[-2:]]
-        assert same[0] == same[1]
-        assert shared == 3
+
+        asks(twin, 13)
+        system.root.compact()
+        asks(early, 13)
+        assert sent[early] == sent[twin], "what the parent does later changes no byte"
+        late, other = system.root.fork(name="late"), system.root.fork(name="other")
+        asks(late, 3)
+        talk(system.root, *FACTS)
+        system.root.compact()
+        asks(other, 3)
+        assert sent[other] == sent[late]
+        assert model.requests[-1].shared == 3
         early.compact()
         talk(early, "and on")
         assert model.requests[-1].shared == 0
@@ -213,6 +221,39 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
         assert [block["id"] for block in first[1]["content"]] == ["call_3"]
         assert [block["tool_use_id"] for block in first[2]["content"]] == ["call_3"]
         assert system.root.reply(timeout=DEADLINE).text == "done"
+        sound(system)
+
+
+def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_its_answer(database: str) -> None:
+    model, calls = Model(), [ToolCall("change", {"what": "the price"}, "ask")]
+
+    @tool(policy="ask")
+    def change(what: str) -> str:
+        """Change something."""
+        return f"changed {what}"
+
+    def answer(request: Request) -> Reply:
+        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        if texts[-1] == "change it" and calls:
+            return Reply("", (calls.pop(),), "tool_use")
+        return model.answer(request)
+
+    with ActorSystem.open(database, ScriptedProvider(answer), tools=[change], approvals="ask") as system:
+        talk(system.root, *FACTS)
+        future = system.root.prompt("change it")
+        eventually(system.approvals.pending, "the question")
+        done = system.root.ask.compact()
+        eventually(lambda: len(system.actor(system.root.uuid).backlog), "the command")
+        assert [one.kind for one in system.root.history(all=True)].count("summary") == 0
+        assert system.approvals.approve(*system.approvals.pending())
+        assert done.get(timeout=DEADLINE).position
+        future.get(timeout=DEADLINE)
+        first, call, result = model.requests[-1].messages[-3:]
+        assert [block["text"] for block in first["content"]][-1].endswith("change it"), "and no answered prompt"
+        assert [(block["type"], block["id"]) for block in call["content"]] == [("tool_use", "ask")]
+        assert [(block["tool_use_id"], block["content"]) for block in result["content"]] == [
+            ("ask", "changed the price")
+        ]
         sound(system)
 
 
@@ -382,7 +423,7 @@ def limited(model: Model, window: int, refusals: list[int]) -> Callable[[Request
         if size > window:
             refusals.append(size)
             raise ProviderError(f"prompt is too long: {size} tokens > {window} maximum")
-        return model._answer(request)
+        return model.answer(request)
 
     return answer
 
@@ -427,8 +468,8 @@ def test_with_compact_off_a_request_that_is_too_long_ends_its_turn_with_the_erro
 class Counting(Model):
     """Tells the size of each request."""
 
-    def _answer(self, request: Request) -> Reply:
-        reply = super()._answer(request)
+    def answer(self, request: Request) -> Reply:
+        reply = super().answer(request)
         return replace(reply, usage=Usage(size_of(request), 100))
 
 
@@ -501,7 +542,7 @@ def test_a_reply_that_fills_the_window_is_asked_for_again_behind_a_summary_and_i
 
     def answer(request: Request) -> Reply:
         size = len(request.messages)
-        return cut if size > 9 and SUMMARISE not in str(request.messages[-1]) else model._answer(request)
+        return cut if size > 9 and SUMMARISE not in str(request.messages[-1]) else model.answer(request)
 
     with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
         talk(system.root, *FACTS)
@@ -664,7 +705,7 @@ def test_a_turn_that_cannot_read_all_of_its_log_says_so_once_and_is_resumed_with
     def answer(request: Request) -> Reply:
         if request.messages[-1]["content"][-1].get("text") == "look":
             return Reply("", (ToolCall("seen"),))
-        return model._answer(request)
+        return model.answer(request)
 
     with ActorSystem.open(durable, model.provider) as system:
         child = system.root.fork(name="trial")

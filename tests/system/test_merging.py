@@ -137,6 +137,26 @@ def test_a_parent_takes_in_what_its_child_has_said_once_for_each_head(durable: s
         assert check(system.store) == []
 
 
+@pytest.mark.parametrize("order", [("ann", "bob"), ("bob", "ann")])
+def test_children_are_merged_in_either_order(database: str, order: tuple[str, str]) -> None:
+    provider = ScriptedProvider(echo)
+    with ActorSystem.open(database, provider) as system:
+        root = system.root
+        root.prompt("tea").get(timeout=DEADLINE)
+        for name in ("ann", "bob"):
+            root.fork(f"{name}'s part", name=name).reply(timeout=DEADLINE)
+        for name in order:
+            root.merge(name)
+        root.prompt("and?").get(timeout=DEADLINE)
+        said = [text.splitlines()[1] for text in prompts(provider.requests[-1])[:2]]
+        assert [text.partition("'")[0] for text in said] == [*order]
+        assert faults(provider.requests[-1]) == []
+        for name in order:
+            with pytest.raises(AlreadyMerged):
+                root.merge(name)
+        assert check(system.store) == []
+
+
 def test_messages_that_are_picked_are_quoted_with_their_roles(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(echo)) as system:
         root = system.root

@@ -35,9 +35,9 @@ class Looking:
     def __init__(self, pages: int, *calls: ToolCall, refused: int | None = None) -> None:
         self.requests: list[Request] = []
         self._pages, self._calls, self.refused = pages, list(calls), refused
-        self.provider = ScriptedProvider(self._answer)
+        self.provider = ScriptedProvider(self.answer)
 
-    def _answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Reply:
         texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
         if texts[-1].startswith(SUMMARISE):
             return Reply("the notes")
@@ -167,7 +167,7 @@ def compacting(*calls: ToolCall) -> Model:
 
     def answer(request: Request) -> Reply:
         latest = request.messages[-1]["content"][-1]
-        reply = model._answer(request)
+        reply = model.answer(request)
         return Reply("", calls) if latest.get("text") == "compact yourself" else reply
 
     model.provider = ScriptedProvider(answer)
@@ -211,7 +211,7 @@ def test_a_summary_that_did_not_come_is_asked_for_again_when_a_good_deal_more_wa
         size = len(json.dumps(list(request.messages))) // 3
         if SUMMARISE in str(request.messages[-1]):
             asked.append(size)
-        return Reply(model._answer(request).text, usage=Usage(size, 10))
+        return Reply(model.answer(request).text, usage=Usage(size, 10))
 
     with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
         system.root.configure(context_window=10_000, compact_at=2_000)

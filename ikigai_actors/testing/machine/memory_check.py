@@ -76,6 +76,7 @@ class MemoryCheck:
         due = Counter(fact for place in copy.shown for fact in _told_at(copy, place))
         if told != due:
             self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model is told {dict(told)}")
+        self._check_answered(request, copy)
         results = [_text(block) for block in blocks if block["type"] == "tool_result"]
         long = Counter(text for text in results if len(text) >= LONG_RESULT or _REFERENCE.fullmatch(text))
         if long != (expected := Counter(_long_results(copy))):
@@ -86,6 +87,15 @@ class MemoryCheck:
             self._broken(
                 f"siblings: agent {request.agent} has a summary of its own, and shares {request.shared} blocks"
             )
+
+    def _check_answered(self, request: Request, copy: Copy) -> None:
+        """Check that a model is not told an answered prompt last, which it would answer again."""
+        texts = [block["text"] for block in request.messages[-1]["content"] if block["type"] == "text"]
+        prompts = [copy.written[place - 1] for place in copy.visible if copy.written[place - 1][1] == Kind.USER]
+        answered = {content for place, _, content, _ in prompts if place < self._turn_of(request.agent)}
+        opened = {content for place, _, content, _ in prompts if place >= self._turn_of(request.agent)}
+        if texts and texts[-1] in answered - opened:
+            self._broken(f"memory: agent {request.agent} is told last what was answered: {texts[-1]!r}")
 
     def _check_summary(self, agent: str, copy: Copy, position: int, content: str, given: Mapping[str, Any]) -> None:
         keep_from, prompt = given["keep_from"], given.get("prompt", 0)
