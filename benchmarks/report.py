@@ -234,6 +234,8 @@ TABLES = {
     "reach": Table("reach", _by_name(
         *((f"{where}: {rank}", f"prompt, {where}: {rank}")
           for where in ("here", "elsewhere", "attached") for rank in ("p50", "p90")))),
+    "replies": Table("replies", _by_name(
+        *((f"late: {rank}", f"piece of a reply, late: {rank}") for rank in ("p50", "p90")))),
     "simulation": Table("simulation", _at_largest(("steps a second", "steps of a simulation, CPU time"))),
 }  # fmt: skip
 """By their names in the pages."""
