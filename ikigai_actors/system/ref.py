@@ -161,9 +161,14 @@ class AgentCommands:
 
     `AgentRef` has the same methods: they take the same arguments, do the same, and wait. An error comes from the
     future, and from the call itself for an argument that cannot be used.
+
+    Both forms are written out, since a caller lives by what an editor, ``help`` and a type checker say of a method: its
+    arguments and what it gives. Typed Python makes neither form of the other, for no signature adds ``timeout`` to
+    another one, or takes the `Future` off its value (PEP 612). So nothing but signatures stands twice: a method of
+    `AgentRef` waits for the future of the one here, or both use the same unit. That they take the same arguments is
+    held by a test.
     """
 
-    # Typed Python cannot make one form from the other: no signature adds or drops ``timeout`` of another (PEP 612).
     __slots__ = ("_ref", "_waits")
 
     def __init__(self, ref: "AgentRef", waits: bool = False) -> None:
