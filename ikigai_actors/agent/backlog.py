@@ -36,7 +36,8 @@ class Backlog:
         self._remote: list[on.Prompt] = []
         self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
-        self._mails = {mail for one in self._commands if (mail := _mail_of(one))}  # of all prompts that wait
+        # Of all prompts that wait. A dict: an empty set is 0.2 KB, and every idle agent would have one.
+        self._mails = {mail: None for one in self._commands if (mail := _mail_of(one))}
         self.latest_mail = max(self._mails, default=0)
         """The number of the latest prompt that is mail and has waited here; 0 for none."""
         self.has_news = False
@@ -116,7 +117,7 @@ class Backlog:
 
     def discard_remote(self) -> None:
         """Drop the prompts of other processes. They stay in the mailbox."""
-        self._mails.difference_update(one.mail for one in self._remote)
+        self._forget(self._remote)
         self._remote = []
 
     def discard_resumption(self) -> None:
@@ -127,7 +128,7 @@ class Backlog:
     def take_all(self) -> tuple[on.Deferrable, ...]:
         """Take every command of this process: forks first, then the others in their order."""
         taken = (*self._forks, *self._commands)
-        self._mails.difference_update(_mail_of(one) for one in taken)
+        self._forget(taken)
         self._forks, self._commands, self._passing, self._kept = [], [], 0, 0
         self._behind = {}
         return taken
@@ -144,7 +145,7 @@ class Backlog:
         if self._commands and not self._is_later(self._commands[0], self._remote[0].mail):
             return None
         prompt = self._remote.pop(0)
-        self._mails.discard(prompt.mail)
+        self._forget((prompt,))
         return prompt
 
     def _next_fork(self, state: State) -> on.Deferrable | None:
@@ -184,15 +185,19 @@ class Backlog:
 
     def _know(self, mail: int) -> None:
         if mail:
-            self._mails.add(mail)
+            self._mails[mail] = None
             self.latest_mail = max(self.latest_mail, mail)
+
+    def _forget(self, commands: Iterable[on.Deferrable]) -> None:
+        for one in commands:
+            self._mails.pop(_mail_of(one), None)
 
     def _remove(self, place: int) -> None:
         command = self._commands.pop(place)
         self._kept -= place < self._kept
         self._passing -= _passes(command)
         self._behind.pop(getattr(command, "caller", None), None)
-        self._mails.discard(_mail_of(command))
+        self._forget((command,))
 
     def _place(self, caller: on.Caller) -> int:
         """Where the prompt of this caller is that is to be kept: none before `_kept` is."""

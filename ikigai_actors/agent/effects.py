@@ -108,7 +108,7 @@ class Effects:
         """
         self._runtime, self._inbox, self._uuid, self._name, self._tally = runtime, inbox, uuid, name, tally
         self._waiting: list[Effect] = []
-        self._postponed: list[Effect] = []
+        self._postponed: tuple[Effect, ...] = ()
         self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
@@ -145,7 +145,7 @@ class Effects:
 
     def retry_postponed(self) -> None:
         """Put the postponed effects before all others: the host may act again."""
-        self._waiting, self._postponed = [*self._postponed, *self._waiting], []
+        self._waiting, self._postponed = [*self._postponed, *self._waiting], ()
 
     def perform(self, effect: Effect, state: State, log: Log | None) -> None:
         """Perform an effect, or postpone it. Never waits.
@@ -157,7 +157,7 @@ class Effects:
             log: the agent's log; None while it is not read. In a turn it is.
         """
         if isinstance(effect, OUTWARD) and (self._finished is not None or not self._runtime.host.may_act(self._wake)):
-            self._postponed.append(effect)
+            self._postponed = (*self._postponed, effect)
             return
         match effect:
             case Answer():
@@ -182,7 +182,7 @@ class Effects:
 
     def abandon(self, state: State, log: Log | None) -> None:
         """Cancel all work in flight, and drop the effects that wait, except answers and births."""
-        waiting, self._waiting, self._postponed = self._waiting, [], []
+        waiting, self._waiting, self._postponed = self._waiting, [], ()
         for effect in waiting:
             if isinstance(effect, Answer | Spawn):
                 self.perform(effect, state, log)
