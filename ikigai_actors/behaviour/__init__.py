@@ -9,6 +9,7 @@ The agent itself is not asked, and gets no message. Each trial is a fork, below 
 nothing that its model calls is done outside. Killed in the middle, the same call goes on.
 
     searches, positions  the best continuation of a history; where trials begin
+    bisections           from where on a history is bad, with a judge that errs
     turns                the turns of a log, as cases
     replays, cases       recorded turns once more, with a change; where each begins
     differences, pages   what differs; reports of it

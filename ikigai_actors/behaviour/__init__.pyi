@@ -1,5 +1,7 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.behaviour.bisections import Bisected as Bisected
+from ikigai_actors.behaviour.bisections import bisect as bisect
 from ikigai_actors.behaviour.checks import calls as calls
 from ikigai_actors.behaviour.checks import same_calls as same_calls
 from ikigai_actors.behaviour.checks import same_text as same_text

@@ -18,21 +18,25 @@ whatever finishes first. Trials are children of the experiment, under its budget
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import Book, JudgedTrial, TrialRecord, verdicts_note
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict, verdict_of
+from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
     ExperimentDiffers,
     IkigaiError,
+    NoTurn,
     ReplayDiverged,
     TurnInterrupted,
 )
@@ -41,11 +45,22 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.system.ref import AgentRef
+
+T = TypeVar("T")
 
 MOST_AT_ONCE = 1_000
 """Trials of one unit at most."""
+
+
+class FollowUp(NamedTuple):
+    """A prompt that a trial gets when it has answered the one before."""
+
+    prompt: str
+    data: Mapping[str, Any] = NO_DATA
+    """As the data of a prompt."""
 
 
 class TrialStart(NamedTuple):
@@ -64,6 +79,8 @@ class TrialStart(NamedTuple):
     """Whether it goes on at once with what its history ends with, without a prompt."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     """Copies of messages that it begins with: `TrialBirth.begin`."""
+    then: tuple[FollowUp, ...] = ()
+    """What it is prompted with afterwards. Of these none has a verdict of its own: the last answer is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +118,16 @@ class _Progress:
     told: int = 0
     """So many trials have their verdict."""
     asked: list[Trial] = field(default_factory=list)
-    runs: dict[int, TrialRun] = field(default_factory=dict)
+    is_warm: set[tuple[int, int, str]] = field(default_factory=set)
+    """Where a trial has gone on from and has answered: its prefix is in the cache of the model's service."""
     unwritten: dict[int, JudgedTrial] = field(default_factory=dict)
     """Verdicts that are not in the book yet."""
     births: list[tuple[Trial, TrialStart]] = field(default_factory=list)
     """Trials that are not born yet."""
+    then: dict[int, tuple[FollowUp, ...]] = field(default_factory=dict)
+    """The prompts that follow in each trial, by number."""
+    verdicts: dict[int, Future[JudgedTrial | None]] = field(default_factory=dict)
+    """Of trials that are judged on threads of their own."""
 
 
 class Experiment:
@@ -132,14 +154,27 @@ class Experiment:
         """The last position of a trial that was judged."""
         return self.book.judged[number].end
 
-    def run(self, plan: TrialPlan, start: Callable[[Trial], TrialStart], judge: Judge, *, parallel: int) -> None:
+    def run(
+        self,
+        plan: TrialPlan,
+        start: Callable[[Trial], TrialStart],
+        judge: Judge,
+        *,
+        parallel: int,
+        retries: int = 1,
+        warm: bool = False,
+    ) -> None:
         """Make the trials that a plan asks for, and tell it their verdicts, until it is over.
 
         Args:
             plan: as it is before its first trial. What the book has is played through it first.
-            start: where a trial begins. It is called once for each that is not born yet.
-            judge: is called on this thread, for trials in the order of their numbers.
+            start: where a trial begins. It is called once for each that has no verdict yet.
+            judge: is called on this thread, for trials in the order of their numbers; one that `blocks` on a thread of
+                each trial, as soon as that has answered.
             parallel: so many trials are in flight at most.
+            retries: how often a trial that failed is resumed before it is judged.
+            warm: whether the first trial that goes on from a place is awaited before its siblings are born: they find
+                its prefix in the cache of the model's service, where each would pay for it otherwise.
 
         Raises:
             ExperimentDiffers: the plan asks for another trial than the book has.
@@ -152,15 +187,16 @@ class Experiment:
                 self._ask(now, trial, start)
             ready = self._known(now)
             if ready is None:
-                self._write(now)  # before anything is waited for
+                self._write(now, warm)  # before anything is waited for
                 if now.told == len(now.asked):
                     return
-                ready = self._judged(now, judge)
+                ready = self._judged(now, judge, retries)
                 if ready is None:
                     return
                 now.unwritten[now.told + 1] = ready
                 self.book.judged[now.told + 1] = ready
             now.told += 1
+            now.is_warm.add(_prefix(now.asked[now.told - 1]))
             plan.tell(now.told, ready.verdict)
 
     def _ask(self, now: _Progress, trial: Trial, start: Callable[[Trial], TrialStart]) -> None:
@@ -168,14 +204,14 @@ class Experiment:
         born = self.book.trials.get(trial.number)
         if born is None:
             now.births.append((trial, start(trial)))
-            if len(now.births) == MOST_AT_ONCE:
-                self._write(now)
+            now.then[trial.number] = now.births[-1][1].then
         elif (born.of, born.place, born.arm) != (trial.of, trial.place, trial.arm) or born.prompt != _said(trial):
             raise ExperimentDiffers(
                 f"Experiment {self.agent.uuid} has another trial {trial.number} in its book than the plan asks for: "
                 "its options have changed. Give it another name."
             )
         elif trial.number not in self.book.judged:
+            now.then[trial.number] = start(trial).then
             agent = self.agent_of(trial.number)
             if agent.state == Phase.INTERRUPTED:  # the process that ran it has ended in its turn
                 _resumed(agent)
@@ -184,39 +220,67 @@ class Experiment:
         """The verdict of the next trial, when the book has it."""
         return self.book.judged.get(now.told + 1) if now.told < len(now.asked) else None
 
-    def _write(self, now: _Progress) -> None:
-        """Commit verdicts, and the births that depend on them, as one unit."""
-        if not now.unwritten and not now.births:
+    def _write(self, now: _Progress, warm: bool) -> None:
+        """Commit verdicts, and the births that depend on them, as one unit.
+
+        Births that wait for a cache, and those behind them, wait: the book has them in order.
+        """
+        ready = _before_cold(now) if warm else len(now.births)
+        births, now.births = now.births[:ready], now.births[ready:]
+        for place in range(0, max(1, len(births)), MOST_AT_ONCE):
+            self._write_unit(now, births[place : place + MOST_AT_ONCE])
+
+    def _write_unit(self, now: _Progress, births: list[tuple[Trial, TrialStart]]) -> None:
+        if not now.unwritten and not births:
             return
         random_bytes = self._system.random_bytes
-        born = {trial.number: new_agent_uuid(random_bytes) for trial, _ in now.births}
+        born = {trial.number: new_agent_uuid(random_bytes) for trial, _ in births}
         trials = tuple(
-            on.TrialBirth(born[trial.number], *begun[:5], _facts(trial), *begun[5:]) for trial, begun in now.births
+            on.TrialBirth(born[trial.number], *begun[:5], _facts(trial), begun.go, begun.begin)
+            for trial, begun in births
         )
         written: Future[int] = Future(self.agent.uuid)
         self._system.tell(self.agent.uuid, on.ForkTrials(verdicts_note(now.unwritten), trials, written))
         written.get()
-        for trial, _ in now.births:
+        for trial, _ in births:
             self.book.trials[trial.number] = TrialRecord(
                 trial.number, born[trial.number], trial.of, _said(trial), trial.place, trial.arm
             )
-        now.unwritten, now.births = {}, []
+        now.unwritten = {}
 
-    def _judged(self, now: _Progress, judge: Judge) -> JudgedTrial | None:
-        """The verdict on the next trial, once its turn is over; None when that cannot go on."""
-        trial = now.asked[now.told]
+    def _judged(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
+        """The verdict on the next trial; None when its turn cannot go on.
+
+        A judge that blocks is at all trials of the window meanwhile, each on its own thread.
+        """
+        if not getattr(judge, "blocks", False):
+            return self._verdict(now, now.asked[now.told], judge, retries)
+        for trial in now.asked[now.told :]:
+            if trial.number in self.book.trials and trial.number not in (self.book.judged.keys() | now.verdicts.keys()):
+                now.verdicts[trial.number] = _on_a_thread(partial(self._verdict, now, trial, judge, retries))
+        return now.verdicts[now.told + 1].get()
+
+    def _verdict(self, now: _Progress, trial: Trial, judge: Judge, retries: int) -> JudgedTrial | None:
         agent = self.agent_of(trial.number)
-        for again in (True, False):
+        then = list(now.then[trial.number])
+        while True:
             if not self._waited(now, agent):
                 return None
             run = _run_of(trial, agent)
-            if run.error is None or run.diverged or not again or not _resumed(agent):
+            if run.error is None:
+                follow_up = _next_of(then, agent)
+                if follow_up is None:
+                    break
+                self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
+            elif run.diverged or not retries or not _resumed(agent):
                 break
+            else:
+                retries -= 1
+        [head] = self._system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
         verdict = judge(run)
         verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        [head] = self._system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
         return JudgedTrial(verdict, head.position)
 
     def _waited(self, now: _Progress, agent: AgentRef) -> bool:
@@ -224,7 +288,7 @@ class Experiment:
         [why] = self.agent.wait([agent]).values()
         if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
             return True
-        others = [self.agent_of(trial.number) for trial in now.asked[now.told :]]
+        others = [self.agent_of(one.number) for one in now.asked[now.told :] if one.number in self.book.trials]
         self.agent.wait(others)  # what they leave of the budget may be enough
         [why] = self.agent.wait([agent]).values()
         if why is WaitResult.BUDGET or why is WaitResult.STOPPED:
@@ -299,10 +363,55 @@ def _facts(trial: Trial) -> dict[str, Any]:
     }
 
 
+def _prefix(trial: Trial) -> tuple[int, int, str]:
+    """What a trial has in common with its siblings: where it goes on from, and its arm."""
+    return trial.of, trial.place, trial.arm
+
+
+def _before_cold(now: _Progress) -> int:
+    """How many of the births come before the first that waits for a sibling's answer.
+
+    A trial that goes on from another one finds the prefix that the other one's request has written.
+    """
+    asked = {_prefix(trial) for trial in now.asked[: len(now.asked) - len(now.births)]}
+    for place, (trial, _) in enumerate(now.births):
+        if trial.of == 0 and _prefix(trial) in asked - now.is_warm:
+            return place
+        asked.add(_prefix(trial))
+    return len(now.births)
+
+
+def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
+    """The next prompt of a trial that has answered: its log says how many it got."""
+    if not then:
+        return None
+    asked = sum(one.kind == Kind.USER and "from" not in one.data for one in own_messages(agent))
+    return then[asked - 1] if asked <= len(then) else None
+
+
+def _on_a_thread(work: Callable[[], T]) -> Future[T]:
+    """What work returns, or raises, from a thread of its own."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException:
+            done.set_exception()
+        else:
+            done.set(value)
+
+    current_threads().thread(run, "ikigai-judge").start()
+    return done
+
+
 def _run_of(trial: Trial, agent: AgentRef) -> TrialRun:
-    """What came of a trial that has nothing to do."""
+    """What came of a trial that has nothing to do. One that was never prompted has the answer that it inherits."""
     try:
         return TrialRun(trial, agent, agent.reply())
+    except NoTurn:
+        outcome = outcome_of(agent.history())
+        return TrialRun(trial, agent, outcome if isinstance(outcome, Reply) else None)
     except IkigaiError as error:
         return TrialRun(trial, agent, None, error)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_callable, check_count, check_optional, check_type, shown
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_optional, check_type, shown
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialStart, begin_experiment
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
@@ -94,6 +94,8 @@ def search(
     seed: int = 0,
     tools: Sequence[str] = (),
     budget: Budget | Mapping[str, Any] | None = None,
+    retries: int = 1,
+    warm: bool = True,
     fresh: bool = False,
 ) -> Found:
     """Search for the best continuation of an agent's history.
@@ -114,6 +116,9 @@ def search(
         seed: of the chance in the plan.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
         budget: the ceiling of the whole search.
+        retries: how often a trial that failed is resumed before it is judged.
+        warm: whether the first trial is awaited before its siblings start, which then read its prefix from the cache of
+            the model's service; otherwise each pays for it.
         fresh: begin anew, also when there is such an experiment already.
 
     Raises:
@@ -128,6 +133,8 @@ def search(
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(parallel, "parallel", least=1, most=1_000)
     check_count(seed, "seed")
+    check_count(retries, "retries")
+    check_flag(warm, "warm")
     check_optional(under, AgentRef, "under", "a handle")
     given = options if callable(options) else _checked_options(options)
     system = agent.system
@@ -156,7 +163,7 @@ def search(
         return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
 
     begun = plan.begin(options_of, random.Random(seed).randrange)
-    experiment.run(begun, start, judge, parallel=parallel)
+    experiment.run(begun, start, judge, parallel=parallel, retries=retries, warm=warm)
     return _found(experiment)
 
 

@@ -31,7 +31,8 @@ SAID = {"told", "look", "take", "end"}
 """Words that say neither what is done nor with what: no function has one of these for its name."""
 
 
-PUBLISHED = {f"ikigai_actors/behaviour/{module}.py": {"end"} for module in ("regressions", "replays", "searches")}
+EXPERIMENTS = ("bisections", "regressions", "replays", "searches")
+PUBLISHED = {f"ikigai_actors/behaviour/{module}.py": {"end"} for module in EXPERIMENTS}
 """Words of these that outside programs use, by the module that defines them."""
 
 

@@ -26,7 +26,8 @@
     fork-point         an agent was forked no later than at its parent's head
     fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
     fork-at            the ``fork`` messages of parent and child tell the fork point, and no step is in the midst there
-    turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log
+    turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log, or by
+                       its birth, which says that it goes on
     rewind             a ``rewind`` names an earlier mark of its lineage
     summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
     uncompact          an ``uncompact`` names the summary that was in force

@@ -1,0 +1,221 @@
+"""Bisect: from where on a history is bad, with a judge that may err.
+
+    places   0     1     2     3           the positions 4, 6, 8 and 10, say: before the first turn, and the end of each
+    bad      no    no    yes   yes         → position 8: the turn that ends there is the first bad one
+
+A probe forks at a place, and asks a question there. Where no question is given, the prompts that were recorded behind
+the place are sent again, and the last answer is judged: each probe costs the rest of the log then.
+"""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_mapping, check_optional, check_type
+from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.experiment import Experiment, FollowUp, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.plans.bisect import Bisection
+from ikigai_actors.behaviour.plans.plan import GO, Trial
+from ikigai_actors.behaviour.positions import position
+from ikigai_actors.behaviour.turns import Turn, turns_in
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.boundaries import is_boundary
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.text import check_text
+
+STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Bisected:
+    """What a bisection has found."""
+
+    position: int | None
+    """The end of the first bad turn, or of the first bad step; None when no step is to blame."""
+    answer: str
+    """``step``; ``from the start``, when all is bad; ``nothing``, when nothing is; ``unsure``, when no answer is as
+    probable as was asked for: the judge errs too often, the fault heals, or the probes or the budget came to an end.
+    """
+    sure: float
+    """The probability of the most probable answer."""
+    probes: int
+    """How many trials have a verdict."""
+    curve: list[tuple[int, float]]
+    """For each place its position, and the probability that the history is bad there."""
+    experiment: Experiment
+    """The experiment: an agent, whose children the trials are."""
+    resumed: bool
+    """Whether it was begun before."""
+    ended: str
+    """Why it has ended before its plan: ``budget`` or ``stopped``; empty when it has not."""
+
+    def end(self) -> None:
+        """End the experiment and all its trials. Their histories can be read until they are pruned."""
+        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+
+
+def bisect(
+    agent: AgentRef,
+    judge: Judge,
+    *,
+    probe: str | None = None,
+    sure: float = 0.99,
+    most: int = 60,
+    steps: bool = False,
+    prior: Mapping[int, float] | None = None,
+    at: int | None = None,
+    name: str | None = None,
+    under: AgentRef | None = None,
+    parallel: int = 1,
+    tools: Sequence[str] = (),
+    budget: Budget | Mapping[str, Any] | None = None,
+    retries: int = 1,
+    fresh: bool = False,
+) -> Bisected:
+    """Find the first bad turn of an agent's history.
+
+    The agent itself is not asked, and gets no message; it may be dead. Nothing that a trial's model calls is done
+    outside: what it calls again is answered from the record. After a crash, the same call goes on.
+
+    Args:
+        agent: whose history it is.
+        judge: is called for each trial, when it has answered. A score below 0.5, or False, calls the history bad up to
+            where the trial was forked; None does not count. It may err: how often is found out on the way.
+        probe: a question that is asked at each place; None to send the recorded prompts behind it again.
+        sure: the probability that ends it, above 0.5 and below 1.
+        most: so many probes at most.
+        steps: whether every boundary is a place, within turns too; else the ends of turns are.
+        prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
+        at: the position up to which it is looked for; None for the end of the history.
+        name: the name of the experiment; None for one that follows from these terms.
+        under: the agent below which the experiment is made; None for agent 0.
+        parallel: so many trials are in flight at most. More of them end it sooner, and cost more probes.
+        tools: tools that run in trials, by name; each must be declared as ``read_only``.
+        budget: the ceiling of all of it.
+        retries: how often a trial that failed is resumed.
+        fresh: begin anew, also when there is such an experiment already.
+
+    Raises:
+        BadInput: an argument cannot be used, or the history has no turn.
+        NotABoundary: up to this position a history cannot be looked at.
+        ExperimentDiffers: the experiment of this name has other terms.
+        HistoryPruned: the history was deleted.
+    """
+    check_type(agent, AgentRef, "agent", "a handle")
+    check_callable(judge, "judge", "a function of a TrialRun")
+    if probe is not None and not check_text(probe, "probe").strip():
+        raise BadInput("Expected probe to be a question, or None; got blank text.")
+    check_flag(steps, "steps")
+    check_count(parallel, "parallel", least=1, most=1_000)
+    check_count(retries, "retries")
+    check_optional(under, AgentRef, "under", "a handle")
+    system = agent.system
+    end = position(system, agent.uuid, at)
+    run = check_read_only(system, tools)
+    everything, counting = system.store.read(lambda tx: _history(tx, agent.uuid, end))
+    turns = list(turns_in(agent, counting))
+    places = places_in(everything, counting, turns, steps)
+    plan = Bisection(len(places), probe or GO, sure=sure, most=most, prior=_weights(places, prior))
+    terms = {
+        "verb": "bisect",
+        "of": agent.uuid,
+        "at": end,
+        "places": hashlib.sha256(json.dumps(places).encode()).hexdigest(),
+        "probe": probe,
+        "plan": [sure, most, _weights(places, prior)],
+        "run": run,
+    }
+    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+
+    def start(trial: Trial) -> TrialStart:
+        place = places[trial.place]
+        if probe is not None:
+            return TrialStart(agent.uuid, place, probe, settings={"effects": effects(run)})
+        behind = [turn for turn in turns if turn.opens > place and turn.prompt is not None]
+        again = [FollowUp(str(turn.prompt), turn.data) for turn in behind]
+        record = [
+            [call.name, dict(call.input), call.result, call.is_error]
+            for turn in turns
+            for call in turn.calls
+            if call.position > place and call.result is not None
+        ]
+        settings = {"effects": effects(run, record)}
+        if not again:
+            return TrialStart(agent.uuid, place, None, settings=settings)
+        return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))
+
+    experiment.run(plan, start, judge, parallel=parallel, retries=retries)
+    return _bisected(experiment, plan, places, sure)
+
+
+def _history(tx: Transaction, uuid: str, end: int) -> tuple[list[Message], list[Message]]:
+    """All messages of a history up to a position, and those that count there, summarised ones included."""
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    everything = history.between(0, end)
+    visible = history.view(end).visible(end)
+    return everything, [one for one in everything if any(start < one.id <= last for start, last in visible)]
+
+
+def places_in(
+    everything: Sequence[Message], counting: Sequence[Message], turns: Sequence[Turn], steps: bool
+) -> list[int]:
+    """The positions that can be probed: before the first turn, and the end of each; or all boundaries from there on.
+
+    Args:
+        everything: the history.
+        counting: what counts of it.
+        turns: its turns.
+        steps: whether all boundaries are places.
+
+    Raises `BadInput` when there is no turn.
+    """
+    if not turns:
+        raise BadInput("Expected a history with a turn, which can be looked at; there is none up to this position.")
+    first = turns[0].opens - 1
+    wanted = [first, *(turn.end for turn in turns)]
+    if steps:
+        wanted = [first, *(message.id for message in counting if message.id > first)]
+    ids = [message.id for message in everything]
+
+    def read(start: int, end: int) -> Sequence[Message]:
+        return everything[bisect_right(ids, start) : bisect_right(ids, end)]
+
+    return [one for one in wanted if is_boundary(read, one)]
+
+
+def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[float] | None:
+    """The weights of the hypotheses: of each place, and that nothing is wrong. Raises `BadInput`."""
+    if prior is None:
+        return None
+    check_mapping(prior, "prior", "a dict from positions to weights")
+    for one in prior:
+        if one not in places:
+            raise BadInput(f"Expected the positions of prior to be places that are probed; {one!r} is none.")
+    return [float(prior.get(place, 1.0)) for place in places] + [1.0]
+
+
+def _bisected(experiment: Experiment, plan: Bisection, places: Sequence[int], sure: float) -> Bisected:
+    found, probability = plan.posterior.best
+    answer = STEP if 0 < found < len(places) else NOTHING if found else START
+    if probability < sure:
+        answer = UNSURE
+    curve = list(zip(places, accumulate(plan.posterior.probabilities), strict=False))
+    return Bisected(
+        places[found] if answer == STEP else None,
+        answer,
+        probability,
+        len(experiment.book.judged),
+        curve,
+        experiment,
+        experiment.resumed,
+        experiment.ended,
+    )
