@@ -14,9 +14,11 @@ while anything is left.
 """
 
 import json
+import logging
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
@@ -54,6 +56,9 @@ _OF_A_BLOCK, _OF_TOOLS = 16, 1_024
 
 _OF_AN_OPENING = 300
 """Bytes that stand around the text of a summary, and around the prompt that was open."""
+
+
+logger = logging.getLogger(__name__)
 
 
 class Model(NamedTuple):
@@ -120,16 +125,17 @@ class Costs:
         output = 0 if model.own_code else min(FIRST_OUTPUT, model.max_tokens)
         if outputs := self._latest_outputs():
             output = min(model.max_tokens, 2 * sorted(outputs)[ceil(0.95 * len(outputs)) - 1])
-        price = model.price or Price(0, 0, 0, 0)
+        price = (model.price or Price(0, 0, 0, 0)).at(expected)
         rate = price.input
         if known is not None and (read := known.all_tokens - known.output_tokens):
             rate = ceil(price.of(Usage(known.input_tokens, 0, *_cached(known))) * 1_000_000 / read)
-        dearest = max(price.input, price.cache_write, price.cache_read)
+        worst = (model.price or price).dearest(most)
+        dearest = max(worst.input, worst.cache_write, worst.cache_read)
         return Need(
             state.head,
             turn,
             Amount(expected, output, _cost(expected, rate), price.output, expected if model.counts else 1),
-            Amount(most, model.max_tokens, _cost(most, dearest), price.output),
+            Amount(most, model.max_tokens, _cost(most, dearest), worst.output),
             model.price is not None or model.counts is False,
             model.thinking,
             model.name,
@@ -157,6 +163,9 @@ class Costs:
             overhead = 0 if counts is False else self._overhead(settings, state.output)
         except BaseException:  # other people's code; the request tells of it
             return None
+        price = price_of_model(runtime.prices, chosen.model, name)
+        if price is None and counts is True:
+            _tell_of_no_price(name)
         most = usual_output(settings, provider) if state.side is None else answer_tokens(state)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
@@ -165,7 +174,7 @@ class Costs:
             counts if isinstance(counts, bool) else None,
             own_code,
             most,
-            price_of_model(runtime.prices, chosen.model, name),
+            price,
             reserved if isinstance(reserved, int) else 0,
             overhead,
         )
@@ -273,6 +282,12 @@ def usual_output(settings: Mapping[str, Any], provider: object) -> int:
     """
     most = settings.get("max_tokens", getattr(provider, "max_tokens", None))
     return most if isinstance(most, int) and most > 0 else USUAL_MAX_TOKENS
+
+
+@cache
+def _tell_of_no_price(model: str) -> None:
+    """Say, once in a process, that budgets in dollars do not see a model."""
+    logger.warning("Model %s has no price: its tokens count, and no dollars. See ikigai prices %s.", model, model)
 
 
 def price_of_model(prices: Prices, made_by: str, model: str) -> Price | None:

@@ -6,6 +6,7 @@ Import each from its own module; none is loaded before it is used.
     blocks, conversation        what a conversation consists of, in nobody's protocol; a chain that requests share
     selection, configuration    which provider answers for an agent; ``ikigai.toml``
     limits, prices, windows     how much may be asked at a time, what it costs, how much a model takes
+    price_list                  makes the list of prices of what a package knows
     checked, malformed          what was answered, checked once
     remedies, too_long, secrets, address   errors in words for a person, without keys; refusals because of length
 

@@ -1,18 +1,26 @@
-"""The prices of models, as the person has written them down: a file ``prices.toml`` beside the history.
+"""The prices of models.
+
+Those that a person has written down in ``prices.toml``, beside the history, count first:
 
     [claude-sonnet]          # a model, or how its name begins: the longest one that fits counts
     input = 3.0              # dollars for a million tokens
     output = 15.0
     cache_write = 3.75       # as input when it is left out
     cache_read = 0.3         # likewise
+    exact = true             # of the model with this very name alone
+    tiers = [{above = 200000, input = 6.0, output = 22.5}]    # of a request with more tokens of input than that
 
-No price is built in: they change, and a wrong one is worse than none. Tokens without a price are not priced. Sums are
-whole numbers of micro-dollars, so that adding them up loses nothing; what a request costs is rounded up once.
+Then come those that ``ikigai prices --update`` has written, and those of the project, which the same command made: the
+newer ones of the two. Tokens without a price are not priced. Sums are whole numbers of micro-dollars, so that adding
+them up loses nothing; what a request costs is rounded up once.
 """
 
+import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date
 from decimal import ROUND_CEILING, Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +28,18 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 
 PRICES_FILE = "prices.toml"
+KNOWN_FILE = "known-prices.toml"
+"""What ``ikigai prices --update`` writes, in ikigai's home."""
+OURS = Path(__file__).with_name(PRICES_FILE)
+"""The prices of the project."""
 
-_KEYS = frozenset({"input", "output", "cache_write", "cache_read"})
+_KINDS = frozenset({"input", "output", "cache_write", "cache_read"})
 
 
 MICRO = 1_000_000
 """Micro-dollars of a dollar."""
+
+logger = logging.getLogger(__name__)
 
 
 class Price(NamedTuple):
@@ -35,30 +49,55 @@ class Price(NamedTuple):
     output: int
     cache_write: int
     cache_read: int
+    tiers: "tuple[tuple[int, Price], ...]" = ()
+    """The prices of requests with more tokens of input than that, ascending."""
 
     def of(self, tokens: Usage) -> int:
         """The price of these tokens, in micro-dollars, rounded up."""
-        counts = (
-            tokens.input_tokens,
-            tokens.output_tokens,
-            tokens.cache_creation_input_tokens,
-            tokens.cache_read_input_tokens,
-        )
-        return -(-sum(count * price for count, price in zip(counts, self, strict=True)) // 1_000_000)
+        written, read = tokens.cache_creation_input_tokens, tokens.cache_read_input_tokens
+        price = self.at(tokens.input_tokens + written + read)
+        counts = tokens.input_tokens, tokens.output_tokens, written, read
+        return -(-sum(count * each for count, each in zip(counts, price.kinds, strict=True)) // 1_000_000)
+
+    @property
+    def kinds(self) -> tuple[int, int, int, int]:
+        """The four prices, without tiers."""
+        return self.input, self.output, self.cache_write, self.cache_read
+
+    def at(self, size: int) -> "Price":
+        """The price of a request with so many tokens of input."""
+        return next((price for above, price in reversed(self.tiers) if size > above), self)
+
+    def dearest(self, size: int) -> "Price":
+        """The most that each kind of token costs in requests with at most so many tokens of input."""
+        steps = [self, *(price for above, price in self.tiers if size > above)]
+        return Price(*(max(kind) for kind in zip(*(step.kinds for step in steps), strict=True)))
 
 
 class Prices:
-    """The known prices."""
+    """The known prices.
 
-    def __init__(self, prices: Mapping[str, Price]) -> None:
-        self._prices = dict(sorted(prices.items(), key=lambda item: -len(item[0])))
+    Args:
+        prices: by the name of the model, or how it begins.
+        exact: the names that are those of one model.
+        others: gives the prices that count where these have none.
+    """
 
-    def __bool__(self) -> bool:
-        return bool(self._prices)
+    def __init__(
+        self,
+        prices: Mapping[str, Price],
+        exact: frozenset[str] = frozenset(),
+        others: "Callable[[], Prices] | None" = None,
+    ) -> None:
+        self._prices, self._exact, self._others = dict(prices), exact, others
 
     def over(self, others: "Prices") -> "Prices":
         """These prices, and for models that they do not have those of others."""
-        return Prices({**others._prices, **self._prices})
+        behind = self._others
+        return Prices(self._prices, self._exact, lambda: others if behind is None else behind().over(others))
+
+    def __len__(self) -> int:
+        return len(self._prices)
 
     def cost(self, models: Mapping[str, Usage]) -> float | None:
         """The price of the tokens of these models, in dollars.
@@ -71,36 +110,91 @@ class Prices:
 
     def of(self, model: str) -> Price | None:
         """The price of a model, by its name; None when it has none."""
-        return next((price for name, price in self._prices.items() if model.startswith(name)), None)
+        for end in range(len(model), -1, -1):
+            name = model[:end]
+            if (price := self._prices.get(name)) is not None and (end == len(model) or name not in self._exact):
+                return price
+        return self._others().of(model) if self._others is not None else None
 
 
-def known_prices(history: Path | None, configured: Mapping[str, Price] | None = None) -> tuple[Prices, list[str]]:
-    """The prices beside a history, and a complaint about the file, if there is one.
+def known_prices(
+    home: Path, history: Path | None = None, configured: Mapping[str, Price] | None = None
+) -> tuple[Prices, list[str]]:
+    """All prices, those of a person's file among them, and a complaint about that file, if there is one.
 
     Args:
-        history: the history; None for no file.
+        home: ikigai's home.
+        history: the file lies beside this one; None for in the home.
         configured: prices that count before those of the file.
     """
+    others = updated_prices(home)
     first = Prices(configured or {})
     try:
-        return first.over(read_prices(history.with_name(PRICES_FILE))) if history is not None else first, []
+        return first.over(read_prices((history or home / "history").with_name(PRICES_FILE))).over(others), []
     except BadInput as error:
-        return first, [str(error)]
+        return first.over(others), [str(error)]
+
+
+def updated_prices(home: Path) -> Prices:
+    """Those that a command has made. They are hundreds, and read when they matter."""
+    return Prices({}, others=lambda: KnownPrices.newest(home).prices)
+
+
+class KnownPrices(NamedTuple):
+    """Prices that a command has made, all at once."""
+
+    as_of: date
+    source: str
+    prices: Prices
+
+    @staticmethod
+    @cache
+    def newest(home: Path) -> "KnownPrices":
+        """Those of ``ikigai prices --update``, or those of the project, if they are as new."""
+        ours = KnownPrices.read(OURS)
+        try:
+            updated = KnownPrices.read(home / KNOWN_FILE)
+        except FileNotFoundError:
+            return ours
+        except BadInput as error:
+            logger.warning("%s ikigai prices --update writes it anew; those of %s count.", error, ours.as_of)
+            return ours
+        return updated if updated.as_of > ours.as_of else ours
+
+    @staticmethod
+    def read(path: Path) -> "KnownPrices":
+        """Read a file that ``ikigai prices`` has written. Raises `FileNotFoundError` and `BadInput`."""
+        tables = _read_toml(path)
+        as_of, source, models = tables.get("as_of"), tables.get("source"), tables.get("models")
+        if type(as_of) is not date or not isinstance(source, str) or not isinstance(models, dict):
+            raise BadInput(f"Expected {path} to be a table of prices, with as_of, source and models.")
+        return KnownPrices(as_of, source, _prices_of(path, models))
 
 
 def read_prices(path: Path) -> Prices:
     """Read the file; a missing file has no prices. Raises `BadInput` for a file that is no price list."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return _prices_of(path, _read_toml(path))
     except FileNotFoundError:
         return Prices({})
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The prices cannot be read from {path}: {error}") from error
     try:
-        tables = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"Expected {path} to be TOML: {error}") from error
-    return Prices({name: read_price(str(path), name, table) for name, table in tables.items()})
+
+
+def _prices_of(path: Path, tables: Mapping[str, Any]) -> Prices:
+    exact = frozenset(name for name, table in tables.items() if isinstance(table, dict) and table.get("exact") is True)
+    return Prices({name: read_price(str(path), name, table) for name, table in tables.items()}, exact)
 
 
 def read_price(source: str, name: str, table: Any) -> Price:
@@ -114,18 +208,39 @@ def read_price(source: str, name: str, table: Any) -> Price:
     Raises:
         BadInput: it is no price.
     """
-    if not isinstance(table, dict) or not {"input", "output"} <= table.keys() <= _KEYS or not all(
-        isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 for value in table.values()
-    ):  # fmt: skip
+    try:
+        kinds = {kind: value for kind, value in table.items() if kind not in ("exact", "tiers")}
+        tiers = table.get("tiers", [])
+        if not isinstance(table.get("exact", False), bool) or not isinstance(tiers, list):
+            raise TypeError
+        steps = sorted((_tokens(tier["above"]), _step(tier, "above")) for tier in tiers)
+        return _step(kinds)._replace(tiers=tuple(steps))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(
             f"Expected [{name}] in {source} to give input and output, and at most cache_write and cache_read, as "
-            f"dollars for a million tokens; got {table!r}."
-        )
-    prices = {"cache_write": table["input"], "cache_read": table["input"], **table}
-    try:
-        return Price(**{kind: _micro(dollars) for kind, dollars in prices.items()})
+            f"dollars for a million tokens, exact and tiers; got {table!r}."
+        ) from error
     except ArithmeticError as error:
         raise BadInput(f"Expected the prices of [{name}] in {source} to be dollars; got {table!r}.") from error
+
+
+def _step(table: Mapping[str, Any], beside: str = "") -> Price:
+    """The price that stands in a table. Raises `TypeError`, `ValueError` and `ArithmeticError`."""
+    kinds = {kind: value for kind, value in table.items() if kind != beside}
+    if not {"input", "output"} <= kinds.keys() <= _KINDS:
+        raise ValueError
+    for value in kinds.values():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+            raise TypeError
+    usual = kinds["input"]
+    written, read = kinds.get("cache_write", usual), kinds.get("cache_read", usual)
+    return Price(_micro(usual), _micro(kinds["output"]), _micro(written), _micro(read))
+
+
+def _tokens(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise TypeError
+    return value
 
 
 def _micro(dollars: float) -> int:

@@ -24,7 +24,7 @@ from ikigai_actors.arguments import (
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
-from ikigai_actors.providers.prices import PRICES_FILE, Prices, known_prices, read_prices
+from ikigai_actors.providers.prices import Prices, known_prices, read_prices, updated_prices
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.identity import check_name
@@ -83,17 +83,17 @@ def check_host_name(name: str | None, join: bool) -> str | None:
 
 def usual_prices() -> Prices:
     """The prices that lie where the default database does; none, and a warning, when the file cannot be read."""
-    prices, trouble = known_prices(home() / PRICES_FILE)
+    prices, trouble = known_prices(home())
     for complaint in trouble:
         logger.warning("%s", complaint)
     return prices
 
 
-def prices_in(file: str | os.PathLike[str]) -> Prices:
-    """The prices in a file. Raises `BadInput`."""
+def prices_in(file: str | os.PathLike[str], others: Prices) -> Prices:
+    """The prices in a file, and behind them others and those that a command has made. Raises `BadInput`."""
     if not isinstance(file, str | os.PathLike) or not str(file).strip():
         raise BadInput(f"Expected prices to be the path of a file; got {shown(file)}.")
-    return read_prices(Path(file))
+    return read_prices(Path(file)).over(others).over(updated_prices(home()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def check_options(
         check_callable(on_renewal, "on_renewal", "a function without arguments")
     return HostOptions(
         providers=chosen,
-        prices=priced.over(usual_prices()) if prices is None else prices_in(prices).over(priced),
+        prices=priced.over(usual_prices()) if prices is None else prices_in(prices, priced),
         budget=as_budget(budget),
         toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
         toolsets=[one for one in given if isinstance(one, Toolset)],

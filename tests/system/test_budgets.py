@@ -299,6 +299,15 @@ class Service:
         pass
 
 
+def test_a_model_that_bills_and_has_no_price_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    with ActorSystem.open(":memory:", Service(), budget={"usd": 1}) as system:
+        system.root.configure(model="service:nobody-knows-its-price")
+        for agent in (system.root, system.root, system.root.fork()):
+            agent.prompt("go")
+            assert settled(agent) == "idle"
+    assert caplog.text.count("Model service:nobody-knows-its-price has no price") == 1
+
+
 def test_a_stream_whose_usage_nobody_knows_costs_what_was_held(database: str) -> None:
     for provider, at_least in ((Service(), 512), (Service(free=True), 0)):
         with ActorSystem.open(":memory:", provider, budget={"tokens": 1_000_000}) as system:

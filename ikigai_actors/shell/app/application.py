@@ -49,6 +49,7 @@ from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.commands.context import last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal
@@ -383,7 +384,7 @@ class Application(App[int]):
 def _prices(history: Path | None, config: str | None) -> tuple[Prices, list[str]]:
     """The prices of ``ikigai.toml`` and those beside a history, and what is wrong with these files."""
     try:
-        return known_prices(history, configuration(config).prices)
+        return known_prices(home(), history, configuration(config).prices)
     except BadInput as error:
-        prices, trouble = known_prices(history)
+        prices, trouble = known_prices(home(), history)
         return prices, [*trouble, str(error)]

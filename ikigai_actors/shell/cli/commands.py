@@ -409,6 +409,25 @@ def fsck(context: click.Context, json: bool) -> None:
 
 
 @click.command()
+@click.argument("model", metavar="[MODEL]", required=False)
+@click.option("--update", is_flag=True, help="Write the prices of the installed genai-prices, extra [prices], first.")
+@click.option("--to", metavar="FILE", help="With --update: write them to this file, which nothing reads by itself.")
+@click.pass_context
+def prices(context: click.Context, model: str | None, update: bool, to: str | None) -> None:
+    """Show what a MODEL costs, or without one where prices come from.
+
+    Budgets and figures in dollars go by them. What you write into prices.toml or ikigai.toml counts first.
+    """
+    from ikigai_actors.shell.cli import prices
+
+    if to is not None and not update:
+        raise click.UsageError("--to is for --update.")
+    lines = prices.update(to) if update else []
+    lines += prices.price_lines(model, context.obj.config) if model is not None else [] if to else prices.sources()
+    click.echo(harmless("\n".join(lines)))
+
+
+@click.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.pass_context
@@ -500,8 +519,8 @@ def import_agents(context: click.Context, file: str, under: str | None, document
 
 
 COMMANDS = (
-    agents, backup, budget, copy, diff, drain, export, fork, fsck, hosts, import_agents, kill, log, move, prompt, prune,
-    rename, send, send_signal, stats, tail, timers,
+    agents, backup, budget, copy, diff, drain, export, fork, fsck, hosts, import_agents, kill, log, move, prices,
+    prompt, prune, rename, send, send_signal, stats, tail, timers,
 )  # fmt: skip
 
 

@@ -1,0 +1,55 @@
+"""``ikigai prices``: what models cost, and where that is written."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.price_list import price_list
+from ikigai_actors.providers.prices import KNOWN_FILE, MICRO, PRICES_FILE, KnownPrices, Price, Prices
+from ikigai_actors.store.location import home
+from ikigai_actors.system.configuration import configuration
+from ikigai_actors.system.options import usual_prices
+
+
+def sources() -> list[str]:
+    """Lines about the prices that are known."""
+    known = KnownPrices.newest(home())
+    return [
+        f"{len(known.prices)} names of models, of {known.as_of}, from {known.source}",
+        f"what stands in {home() / PRICES_FILE} counts first",
+    ]
+
+
+def price_lines(model: str, config: str | None) -> list[str]:
+    """Lines about the price of a model. Raises `BadInput` when it has none."""
+    prices = Prices(configuration(config).prices).over(usual_prices())
+    price = prices.of(model) or prices.of(model.partition(":")[2])
+    if price is None:
+        raise BadInput(
+            f"No price is known for {model}: its tokens count as tokens, and no dollars. Write it into "
+            f"{home() / PRICES_FILE}."
+        )
+    steps = [("", price), *((f", above {above:,} tokens of input", tier) for above, tier in price.tiers)]
+    return [f"{model}{where}: {_amounts(step)}" for where, step in steps]
+
+
+def update(file: str | None) -> list[str]:
+    """Write the list of prices; return lines about it. Raises `BadInput`."""
+    made = price_list(datetime.now(UTC))
+    path = Path(file) if file is not None else home() / KNOWN_FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(made.text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise BadInput(f"The prices cannot be written to {path}: {error}") from error
+    left = (
+        f"; without {', '.join(made.left_out)}, whose prices depend on the hour or the request" if made.left_out else ""
+    )
+    return [f"{made.names} names of models are in {path}{left}"]
+
+
+def _amounts(price: Price) -> str:
+    kinds = zip(("input", "output", "cache write", "cache read"), price.kinds, strict=True)
+    return ", ".join(f"{kind} ${amount / MICRO:.10g}" for kind, amount in kinds) + " for a million tokens"
