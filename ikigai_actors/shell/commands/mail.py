@@ -45,7 +45,7 @@ def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
 def check_mail(shell: CommandContext) -> None:
     """Show how much mail the agent has not read.
 
-    And of whom, and how the oldest begin. Nothing is kind_mark as read.
+    And of whom, and how the oldest begin. Nothing is marked as read.
     """
     box = shell.current.check_mail()
     names = _names(shell, box.senders)
