@@ -137,6 +137,8 @@ def search(
     check_flag(warm, "warm")
     check_optional(under, AgentRef, "under", "a handle")
     given = options if callable(options) else _checked_options(options)
+    if given == []:
+        raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
     system = agent.system
     place = position(system, agent.uuid, at)
     run = check_read_only(system, tools)

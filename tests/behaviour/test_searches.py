@@ -245,6 +245,7 @@ def test_a_position_within_a_step_is_refused_before_anything_is_made() -> None:
     "wrong",
     [
         {"plan": "mcts"},
+        {"options": []},
         {"options": "a"},
         {"options": ["a", ""]},
         {"options": [3]},
