@@ -148,7 +148,8 @@ def regress(
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
         verdict = _within_bounds(verdict_of(check(recorded, again)), "a check")
-        return Verdict(verdict.score, verdict.why or "; ".join(map(str, differences(recorded, again))))
+        found = "; ".join(map(str, differences(recorded, again)))
+        return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
     experiment = begun(terms, "regress", arms, under, name, fresh, budget)
     played = replay_cases(experiment, terms, arms, judge)

@@ -19,7 +19,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.heads import UP_TO_THE_END, section
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, calls_in
+from ikigai_actors.records.replies import INTERRUPTED, calls_in, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import AgentRef
 
@@ -62,6 +62,8 @@ class Turn:
     """
     error: str = ""
     """Why it failed."""
+    tokens: int = field(default=0, compare=False)
+    """How many its requests have cost, in and out, as far as the provider told."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The data of its prompt: which type of value it must give, and what was attached."""
 
@@ -190,4 +192,5 @@ def _turn(agent: AgentRef, messages: Sequence[Message]) -> Turn:
     told = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
     data = opener.data if opener.kind == Kind.USER else {}
-    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, data)
+    tokens = sum(spent.usage.all_tokens for one in messages if (spent := spent_of(one)) is not None)
+    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, tokens, data)

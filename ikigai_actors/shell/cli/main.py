@@ -21,6 +21,9 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
     ikigai rename AGENT NAME        another name for an agent; "" takes its name away
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
+    ikigai search AGENT             the best continuation of a history: --plan, --option, --score
+    ikigai replay AGENT|FILE        recorded turns once more, with a change or an edit; nothing is done outside
+    ikigai regress AGENT|FILE       whether a change makes them worse; exit status 0 no, 1 yes, 3 unsure
     ikigai doc COMMAND              the documents that all agents share
     ikigai budget [AGENT] [+5usd]   what an agent and those below it may spend; grants more of it
     ikigai timers [AGENT] [TEXT]    what agents will be reminded of; reminds one later (--after 10m, --at, --every)
@@ -55,21 +58,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ikigai_actors.errors import BadInput, IkigaiError, StoreInUse, SystemClosed
+from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import start
 from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
+from ikigai_actors.shell.cli.experiments import regress_command, replay_command, search_command
+from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, attached_notices
-from ikigai_actors.shell.cli.progress import progress_line
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.line.input import Complete, Keyboard
     from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.attached import AttachedSystem
     from ikigai_actors.system.ref import System
-    from ikigai_actors.system.system import ActorSystem
 
 NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
 
@@ -206,7 +208,7 @@ def page(context: click.Context) -> None:
         context.exit(_application(system, context.obj, attached_notices(system.owners, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc, cluster):
+for _command in (*commands.COMMANDS, doc, cluster, search_command, replay_command, regress_command):
     cli.add_command(_command)
 
 
@@ -255,9 +257,9 @@ def _shell(options: Options) -> int:
     if full_screen := full_screen and not options.plain:
         import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
     with start.interruptible():
-        opened = _opened(options, default, interactive)
+        running = opened(options, default, interactive)
     interrupts = Interrupts().install()
-    with opened as system:
+    with running as system:
         notices = []
         if not isinstance(system, ActorSystem):
             notices = attached_notices(system.owners, options)
@@ -280,36 +282,9 @@ def _serve(options: Options, port: int) -> int:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
     if options.config is not None:
         os.environ["IKIGAI_CONFIG"] = options.config
-    with _opened(options, options.default_provider(), interactive=True) as system:  # pages ask the person
+    with opened(options, options.default_provider(), interactive=True) as system:  # pages ask the person
         click.echo(_greeting(system), err=True)
         return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
-
-
-def _opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
-    """The system that runs the agents; when another process runs them, one that is attached to it."""
-    from ikigai_actors.store.location import locate
-    from ikigai_actors.system.system import ActorSystem
-
-    try:
-        with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
-            return ActorSystem.open(
-                options.database,
-                default,
-                options.providers(),
-                tools=options.tools(),
-                approvals=options.approvals(interactive),
-                settings=options.default_settings(),
-                budget=options.limits(),
-                config=options.config,
-            )
-    except StoreInUse:
-        from ikigai_actors.system.attached import AttachedSystem
-
-        attached = AttachedSystem.open(options.database)
-        if all(host.is_gone for host in attached.owners):  # the host is ending, or its lease has not run out
-            attached.close()
-            raise
-        return attached
 
 
 def _are_terminals(*streams: "TextIO | None") -> bool:

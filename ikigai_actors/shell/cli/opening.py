@@ -1,0 +1,39 @@
+"""The system that a command line works on."""
+
+from typing import TYPE_CHECKING
+
+from ikigai_actors.errors import StoreInUse
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.progress import progress_line
+from ikigai_actors.shell.text.harmless import harmless
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.attached import AttachedSystem
+    from ikigai_actors.system.system import ActorSystem
+
+
+def opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
+    """The system that runs the agents; when another process runs them, one that is attached to it."""
+    from ikigai_actors.store.location import locate
+    from ikigai_actors.system.system import ActorSystem
+
+    try:
+        with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
+            return ActorSystem.open(
+                options.database,
+                default,
+                options.providers(),
+                tools=options.tools(),
+                approvals=options.approvals(interactive),
+                settings=options.default_settings(),
+                budget=options.limits(),
+                config=options.config,
+            )
+    except StoreInUse:
+        from ikigai_actors.system.attached import AttachedSystem
+
+        attached = AttachedSystem.open(options.database)
+        if all(host.is_gone for host in attached.owners):  # the host is ending, or its lease has not run out
+            attached.close()
+            raise
+        return attached

@@ -1,0 +1,285 @@
+"""The work of ``ikigai search``, ``replay`` and ``regress``. Each function returns what is printed, and the status."""
+
+import importlib
+import json as json_text
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
+from ikigai_actors.behaviour.checks import calls as calls_check
+from ikigai_actors.behaviour.experiment import TrialRun
+from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
+from ikigai_actors.behaviour.regressions import regress
+from ikigai_actors.behaviour.replays import replay
+from ikigai_actors.behaviour.searches import search
+from ikigai_actors.behaviour.turns import Turn, recorded
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.settings import parse_setting
+from ikigai_actors.shell.cli.opening import opened
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.system import ActorSystem
+
+_Tell = Callable[[str], object]
+STATUS = {"pass": 0, "fail": 1, "unsure": 3}
+NOT_JUDGED = 125
+"""Exit status of a program that cannot judge, as for ``git bisect run``."""
+
+
+def search_history(
+    options: Options,
+    agent: str,
+    plan: str,
+    texts: Sequence[str],
+    score: str,
+    at: int | None,
+    seed: int,
+    enough: float | None,
+    keep: str | None,
+    run: Sequence[str],
+    parallel: int,
+    name: str | None,
+    json: bool,
+    tell: _Tell,
+) -> tuple[str, int]:
+    """Search from a position of an agent's history. Raises what `search` does."""
+
+    def judge(one: TrialRun) -> float | None:
+        found = None if one.reply is None else _score(score, one.text)
+        tell(f"trial {one.trial.number}: {'not judged' if found is None else f'{found:g}'}")
+        return found
+
+    with opened(options, options.default_provider(), interactive=False) as system:
+        found = search(
+            system.agent(agent), judge, plan=parse_plan(plan, enough), options=list(texts), at=at, seed=seed,
+            tools=run, parallel=parallel, name=name,
+        )  # fmt: skip
+        winner = found.keep(keep) if keep and found.agent is not None else None
+        text = "" if found.agent is None else found.agent.reply().text
+        told = {
+            "score": found.score,
+            "path": found.path,
+            "agent": None if found.agent is None else found.agent.uuid,
+            "text": text,
+            "kept": None if winner is None else winner.uuid,
+            "experiment": found.experiment.agent.uuid,
+            "trials": [one._asdict() for one in found.trials],
+            "ended": found.ended,
+        }
+    if json:
+        return json_text.dumps(told, ensure_ascii=False), 0
+    if found.score is None:
+        return "Nothing could be judged.", 0
+    return f"{found.score:g} by trials {', '.join(map(str, found.path))}\n{text}", 0
+
+
+def replay_turns(
+    options: Options,
+    source: str,
+    change: Sequence[str],
+    edit: Sequence[str],
+    start: int,
+    each: str,
+    run: Sequence[str],
+    missing: str,
+    parallel: int,
+    name: str | None,
+    dry_run: bool,
+    yes: bool,
+    html: str | None,
+    json: bool,
+    tell: _Tell,
+) -> tuple[str, int]:
+    """Replay the turns of an agent or a file. Raises what `replay` does."""
+    changed, edits = parse_change(change), parse_edits(edit)
+    with _turns(options, source, start, tell) as turns:
+        if _asks(turns, 1, changed, dry_run, yes, tell):
+            return "", 0
+        found = replay(
+            turns, change=changed, edit=edits, each=each, run=run, missing=missing, parallel=parallel, name=name
+        )
+        _write(html, found.html)
+        return found.json() if json else found.text(), 0
+
+
+def regress_turns(
+    options: Options,
+    source: str,
+    change: Sequence[str],
+    check: str,
+    samples: int,
+    baseline: bool,
+    margin: float,
+    start: int,
+    each: str,
+    run: Sequence[str],
+    missing: str,
+    parallel: int,
+    name: str | None,
+    dry_run: bool,
+    yes: bool,
+    html: str | None,
+    json: bool,
+    tell: _Tell,
+) -> tuple[str, int]:
+    """Say whether a change makes turns worse. Raises what `regress` does."""
+    changed, checked = parse_change(change), parse_check(check)
+    with _turns(options, source, start, tell) as turns:
+        if _asks(turns, samples * (1 + baseline), changed, dry_run, yes, tell):
+            return "", 0
+        report = regress(
+            turns, change=changed, check=checked, samples=samples, baseline=baseline, margin=margin, each=each,
+            run=run, missing=missing, parallel=parallel, name=name,
+        )  # fmt: skip
+        _write(html, report.html)
+        return report.json() if json else report.text(), STATUS[report.verdict]
+
+
+def parse_plan(text: str, enough: float | None) -> SearchPlan:
+    """The plan that a person wrote: best:8, beam:3x4, mcts:200. Raises `BadInput`."""
+    kind, _, size = text.partition(":")
+    numbers = [int(one) for one in size.split("x") if one.isdigit()]
+    match kind, numbers:
+        case "best", [trials]:
+            return BestOf(trials)
+        case "beam", [width, depth]:
+            return Beam(width, depth)
+        case "mcts", [trials]:
+            return MCTS(trials) if enough is None else MCTS(trials, enough=enough)
+    raise BadInput(f"Expected --plan best:N, beam:WIDTHxDEPTH or mcts:TRIALS; got {text!r}.")
+
+
+def parse_change(texts: Sequence[str]) -> dict[str, Any]:
+    """Settings as SETTING=VALUE. Raises `BadInput`."""
+    changed = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"Expected --with SETTING=VALUE, got {text!r}. For one: --with system=@new.txt")
+        changed[name] = parse_setting(name, _read(value))
+    return changed
+
+
+def parse_edits(texts: Sequence[str]) -> dict[int, str]:
+    """Edits as POSITION=TEXT. Raises `BadInput`."""
+    edits = {}
+    for text in texts:
+        position, equals, value = text.partition("=")
+        if not equals or not position.isdigit():
+            raise BadInput(f"Expected --edit N=TEXT, got {text!r}. For one: --edit 17=@new.txt")
+        edits[int(position)] = _read(value)
+    return edits
+
+
+def parse_check(text: str) -> Check:
+    """The check that a person wrote: calls, calls:subset, text, schema:MODULE:TYPE, or a program. Raises `BadInput`."""
+    kind, _, rest = text.partition(":")
+    if kind == "calls":
+        return calls_check(rest) if rest else same_calls
+    if text == "text":
+        return same_text
+    if kind == "schema":
+        module, _, name = rest.partition(":")
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            return schema(getattr(importlib.import_module(module), name))
+        except (ImportError, AttributeError, ValueError) as error:
+            raise BadInput(f"Expected --check schema:MODULE:TYPE; {error}.") from error
+
+    def check(then: Turn, again: Turn) -> bool | None:
+        status, _ = _called(text, again.text)
+        return None if status == NOT_JUDGED else status == 0
+
+    return check
+
+
+@contextmanager
+def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[list[Turn]]:
+    """The turns of an agent of the database; or of all agents of an exported file, read into a database in memory."""
+    if not Path(source).is_file():
+        with opened(options, options.default_provider(), interactive=False) as system:
+            yield _chosen([system.agent(source)], start, tell)
+        return
+    with ActorSystem.open(
+        ":memory:",
+        options.default_provider(),
+        options.providers(),
+        tools=options.tools(),
+        approvals="deny",
+        settings=options.default_settings(),
+        config=options.config,
+    ) as copy:
+        copy.import_(source)
+        yield _chosen(_imported(copy), start, tell)
+
+
+def _imported(system: System) -> list[AgentRef]:
+    return [system.handle(record.uuid) for record in system.agents() if record.uuid != system.root.uuid]
+
+
+def _chosen(agents: Sequence[AgentRef], start: int, tell: _Tell) -> list[Turn]:
+    turns = recorded(*agents)
+    if turns.left_out:
+        left = ", ".join(f"{count} {how}" for how, count in turns.left_out.items())
+        tell(f"Left out: turns that were not answered ({left}).")
+    chosen = [turn for turn in turns if turn.opens >= start]
+    if not chosen:
+        raise BadInput("There is no turn that was answered, so there is nothing to replay.")
+    return chosen
+
+
+def _asks(turns: Sequence[Turn], times: int, change: Mapping[str, Any], dry_run: bool, yes: bool, tell: _Tell) -> bool:
+    """Say what will be asked, and of whom; return whether that was all."""
+    tokens = times * sum(turn.tokens for turn in turns)
+    about = f", about {tokens:,} tokens by the record" if tokens else ""
+    tell(f"{counted(times * len(turns), 'turn')} to replay{about}.")
+    if dry_run:
+        return True
+    if change.get("model"):
+        if not yes and not sys.stdout.isatty():
+            raise BadInput(f"Recorded histories would be read by {change['model']}: say --yes to let them leave.")
+        tell(f"Recorded histories are read by {change['model']}.")
+    return False
+
+
+def _score(program: str, text: str) -> float | None:
+    """The number that a program prints for an answer. Raises `BadInput`."""
+    status, printed = _called(program, text)
+    if status == NOT_JUDGED:
+        return None
+    try:
+        return float(printed.split()[-1])
+    except (IndexError, ValueError) as error:
+        raise BadInput(f"Expected {program!r} to print a number; it printed {printed!r}, status {status}.") from error
+
+
+def _called(program: str, text: str) -> tuple[int, str]:
+    """The status of a program that reads a text, and what it prints. Raises `BadInput`."""
+    try:
+        done = subprocess.run(shlex.split(program), input=text.encode(), stdout=subprocess.PIPE, check=False)
+    except (OSError, ValueError, IndexError) as error:
+        raise BadInput(f"The program {program!r} cannot be run: {error}.") from error
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def _read(value: str) -> str:
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"The file {value[1:]!r} cannot be read: {error}.") from error
+
+
+def _write(file: str | None, page: Callable[[], str]) -> None:
+    if file is not None:
+        try:
+            Path(file).write_text(page(), "utf-8")
+        except OSError as error:
+            raise BadInput(f"The file {file!r} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,112 @@
+"""``ikigai search``, ``replay`` and ``regress``, in this process, with the offline stand-in."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.behaviour import MCTS, Beam, BestOf
+from ikigai_actors.shell.cli import main
+from ikigai_actors.shell.cli.trials import parse_plan
+from tests.kit.blocking_provider import DEADLINE
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    """A database with an agent that has answered twice; beside it a file of that agent."""
+    database = str(tmp_path / "shop.db")
+    with ActorSystem.open(database, "offline") as system:
+        clerk = system.root.fork(name="clerk")
+        for tea in ("Assam?", "Ceylon?"):
+            clerk.prompt(tea).get(timeout=DEADLINE)
+        system.export(clerk, tmp_path / "shop.jsonl")
+    return database
+
+
+def ikigai(database: str, *arguments: str) -> int:
+    return main.run(["--database", database, "--provider", "offline", *arguments])
+
+
+def test_turns_of_an_agent_and_of_a_file_are_replayed(
+    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "diff.html"
+    for source in ("clerk", str(tmp_path / "shop.jsonl")):
+        assert ikigai(shop, "replay", source, "--html", str(page)) == 0
+        told = capsys.readouterr()
+        assert told.out == "2 replayed, none differs.\n"
+        assert "2 turns to replay" in told.err
+        assert "<h1>Replay</h1>" in page.read_text("utf-8")
+    with ActorSystem.open(shop, "offline") as system:
+        first = next(one.id for one in system.agent("clerk").history() if one.kind == "user")
+    assert ikigai(shop, "replay", "clerk", "--edit", f"{first}=Oolong?", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["differences"] == {"text": 1}
+    assert "Oolong?" in shown["turns"][0]["replayed"]["text"]
+    assert ikigai(shop, "replay", "clerk", "--from", str(first + 1), "--dry-run") == 0
+    assert "1 turn to replay" in capsys.readouterr().err
+
+
+def test_the_process_that_runs_the_agents_is_asked_when_there_is_one(
+    shop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ActorSystem.open(shop, "offline"):
+        assert main.run(["--database", shop, "replay", "clerk"]) == 0
+        assert capsys.readouterr().out == "2 replayed, none differs.\n"
+
+
+def test_a_regression_ends_with_the_status_of_its_verdict(
+    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "shop.jsonl")
+    assert ikigai(shop, "regress", file, "--check", "text", "--samples", "2") == 0
+    assert capsys.readouterr().out.startswith("pass: right 100.0 %")
+    assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
+    assert ikigai(shop, "regress", file, "--check", "sh -c 'exit 125'") == 3
+    assert ikigai(shop, "regress", file, "--check", "schema:nowhere:Path") == 2
+    assert ikigai(shop, "regress", file, "--check", "schema:builtins:int", "--no-baseline", "--json") == 1
+    capsys.readouterr()
+    assert ikigai(shop, "regress", file, "--with", "model=nowhere:big", "--yes") == 2
+    assert "not registered" in capsys.readouterr().err
+    assert ikigai(shop, "regress", file, "--with", "model=offline") == 2
+    assert "say --yes" in capsys.readouterr().err
+
+
+def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["search", "clerk", "--plan", "best:2", "--option", "one", "--option", "seven", "--score", "wc -c"]
+    assert ikigai(shop, *arguments, "--keep", "winner") == 0
+    told = capsys.readouterr()
+    assert "by trials 2\n" in told.out
+    assert "seven" in told.out
+    assert [line.split(":")[0] for line in told.err.splitlines()] == ["ikigai", "ikigai"]
+    with ActorSystem.open(shop, "offline") as system:
+        assert any("seven" in one.content for one in system.agent("winner").history())
+    assert ikigai(shop, *arguments[:-1], "echo no", "--name", "other") == 1
+    assert "to print a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["replay", "nobody"], "nobody"),
+        (["replay", "clerk", "--with", "colour=red"], "no setting 'colour'"),
+        (["replay", "clerk", "--with", "system"], "SETTING=VALUE"),
+        (["replay", "clerk", "--with", "system=@nowhere.txt"], "cannot be read"),
+        (["replay", "clerk", "--edit", "x=y"], "--edit N=TEXT"),
+        (["replay", "clerk", "--run", "fly"], "no tool 'fly'"),
+        (["replay", "clerk", "--from", "999"], "nothing to replay"),
+        (["search", "clerk", "--plan", "dfs:3", "--option", "x", "--score", "wc"], "--plan best:N"),
+        (["search", "clerk", "--plan", "best:1", "--option", "x", "--score", "/nowhere/x"], "cannot be run"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    shop: str, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ikigai(shop, *arguments) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_plans_are_written_as_words() -> None:
+    assert [parse_plan(text, None) for text in ("best:8", "beam:3x4", "mcts:200")] == [BestOf(8), Beam(3, 4), MCTS(200)]
+    assert parse_plan("mcts:5", 0.5) == MCTS(5, enough=0.5)
