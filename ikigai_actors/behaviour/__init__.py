@@ -10,7 +10,7 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
 
     searches, positions  the best continuation of a history; where trials begin
     bisections           from where on a history is bad, with a judge that errs
-    turns                the turns of a log, as cases
+    turns, files         the turns of a log, as cases; those of an exported file
     replays, cases       recorded turns once more, with a change; where each begins
     differences, pages   what differs; reports of it
     regressions, checks  how often a change is right, and whether that is worse; what counts as right

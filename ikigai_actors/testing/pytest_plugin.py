@@ -4,24 +4,33 @@
         system = simulated_system(ScriptedProvider(["done"]))
         assert system.root.fork("go").reply().text == "done"
 
+    @pytest.mark.recorded("support.jsonl")               # a test for each turn of a file of ikigai export
+    def test_support(turn):
+        assert turn.replay(change={"system": PROMPT}).calls == turn.calls
+
 ``IKIGAI_PROFILE=thorough pytest`` chooses a profile of Hypothesis: see `ikigai_actors.testing.profiles`.
 """
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ikigai_actors.testing.profiles import PROFILES, VARIABLE, load_chosen, register_profiles
 
 if TYPE_CHECKING:
+    from ikigai_actors.testing.recorded_turns import ReplayableTurn, TurnFiles
     from ikigai_actors.testing.simulation.world import OpenSimulated
+
+RECORDED = "recorded"
+"""The marker that names a file of ``ikigai export``, whose turns are the cases of a test."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the profiles for a run that chooses one."""
+    """Register the marker, and the profiles for a run that chooses one."""
+    config.addinivalue_line("markers", f"{RECORDED}(file): a test for each turn of a file of ikigai export")
     chosen = os.environ.get(VARIABLE, "")
     if chosen:
         load_chosen(chosen)
@@ -39,3 +48,43 @@ def simulated_system() -> "Iterator[OpenSimulated]":
 
     with simulated() as world:
         yield OpenSimulated(world)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a case of each turn of the file that the marker names, relative to the file of the test."""
+    marker = metafunc.definition.get_closest_marker(RECORDED)
+    if marker is None or "turn" not in metafunc.fixturenames:
+        return
+    from ikigai_actors.testing.recorded_turns import cases_in
+
+    [named] = marker.args
+    file = metafunc.definition.path.parent / named
+    cases = cases_in(file)
+    metafunc.parametrize("turn", [(file, place) for place in range(len(cases))], ids=cases, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def ikigai_parts() -> Mapping[str, Any]:
+    """What `ActorSystem.open` gets for recorded turns, as provider and tools. Meant to be overridden."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def ikigai_turn_files() -> "Iterator[TurnFiles]":
+    """The files of recorded turns that are open."""
+    from ikigai_actors.testing.recorded_turns import TurnFiles
+
+    files = TurnFiles()
+    yield files
+    files.close()
+
+
+@pytest.fixture(name="turn")
+def recorded_turn(
+    request: pytest.FixtureRequest, ikigai_parts: Mapping[str, Any], ikigai_turn_files: "TurnFiles"
+) -> "ReplayableTurn":
+    """A recorded turn, which `replay` takes once more. For tests with the marker ``recorded``."""
+    if not hasattr(request, "param"):
+        pytest.fail('The fixture turn needs a file: @pytest.mark.recorded("support.jsonl").', pytrace=False)
+    file, place = request.param
+    return ikigai_turn_files.turn(file, place, ikigai_parts)

@@ -13,18 +13,17 @@ from typing import Any
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.experiment import TrialRun
+from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import regress
 from ikigai_actors.behaviour.replays import replay
 from ikigai_actors.behaviour.searches import search
-from ikigai_actors.behaviour.turns import Turn, recorded
+from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.counts import counted
-from ikigai_actors.system.ref import AgentRef, System
-from ikigai_actors.system.system import ActorSystem
 
 _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
@@ -204,27 +203,14 @@ def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[l
     """The turns of an agent of the database; or of all agents of an exported file, read into a database in memory."""
     if not Path(source).is_file():
         with opened(options, options.default_provider(), interactive=False) as system:
-            yield _chosen([system.agent(source)], start, tell)
+            yield _chosen(recorded(system.agent(source)), start, tell)
         return
-    with ActorSystem.open(
-        ":memory:",
-        options.default_provider(),
-        options.providers(),
-        tools=options.tools(),
-        approvals="deny",
-        settings=options.default_settings(),
-        config=options.config,
-    ) as copy:
-        copy.import_(source)
-        yield _chosen(_imported(copy), start, tell)
+    parts = {"provider": options.default_provider(), "providers": options.providers(), "tools": options.tools()}
+    with turns_of_file(source, **parts, settings=options.default_settings(), config=options.config) as turns:
+        yield _chosen(turns, start, tell)
 
 
-def _imported(system: System) -> list[AgentRef]:
-    return [system.handle(record.uuid) for record in system.agents() if record.uuid != system.root.uuid]
-
-
-def _chosen(agents: Sequence[AgentRef], start: int, tell: _Tell) -> list[Turn]:
-    turns = recorded(*agents)
+def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
     if turns.left_out:
         left = ", ".join(f"{count} {how}" for how, count in turns.left_out.items())
         tell(f"Left out: turns that were not answered ({left}).")
