@@ -9,6 +9,10 @@ from ikigai_actors.behaviour.checks import schema as schema
 from ikigai_actors.behaviour.differences import Difference as Difference
 from ikigai_actors.behaviour.experiment import Experiment as Experiment
 from ikigai_actors.behaviour.experiment import TrialRun as TrialRun
+from ikigai_actors.behaviour.judges import ask as ask
+from ikigai_actors.behaviour.judges import blocks as blocks
+from ikigai_actors.behaviour.judges import evaluator as evaluator
+from ikigai_actors.behaviour.judges import program as program
 from ikigai_actors.behaviour.plans.bisect import Posterior as Posterior
 from ikigai_actors.behaviour.plans.plan import GO as GO
 from ikigai_actors.behaviour.plans.plan import Verdict as Verdict

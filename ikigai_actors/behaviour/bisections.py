@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from ikigai_actors.arguments import check_callable, check_count, check_flag, check_mapping, check_optional, check_type
+from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.experiment import Experiment, FollowUp, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection
 from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.positions import position
@@ -111,7 +112,6 @@ def bisect(
         HistoryPruned: the history was deleted.
     """
     check_type(agent, AgentRef, "agent", "a handle")
-    check_callable(judge, "judge", "a function of a TrialRun")
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
@@ -119,6 +119,7 @@ def bisect(
     check_count(retries, "retries")
     check_optional(under, AgentRef, "under", "a handle")
     system = agent.system
+    check_judge(judge, system)
     end = position(system, agent.uuid, at)
     run = check_read_only(system, tools)
     everything, counting = system.store.read(lambda tx: _history(tx, agent.uuid, end))

@@ -43,14 +43,24 @@ class Book:
         self.terms: Mapping[str, Any] | None = None
         self.is_blank = True
         """Whether the agent has written nothing but that it was born."""
+        self.head = 0
+        """The latest position that was read."""
         self.trials: dict[int, TrialRecord] = {}
         self.judged: dict[int, JudgedTrial] = {}
         for message in messages:
             if message.agent_uuid == agent:
                 self._read(message)
 
+    def has_gone_on(self, own: Iterable[Message]) -> bool:
+        """Whether what the agent has written since is of an experiment; else it is read now, and does not matter."""
+        later = [message for message in own if message.id > self.head]
+        if any(message.kind == Kind.NOTE or "number" in message.data for message in later):
+            return True
+        self.head = max((message.id for message in later), default=self.head)
+        return False
+
     def _read(self, message: Message) -> None:
-        data = message.data
+        data, self.head = message.data, message.id
         if not (message.kind == Kind.FORK and "parent" in data):
             self.is_blank = False
         if message.kind == Kind.NOTE and "terms" in data:

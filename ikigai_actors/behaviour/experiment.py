@@ -38,6 +38,7 @@ from ikigai_actors.errors import (
     IkigaiError,
     NoTurn,
     ReplayDiverged,
+    StoreConflict,
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply
@@ -239,14 +240,31 @@ class Experiment:
             on.TrialBirth(born[trial.number], *begun[:5], _facts(trial), begun.go, begun.begin)
             for trial, begun in births
         )
-        written: Future[int] = Future(self.agent.uuid)
-        self._system.tell(self.agent.uuid, on.ForkTrials(verdicts_note(now.unwritten), trials, written))
-        written.get()
+        self._commit(verdicts_note(now.unwritten), trials)
         for trial, _ in births:
             self.book.trials[trial.number] = TrialRecord(
                 trial.number, born[trial.number], trial.of, _said(trial), trial.place, trial.arm
             )
         now.unwritten = {}
+
+    def _commit(self, note: dict[str, Any], trials: tuple[on.TrialBirth, ...]) -> None:
+        """Write a unit into the book as it was read.
+
+        Raises `StoreConflict` when another process has written trials or verdicts into it.
+        """
+        while True:
+            written: Future[int] = Future(self.agent.uuid)
+            self._system.tell(self.agent.uuid, on.ForkTrials(note, trials, written, self.book.head))
+            try:
+                self.book.head = written.get() + len(trials)
+            except StoreConflict:
+                if self.book.has_gone_on(own_messages(self.agent)):
+                    raise StoreConflict(
+                        f"Experiment {self.agent.uuid} is gone on with by another process, or another thread. What it "
+                        "has written is kept: run the same again when that has ended."
+                    ) from None
+            else:
+                return
 
     def _judged(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
         """The verdict on the next trial; None when its turn cannot go on.
@@ -326,9 +344,7 @@ def begin_experiment(
     agent = found if found is not None else under.fork(name=called, budget=budget)
     experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)))
     if experiment.book.is_blank:  # new; or a crash came between its birth and its terms
-        written: Future[int] = Future(agent.uuid)
-        under.system.tell(agent.uuid, on.ForkTrials({"terms": known}, (), written))
-        written.get()
+        experiment._commit({"terms": known}, ())
         experiment.book.terms = known
         return experiment
     if experiment.book.terms is None:

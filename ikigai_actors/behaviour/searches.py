@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_callable, check_count, check_flag, check_optional, check_type, shown
+from ikigai_actors.arguments import check_count, check_flag, check_optional, check_type, shown
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.positions import position, started
@@ -128,7 +129,6 @@ def search(
         HistoryPruned: the history was deleted.
     """
     check_type(agent, AgentRef, "agent", "a handle")
-    check_callable(judge, "judge", "a function of a TrialRun")
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(parallel, "parallel", least=1, most=1_000)
@@ -140,6 +140,7 @@ def search(
     if given == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
     system = agent.system
+    check_judge(judge, system)
     place = position(system, agent.uuid, at)
     run = check_read_only(system, tools)
     terms = {

@@ -144,10 +144,14 @@ class ForkTrials:
     """
 
     needs = Needs.STEP_OVER
-    travels_as = ("trials", "note", "trials")
+    travels_as = ("trials", "note", "trials", "head")
     note: Mapping[str, Any]
     trials: tuple[TrialBirth, ...]
     caller: Caller
+    head: int = 0
+    """The latest position of the agent's log that the caller has read: when there are others, nothing is written, and
+    the answer is `StoreConflict`; 0 for whichever.
+    """
 
 
 @dataclass(frozen=True, slots=True)

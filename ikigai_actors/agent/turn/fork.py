@@ -19,7 +19,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, StoreConflict
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.forms import problem_of
 from ikigai_actors.records.log_unit import Birth, LogUnit
@@ -86,6 +86,9 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
     """Write a note, and make the children of any histories that it speaks of."""
+    if event.head not in (0, state.head):
+        text = f"The log of agent {state.uuid} has gone on to {state.head}, and {event.head} was expected."
+        return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))
     beds = []
     for one in event.trials:
         if (wrong := _wrong_with(one)) is not None:

@@ -1,0 +1,178 @@
+"""Judges that are made of something else: of a question to a model, of a program, of an evaluator of pydantic-evals.
+
+    bisect(agent, ask("Does it quote in euros? Answer yes or no."), probe="In which currency do we quote?")
+    bisect(agent, program(["grep", "-qi", "euro"]), probe="In which currency do we quote?")
+
+A judge is a function of a `TrialRun`. One that waits for something is marked by `blocks`: it is then called for all
+trials of the window at once, each on a thread of its own. Its verdict is committed before anything depends on it, so it
+is asked once; after a crash before that it is asked again.
+"""
+
+import asyncio
+import inspect
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from ikigai_actors.arguments import check_callable, check_flag, check_timeout, shown
+from ikigai_actors.behaviour.experiment import Judge, TrialRun
+from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
+from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.system.ref import System
+from ikigai_actors.text import check_text
+
+J = TypeVar("J", bound=Judge)
+
+SKIP = 125
+"""The exit code by which a program says that it cannot judge, as for ``git bisect run``."""
+
+_ANSWER = re.compile(r"\b(yes|no)\b|(?<![\w.])([01](?:\.\d+)?)(?![\w.])", re.IGNORECASE)
+
+
+def blocks(judge: J) -> J:
+    """Mark a judge that waits: for a model, a program, the network. It runs for several trials at once."""
+    check_callable(judge, "judge", "a function of a TrialRun")
+    judge.blocks = True  # type: ignore[attr-defined]  # functions have attributes
+    return judge
+
+
+def check_judge(judge: object, system: System) -> None:
+    """Check for a judge that can be asked in a system. Raises `BadInput`."""
+    check_callable(judge, "judge", "a function of a TrialRun")
+    if (model := getattr(judge, "model", None)) is not None:
+        system.check_model(model)
+
+
+def ask(question: str, *, model: str | None = None) -> Judge:
+    """A judge that asks a model about each trial, in a fork of that: what was said is in the prompt cache.
+
+    Args:
+        question: what is asked behind the trial's answer. What is answered first counts: yes, no, or a number from 0
+            to 1.
+        model: who is asked, ``provider:model``; None for the trial's own model.
+
+    Raises:
+        BadInput: the question is blank.
+    """
+    if not check_text(question, "question").strip():
+        raise BadInput("Expected a question about each trial, got blank text.")
+
+    @blocks
+    def judge(run: TrialRun) -> Verdict:
+        if run.reply is None:
+            return UNJUDGED
+        try:
+            text = run.agent.fork(question, model=model, restart="temporary").reply().text
+        except IkigaiError as error:
+            return Verdict(None, f"The judge gave no answer: {error}")
+        answered = _ANSWER.search(text)
+        if answered is None:
+            return Verdict(None, text)
+        word, number = answered.groups()
+        return Verdict(float(number) if word is None else float(word.lower() == "yes"), text)
+
+    judge.model = model  # type: ignore[attr-defined]
+    return judge
+
+
+def program(command: Sequence[str], *, score: bool = False, timeout: float | None = 60) -> Judge:
+    """A judge that runs a program, with the trial's text as standard input.
+
+    Args:
+        command: the program and its arguments.
+        score: whether it prints a number, which is the score; else its exit code counts as that of a program of
+            ``git bisect run``: 0 is good, 125 cannot be judged, any other up to 127 is bad.
+        timeout: seconds after which it is ended, and the trial cannot be judged; None for no end.
+
+    Raises:
+        BadInput: the command is no list of texts, or there is no such program.
+    """
+    if isinstance(command, str) or not command or not all(isinstance(part, str) for part in command):
+        raise BadInput(f"Expected a program with its arguments, as a list of texts; got {shown(command)}.")
+    check_flag(score, "score")
+    check_timeout(timeout)
+    if shutil.which(command[0]) is None:
+        raise BadInput(f"There is no program {command[0]!r} to judge with: name one that is installed, or its path.")
+
+    @blocks
+    def judge(run: TrialRun) -> Verdict:
+        if run.reply is None:
+            return UNJUDGED
+        try:
+            done = subprocess.run(
+                list(command), input=run.text, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(None, f"{command[0]} took longer than {timeout} seconds")
+        why = (done.stdout or done.stderr).strip()
+        if done.returncode == SKIP:
+            return Verdict(None, why)
+        if not 0 <= done.returncode <= 127 or (score and done.returncode):
+            told = done.stderr.strip() or "it says nothing"
+            raise BadInput(
+                f"The judge {command[0]!r} ended with exit code {done.returncode}: {told}. Mend it and run the same "
+                "again: what was judged is kept."
+            )
+        if not score:
+            return Verdict(float(done.returncode == 0), why)
+        try:
+            return Verdict(float(done.stdout), why)
+        except ValueError:
+            raise BadInput(
+                f"Expected the judge {command[0]!r} to print a number; it prints {shown(done.stdout)}."
+            ) from None
+
+    return judge
+
+
+def evaluator(one: Any, *, expected: Any = None) -> Judge:
+    """A judge of an evaluator of pydantic-evals, or of anything with its method ``evaluate``.
+
+    Its context has ``output``, the trial's value or text, ``inputs``, the trial's prompt, and ``expected_output``; no
+    duration and no spans. Of several results in a dict the mean counts.
+
+    Raises:
+        BadInput: it has no such method.
+    """
+    evaluate = getattr(one, "evaluate", None)
+    if isinstance(one, type) or not callable(evaluate):
+        raise BadInput(f"Expected an evaluator, with a method evaluate; got {shown(one)}.")
+
+    @blocks
+    def judge(run: TrialRun) -> Verdict:
+        if run.reply is None:
+            return UNJUDGED
+        output = run.text if run.reply.output is None else run.reply.output
+        context = SimpleNamespace(
+            name=f"trial {run.trial.number}",
+            inputs=run.trial.prompt if isinstance(run.trial.prompt, str) else None,
+            output=output,
+            expected_output=expected,
+            metadata=None,
+            duration=0.0,
+            attributes={},
+            metrics={},
+        )
+        found = evaluate(context)
+        return _verdict_of(asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found)
+
+    return judge
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
+
+
+def _verdict_of(found: Any) -> Verdict:
+    """The verdict of what an evaluator returned: a value, a value with a reason, or several of them by name."""
+    if isinstance(found, Mapping):
+        several = [_verdict_of(one) for one in found.values()]
+        scores = [one.score for one in several if one.score is not None]
+        return Verdict(sum(scores) / len(scores) if scores else None, "; ".join(one.why for one in several if one.why))
+    value, why = getattr(found, "value", found), getattr(found, "reason", None) or ""
+    if isinstance(value, str):
+        return Verdict(None, why or value)  # a label is no score
+    return Verdict(value, why)

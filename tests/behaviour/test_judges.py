@@ -1,0 +1,171 @@
+"""Judges: a model, a program, an evaluator; several at once; two drivers of one experiment."""
+
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Request, ScriptedProvider, StoreConflict
+from ikigai_actors.behaviour import BestOf, TrialRun, ask, blocks, evaluator, program, search
+from ikigai_actors.behaviour.experiment import Judge
+from ikigai_actors.records.fsck.check import check
+from tests.kit.blocking_provider import DEADLINE
+
+
+def polite(request: Request) -> str:
+    """Answers a prompt with it; asked about what it said, it tells yes, no or something else."""
+    said = [str(part["text"]) for one in request.messages for part in one["content"]]
+    if said[-1] != "Polite?":
+        return said[-1]
+    if said[-2] == "broken":
+        raise ProviderError("The judge is out.")
+    return {"please": "Yes, it was.", "now!": "No.", "half": "0.5, I would say"}.get(said[-2], "Who knows?")
+
+
+def opened() -> ActorSystem:
+    return ActorSystem.open(":memory:", ScriptedProvider(polite))
+
+
+def player(system: ActorSystem) -> AgentRef:
+    agent = system.root.fork("hello", name="player")
+    agent.reply(timeout=DEADLINE)
+    return agent
+
+
+def scores(system: ActorSystem, judge: Judge, *options: str, **how: Any) -> list[float | None]:
+    found = search(player(system), judge, plan=BestOf(len(options)), options=options, **how)
+    return [trial.score for trial in found.trials]
+
+
+def test_a_model_judges_in_a_fork_of_the_trial_and_what_it_does_not_tell_is_not_judged() -> None:
+    with opened() as system:
+        options = ("please", "now!", "half", "hm", "broken")
+        assert scores(system, ask("Polite?"), *options) == [1.0, 0.0, 0.5, None, None]
+        assert check(system.store) == []
+
+
+def test_a_model_that_is_not_there_is_named_before_anything_is_made() -> None:
+    with opened() as system:
+        with pytest.raises(BadInput, match="nobody"):
+            scores(system, ask("Polite?", model="nobody:1"), "please")
+        assert len(system.agents()) == 2
+
+
+@pytest.mark.slow("starts four programs")
+def test_a_program_judges_by_its_exit_code_as_git_has_it_or_by_a_number() -> None:
+    text = "import sys; sys.exit({'good': 0, 'skip': 125}.get(sys.stdin.read(), 1))"
+    with opened() as system:
+        judge = program([sys.executable, "-S", "-c", text])
+        assert scores(system, judge, "good", "skip", "else", parallel=3) == [1.0, None, 0.0]
+    with opened() as system:
+        judge = program([sys.executable, "-S", "-c", "import sys; print(len(sys.stdin.read()))"], score=True)
+        assert scores(system, judge, "four") == [4.0]
+
+
+@pytest.mark.parametrize(("code", "score"), [("import sys; sys.exit(200)", False), ("print('much')", True)])
+@pytest.mark.slow("starts a program")
+def test_a_program_that_breaks_ends_the_call_and_nothing_is_lost(code: str, score: bool) -> None:
+    with opened() as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": BestOf(2), "options": ["a", "b"], "name": "mine"}
+        with pytest.raises(BadInput, match=r"exit code 200|print a number"):
+            search(agent, program([sys.executable, "-S", "-c", code], score=score), **how)
+        found = search(agent, lambda run: len(run.text), **how)
+        assert ([trial.score for trial in found.trials], found.resumed) == ([1.0, 1.0], True)
+
+
+def test_an_evaluator_gives_a_value_a_reason_or_several_values() -> None:
+    class Length:
+        def evaluate(self, ctx: Any) -> Any:
+            return {"a": len(ctx.output), "b": SimpleNamespace(value=0.0, reason="short")}
+
+    class Later:
+        async def evaluate(self, ctx: Any) -> bool:
+            return bool(ctx.output == ctx.expected_output == ctx.inputs)
+
+    class Label:
+        def evaluate(self, ctx: Any) -> str:
+            return "nice"
+
+    for one, expected in ((Length(), 2.0), (Later(), 1.0), (Label(), None)):
+        with opened() as system:
+            assert scores(system, evaluator(one, expected="four"), "four") == [expected]
+    with pytest.raises(BadInput, match="method evaluate"):
+        evaluator(Length)
+
+
+def test_judges_that_block_are_at_all_trials_of_the_window_at_once() -> None:
+    meet = threading.Barrier(3, timeout=DEADLINE)
+
+    @blocks
+    def judge(run: TrialRun) -> float:
+        if run.trial.number > 1:  # the first is awaited alone: it writes the prefix into the cache
+            meet.wait()
+        return run.trial.number
+
+    with opened() as system:
+        assert scores(system, judge, "a", "b", "c", "d", parallel=3) == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
+    with opened() as system:
+        born: list[int] = []
+
+        def judge(run: TrialRun) -> int:
+            above = run.agent.record.supervisor_uuid
+            born.append(sum(one.supervisor_uuid == above for one in system.agents()))
+            return 1
+
+        agent = player(system)
+        search(agent, judge, plan=BestOf(5), options=["a"], parallel=3)
+        assert born[:2] == [1, 4]
+        search(agent, judge, plan=BestOf(5), options=["a"], parallel=3, warm=False, fresh=True)
+        assert born[5] == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: ask(" "), "blank"),
+        (lambda: program("grep euro"), "as a list"),
+        (lambda: program([]), "as a list"),
+        (lambda: program(["no-such-program-anywhere"]), "no program"),
+        (lambda: program([sys.executable], timeout=-1), "timeout"),
+    ],
+)
+def test_a_judge_that_cannot_be_made_is_refused(make: Any, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        make()
+
+
+def test_a_second_driver_of_an_experiment_is_told_so_and_the_first_goes_on() -> None:
+    with opened() as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": BestOf(6), "options": ["a", "b"], "parallel": 1, "name": "mine"}
+        inner: list[object] = []
+
+        def judge(run: TrialRun) -> float:
+            if run.trial.number == 3 and not inner:
+                inner.append(None)
+                inner.append(search(agent, lambda run: len(run.text), **how))  # all of it, from here on
+            return len(run.text)
+
+        with pytest.raises(StoreConflict, match="by another"):
+            search(agent, judge, **how)
+        found = search(agent, judge, **how)
+        assert [trial.score for trial in found.trials] == [1.0] * 6
+        assert check(system.store) == []
+
+
+def test_what_a_person_does_with_an_experiment_is_no_other_driver() -> None:
+    with opened() as system:
+        agent = player(system)
+
+        def judge(run: TrialRun) -> float:
+            system.agent("mine").fork(name=f"looker-{run.trial.number}")
+            return 1.0
+
+        found = search(agent, judge, plan=BestOf(3), options=["a"], name="mine")
+        assert [trial.score for trial in found.trials] == [1.0] * 3
