@@ -176,6 +176,31 @@ def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: s
         assert check(system.store) == []
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_line_of_three_that_may_each_spend_all_spends_it_once(database: str, strict: bool) -> None:
+    def costly(request: Request) -> Reply:
+        return Reply("ok", usage=Usage(0, min(9_000, request.settings.get("max_tokens", 9_000))))
+
+    all_of_it = {"tokens": 100_000, "strict": strict}
+    provider = ScriptedProvider(costly)
+    with ActorSystem.open(database, provider, budget=all_of_it) as system:
+        line = [system.root]
+        for name in ("ann", "ben", "cai"):
+            line.append(line[-1].fork(name=name, budget=all_of_it))
+            line[-1].configure(max_tokens=9_000)
+        left = line[1:]
+        while left:
+            for agent in left:
+                agent.prompt("go on")
+            left = [agent for agent in left if settled(agent) == "idle"]
+        assert system.root.budget is not None
+        spent = system.root.budget.spent["tokens"]
+        assert spent == sum(agent.record.spent_tokens for agent in line)
+        least, most = (100_000 - 1_024, 100_000) if strict else (100_000, 100_000 + 3 * 9_000)
+        assert least <= spent <= most
+        assert check(system.store) == []
+
+
 def test_what_waits_waits_over_a_restart_and_goes_on_by_a_grant_without_resume(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
         buyer = system.root.fork("go", name="buyer")

@@ -16,6 +16,7 @@ from ikigai_actors import (
     ScriptedProvider,
     Signal,
     Spent,
+    Stream,
     Usage,
 )
 from ikigai_actors.providers.base import OnDelta
@@ -253,3 +254,60 @@ def test_wherever_a_process_ends_a_paused_turn_is_resumed_once_by_a_grant(commit
 
 def granted(system: ActorSystem) -> None:
     system.root.grant(tokens=1_000)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents(strict: bool) -> None:
+    slow = Stream(("it takes ", "time"), delay=60.0)
+    with simulated(hosts=2) as world:
+        system = world.open(ScriptedProvider(lambda _: slow), budget={"tokens": 50_000, "strict": strict})
+        kids = [system.root.fork(name=name, budget={"tokens": 20_000}) for name in ("ann", "ben", "cai", "dan")]
+        world.sleep(5)
+        living, dead = world.hosts
+        moved = kids[:2]
+        for kid in kids:
+            living.move(kid, dead if kid in moved else living)
+            kid.configure(max_tokens=500)
+            kid.prompt("go")
+        world.settle()
+        budgets = [kid.budget for kid in kids]
+        held = [int(one.held["tokens"]) for one in budgets if one is not None]
+        assert min(held) > 0
+        dead.kill()
+        world.sleep(5)
+        for kid, amount in zip(kids, held, strict=True):
+            budget = living.system.handle(kid.uuid).budget
+            assert budget is not None
+            assert budget.spent["tokens"] == (amount if kid in moved else 0)
+            assert budget.held["tokens"] == amount  # who was moved asks again, and holds as much for that
+        world.sleep(200)
+        root = living.system.root.budget
+        assert root is not None
+        assert (root.spent["tokens"], root.held["tokens"]) == (held[0] + held[1], 0)
+        assert [living.system.handle(kid.uuid).reply().text for kid in kids] == ["it takes time"] * 4
+
+
+def test_a_pause_below_is_seen_above_within_a_second_and_the_kill_of_its_host_changes_nothing() -> None:
+    with simulated(hosts=2) as world:
+        provider = ScriptedProvider(thirty)
+        system = world.open(provider, budget={"tokens": 0})
+        world.sleep(5)
+        living, dead = world.hosts
+        team = system.root.fork(name="team")
+        kid = team.fork(name="kid")
+        living.move(team, dead)
+        assert kid.record.owner != system.root.record.owner
+        began = world.clock.now_ms()
+        kid.prompt("go")
+        assert system.root.wait([kid], timeout=60) == {kid: "budget"}
+        assert kid.state == "waiting for budget"
+        [told] = notices(system.root)
+        assert "0 tokens" in told
+        assert world.clock.now_ms() - began <= 1_000
+        dead.kill()
+        world.sleep(5)
+        assert kid.record.owner == system.root.record.owner
+        assert (kid.state, len(notices(system.root)), len(provider.requests)) == ("waiting for budget", 1, 0)
+        system.root.grant(tokens=1_000)
+        assert kid.reply().text == "ok"
+        assert len(provider.requests) == 1

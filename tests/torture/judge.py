@@ -156,7 +156,7 @@ def _of_call(story: CallStory, ran: int, forked: Counter[str]) -> Iterator[str]:
             yield f"{story.started} records that it starts, and its result is that it may have run"
     elif call.name == FORK:
         if not result.data.get("is_error"):
-            forked[result.content.split()[-1].rstrip(".")] += 1
+            forked[result.content.partition(" Left of the budget: ")[0].split()[-1].rstrip(".")] += 1
     elif call.name in IDEMPOTENT | ONCE and (result.content, bool(ran)) != (did(call.id), True):
         yield f"ran {ran} times, and its result is {result.content!r}"
 

@@ -34,6 +34,9 @@ from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.kit.tool_scripts import faults
 
+GRANTED = 10**9
+"""Tokens of all agents together: each request is held and settled, and none waits."""
+
 LEASE = 0.5
 """Seconds after which PostgreSQL is free of a killed owner."""
 
@@ -176,7 +179,9 @@ def open_when_free(url: str, world: World, complain: Callable[[str], None]) -> A
     pause = threading.Event()
     while True:
         try:
-            return ActorSystem.open(url, provider=strict(complain), tools=tools_of(world), lease=LEASE)
+            return ActorSystem.open(
+                url, provider=strict(complain), tools=tools_of(world), lease=LEASE, budget={"tokens": GRANTED}
+            )
         except StoreInUse:
             pause.wait(0.02)
 
