@@ -7,6 +7,7 @@
     slots     no more requests within a minute than a budget allows
     told      the owner of a budget is told once that it is nearly used, and once that somebody waits, until a grant
     order     those who wait for a budget go on in the order in which they began to
+    left      at rest nothing is held that a host has left behind
     short     at rest nobody waits for what is there
 
 That sums are those of their parts, `ikigai_actors.records.fsck.budgets` sees at each commit.
@@ -116,7 +117,9 @@ class BudgetOracle:
         self._check_bill()
 
     def check_rest(self) -> None:
-        """Check ``short``; called when nothing can happen before time passes."""
+        """Check ``short`` and ``left``; called when nothing can happen before time passes."""
+        if wrong := self._world.process.looked_at.read(self._left_behind):
+            raise Broken(f"left: {'; '.join(wrong)}, and the host that did is no more")
         if wrong := self._world.process.looked_at.read(self._short):
             raise Broken(f"short: {'; '.join(wrong)}")
 
@@ -198,6 +201,12 @@ class BudgetOracle:
         root = next(iter(self._commits.agents))
         status = self._world.process.looked_at.read(lambda tx: budget_of(tx, root))
         return 0 if status is None else int(status.risk.get("tokens", 0)) - sum(one.risk for one in self.open.values())
+
+    def _left_behind(self, tx: Transaction) -> list[str]:
+        hosts = {host for (host,) in tx.run("living_hosts")}
+        return [
+            f"agent {uuid} holds {tokens} tokens" for uuid, tokens, _, at in tx.run("open_holds") if at not in hosts
+        ]
 
     def _short(self, tx: Transaction) -> list[str]:
         wrong: list[str] = []

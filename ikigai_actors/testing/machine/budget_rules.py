@@ -7,7 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
+from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.providers.scripted import Stream
+from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.budget_oracle import BudgetOracle
 from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of
@@ -37,6 +40,10 @@ BUDGETS = st.fixed_dictionaries(
     },
 )
 """Budgets of children."""
+
+
+REFUSED = Stream((), then=ProviderError("overloaded", free=True), delay=5.0)
+"""An answer that costs nothing, and comes late."""
 
 
 class BudgetRules(Stage):
@@ -150,6 +157,29 @@ class BudgetRules(Stage):
         self.prompted(agent)
         self.attempt(lambda: self.world.sleep(SLOW.delay * 1.5))
         self.send_signal(self.agent(who), signal)
+
+    @rule(who=AGENTS, more=st.sampled_from((400, 2_000)))
+    def refuse(self, who: int, more: int) -> None:
+        """A request is refused after a while, free of charge, for whose end a child of the agent waits."""
+        before = len(self.ledger.known)
+        if len(self.living()) < self.LIMIT:
+            self.fork_of(self.agent(who))
+        if len(self.ledger.known) == before:
+            return
+        agent = self.agent(who)
+        self.script(agent, REFUSED)
+        self.prompted(agent)
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self._squeeze(self.agent(who), more))
+        self.prompted(self.agent(before))
+        self.attempt(lambda: self.world.sleep(REFUSED.delay))
+
+    def _squeeze(self, agent: AgentRef, more: int) -> None:
+        """Leave an agent's own budget so much more than it has spent and holds."""
+        status = agent.budget
+        if status is not None and (held := int(status.held.get("tokens", 0))):
+            spent = int(status.spent["tokens"]) if status.owner == agent.uuid else 0
+            agent.set_budget({"tokens": spent + held + more}, timeout=PATIENCE)
 
     @rule(seconds=st.sampled_from((1, 59, 61)))
     def time_passes(self, seconds: int) -> None:

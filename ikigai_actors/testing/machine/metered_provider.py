@@ -63,7 +63,7 @@ class MeteredProvider(ScriptedProvider):
             reply = await super().respond(request, pass_on)
         except ProviderError as error:
             if error.free:
-                meter.billed -= taken
+                meter.billed -= taken + given
             raise
         bill(10 * len(reply.tool_calls))
         third = taken // 3

@@ -48,16 +48,14 @@ class UpkeepRules(AimedRules):
     @rule(seconds=DEAD_FOR)
     def prune(self, seconds: int) -> None:
         """The histories of those who are dead for so long are deleted, unless somebody needs them."""
-        now = self.world.clock.now_ms()
-        self.upkeep.before = now + 1 - 1_000 * seconds
+        self.upkeep.before = self.world.clock.now_ms() + 1 - 1_000 * seconds
+        self.attempt(self._finish_prune, lambda _: self.upkeep.check_prune(self.world.process.looked_at))
 
-        def finish() -> None:
-            while True:
-                with suppress(StoreUnavailable, CommitUnknown):  # the next one finishes what this one has left
-                    prune_logs(self.system.store, self.upkeep.before, now, FEW_ROWS)
-                    return
-
-        self.attempt(finish, lambda _: self.upkeep.check_prune(self.world.process.looked_at))
+    def _finish_prune(self) -> None:
+        while True:
+            with suppress(StoreUnavailable, CommitUnknown):  # the next one finishes what this one has left
+                prune_logs(self.system.store, self.upkeep.before, self.world.clock.now_ms(), FEW_ROWS)
+                return
 
     @rule(who=AGENTS, deep=st.booleans(), moves=st.booleans())
     def prune_line(self, who: int, deep: bool, moves: bool) -> None:
@@ -74,6 +72,10 @@ class UpkeepRules(AimedRules):
     def check_upkeep(self) -> None:
         """Check what was pruned once more, and that all who are left can be moved."""
         if self.upkeep.pruned:
+            process = None
+            while process is not self.world.process:  # one that ends leaves some to the next
+                process = self.world.process
+                self.attempt(self._finish_prune)
             self.upkeep.check_pruned(self.world.process.looked_at)
             self.check_transfer(self.system.root.uuid)
 
