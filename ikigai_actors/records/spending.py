@@ -5,13 +5,15 @@ from then on each committed message is added. Until the sum is complete there is
 """
 
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
 from ikigai_actors.records.messages import SPENDING, Message
+from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.store.base import Store
 
@@ -95,3 +97,20 @@ def in_all(models: Models) -> Usage:
     for each in models.values():
         tokens = tokens + each
     return tokens
+
+
+def spent_by_branches(records: Iterable[AgentRecord]) -> dict[str, tuple[int, int]]:
+    """What each agent and all that descend from it have spent, by uuid: tokens and micro-dollars."""
+    everybody = list(records)
+    sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
+    parents = {one.uuid: one.parent_uuid for one in everybody}
+    missing = Counter(parents.values())  # children whose sums are not in their parent's yet
+    ready = [uuid for uuid in sums if not missing[uuid]]
+    while ready:
+        own = sums[uuid := ready.pop()]
+        if (above := parents[uuid]) is not None and above in sums:
+            sums[above] = sums[above][0] + own[0], sums[above][1] + own[1]
+            missing[above] -= 1
+            if not missing[above]:
+                ready.append(above)
+    return sums

@@ -96,3 +96,25 @@ def ikigai(database: str, *arguments: str) -> str:
     result = CliRunner().invoke(cli, ["--database", database, *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_spent_over_restarts(durable: str) -> None:
+    for _ in range(2):
+        with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 1_000, "usd": 5}) as system:
+            known = {one.name for one in system.agents()}
+            shop = system.agent("shop") if known > {"shop"} else system.root.fork(name="shop", budget={"tokens": 500})
+            buyer = system.agent("buyer") if known > {"shop"} else shop.fork(name="buyer")
+            for agent in (shop, buyer):
+                agent.prompt("go").get(timeout=DEADLINE)
+            top, middle, leaf = system.root.uuid, shop.uuid, buyer.uuid
+    shown = CliRunner().invoke(cli, ["--database", durable, "stats"]).output.splitlines()
+    lines = [" ".join(line.split()) for line in shown]
+    assert "spent 120 tokens" in lines
+    assert f"{top} 0 tokens, with all below it 120 tokens" in lines
+    assert f"{middle} 60 tokens, with all below it 120 tokens" in lines
+    assert f"{leaf} 60 tokens" in lines
+    assert f"budget {top} 120 tokens of 1,000 tokens; $0.00 of $5.00" in lines
+    assert f"budget {middle} 120 tokens of 500 tokens" in lines
+    told = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
+    assert told["branches"][middle] == {"tokens": 120, "usd": 0}
+    assert [(one["owner"], one["held"]["tokens"]) for one in told["budgets"]] == [(top, 0), (middle, 0)]

@@ -24,3 +24,10 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
         if unit in ("tokens", "usd"):
             held[unit], risk[unit] = now_held, past_risk + now_risk
     return BudgetStatus(owner, bool(strict), by_unit(granted), by_unit(held), by_unit(spent), by_unit(risk), waiting)
+
+
+def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:
+    """The budgets that limit something, agent 0's first; at most so many."""
+    [(root,)] = tx.run("root_budget") or [("",)]
+    owners = sorted({owner for owner, *_ in tx.run("all_limits")}, key=lambda owner: (owner != root, owner))
+    return [found for owner in owners[:most] if (found := budget_of(tx, owner)) is not None]

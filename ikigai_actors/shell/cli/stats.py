@@ -6,14 +6,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.budgets.budget import amount_text
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
 from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.spending import spent_by_branches
+from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
-"""Agents whose costs, and whose tokens, are shown as lines."""
+"""Agents whose costs, and whose tokens, are shown as lines; and budgets."""
+
+MOST_BUDGETS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class Figures:
     """Processes that have run these agents, one after another."""
     spent: dict[str, dict[str, float]]
     """By agent, dead ones too: the tokens and dollars (``usd``) that its requests and tools have cost in its life."""
+    branches: dict[str, dict[str, float]]
+    """The same of each agent with all that descend from it, where that is more than its own."""
+    budgets: list[dict[str, Any]]
+    """The budgets that limit something, agent 0's first, as `BudgetStatus` tells them; at most `MOST_BUDGETS`."""
     tokens: dict[str, dict[str, int]] | None = None
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
@@ -52,7 +59,10 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
     with Client.open(database) as client:
         (records, own, hosts, _), counted = client.figures()
         statuses = Counter(record.status for record in records)
+        budgets = client.budgets(MOST_BUDGETS)
         used = _tokens(client) if tokens else None
+    spent = {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in records if one.spent_tokens or one.spent_usd}
+    branches = {uuid: _cost(*sums) for uuid, sums in spent_by_branches(records).items()}
     return Figures(
         database=client.location,
         host="; ".join(map(str, hosts)) or None,
@@ -60,7 +70,9 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         turns=sum(record.turn > 0 for record in records),
         messages=sum(own.values()),
         unread=sum(record.unread for record in records),
-        spent={one.uuid: _cost(one) for one in records if one.spent_tokens or one.spent_usd},
+        spent=spent,
+        branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, _cost(0, 0))},
+        budgets=[asdict(one) for one in budgets],
         tokens=used,
         **counted._asdict(),
     )
@@ -84,11 +96,18 @@ def as_lines(found: Figures) -> Iterator[str]:
     if found.tokens is not None:
         taken, given = (sum(used[which] for used in found.tokens.values()) for which in ("input", "output"))
         rows["tokens"] = f"{taken} in, {given} out"
-    dearest = sorted(found.spent.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
+    branches = {**found.spent, **found.branches}
+    dearest = sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
     for title, text in rows.items():
         yield harmless(f"{title:<10} {text}")
         for agent, cost in dearest if title == "spent" else ():
-            yield harmless(f"{'':10} {agent:<22} {_cost_text([cost])}")
+            own = _cost_text([found.spent.get(agent, _cost(0, 0))])
+            below = f", with all below it {_cost_text([cost])}" if agent in found.branches else ""
+            yield harmless(f"{'':10} {agent:<22} {own}{below}")
+        for one in found.budgets[:SHOWN] if title == "spent" or (title == "messages" and not found.spent) else ():
+            budget = BudgetStatus(**one)
+            _, *limits = map(str.strip, budget_lines(budget, budget.owner))
+            yield harmless(f"{'budget':<10} {budget.owner:<22} {'; '.join(limits)}")
     most = sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
     for agent, used in most:
         yield harmless(f"{'':10} {agent:<22} {used['input']} in, {used['output']} out")
@@ -99,8 +118,8 @@ def as_object(found: Figures) -> str:
     return as_json(asdict(found), indent=2)
 
 
-def _cost(record: AgentRecord) -> dict[str, float]:
-    return {"tokens": record.spent_tokens, "usd": record.spent_usd / MICRO}
+def _cost(tokens: int, usd: int) -> dict[str, float]:
+    return {"tokens": tokens, "usd": usd / MICRO}
 
 
 def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:

@@ -244,6 +244,12 @@ class Client:
 
         return self._store.read(lambda tx: (_overview(tx), count(tx)))
 
+    def budgets(self, most: int) -> "list[BudgetStatus]":
+        """The budgets that limit something, agent 0's first; at most so many."""
+        from ikigai_actors.records.budgets.status import budgets_that_limit
+
+        return self._store.read(lambda tx: budgets_that_limit(tx, most))
+
     def spending(self) -> "Iterator[Message]":
         """Every message that may tell what a request has cost. Raises `HistoryError` for a wrong row."""
         from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after

@@ -1,7 +1,6 @@
 """The process screen lists all living agents as rows of figures, like ``top``."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import time
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,6 +16,7 @@ from ikigai_actors.agent.turn.state import Phase, is_working
 from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import dollars, token_count
@@ -108,7 +108,7 @@ class ProcessScreen(Screen[str | None]):
             self._hidden |= _SIGNS
         spent = {one.uuid: (one.spent_tokens, one.spent_usd) for one in snapshot.everybody}
         if self._branches:
-            spent = _of_branches(snapshot.everybody)
+            spent = spent_by_branches(snapshot.everybody)
         self._processes = [
             _Process(
                 record,
@@ -173,22 +173,6 @@ class ProcessScreen(Screen[str | None]):
         if "sign" not in self._hidden and one.sign is not None:
             signs = f"{_ago(int(one.sign.seconds * 1_000)):>7}{one.sign.tokens or '':>7}"
         return name.append(f" {host}{state.plain} {figures}{since:>7}{signs}")
-
-
-def _of_branches(records: Sequence[AgentRecord]) -> dict[str, tuple[int, int]]:
-    """What each agent and all that descend from it have spent, by uuid: tokens and micro-dollars."""
-    sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in records}
-    parents = {one.uuid: one.parent_uuid for one in records}
-    missing = Counter(parents.values())  # children whose sums are not in their parent's yet
-    ready = [uuid for uuid in sums if not missing[uuid]]
-    while ready:
-        own = sums[uuid := ready.pop()]
-        if (above := parents[uuid]) is not None and above in sums:
-            sums[above] = sums[above][0] + own[0], sums[above][1] + own[1]
-            missing[above] -= 1
-            if not missing[above]:
-                ready.append(above)
-    return sums
 
 
 def _end(text: str, columns: int) -> str:
