@@ -6,10 +6,11 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-What this package hands on is public, and so are `ikigai_actors.cluster`, `ikigai_actors.testing`, `ikigai_actors.shell`
-and `ikigai_actors.providers.base`; all else is private. What follows from a signal, a crash or a death is decided in
-`supervisors`, beside this package: restarts, orphans, cascades. The docstring of a room names what is in each of its
-modules. The rooms, top first; each knows those below it, bottom last:
+What this package hands on is public, and so are `ikigai_actors.behaviour`, `ikigai_actors.cluster`,
+`ikigai_actors.testing`, `ikigai_actors.shell` and `ikigai_actors.providers.base`; all else is private. What follows
+from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans, cascades. The
+docstring of a room names what is in each of its modules, unless each is called after its subject: a command, a screen,
+a part of fsck. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
     cluster                              hosts that Ray starts

@@ -63,6 +63,8 @@ Limits. Tools and providers may block in calls of this package. Any other wait (
 own between threads of your own) is not simulated, and a step that takes a minute of real time is reported as `Stuck`.
 Code that reads the machine's clock or its randomness is not reproducible. Hypothesis is needed for `simulate`, the
 strategies and the machine: install ``ikigai-actors[testing]``.
+
+Inside: `simulation/` is the world, `machine/` draws programs and judges them; `runner` and `profiles` say how many.
 """
 
 from ikigai_actors.lazy import handed_on

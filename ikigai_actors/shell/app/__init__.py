@@ -6,10 +6,10 @@
     transcript/         lines that scroll, and what they are made of
     widgets/            the prompt, the bars, the tree, the bar of questions
     page_events.py      what the system tells, kept until it is shown
-    snapshot.py         the registry at one moment; expenses.py: what was spent
+    snapshot.py         the registry at one moment, and what was spent
     command_context.py  what slash commands work on, and the thread that runs them; output.py: where they print
-    input_history.py    what was submitted before
-    logs.py             where the library's log goes meanwhile
+    input_history.py    what was submitted before; pastes.py: what is pasted, told from keys
+    logs.py             where the library's log goes meanwhile; terminal.py: a terminal that vanishes
 
 Only this package imports Textual. It is imported when the application starts.
 """
