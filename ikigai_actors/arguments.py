@@ -65,7 +65,7 @@ def check_seconds(value: object, what: str, *, zero: bool = True, most: int = LO
     return seconds
 
 
-def check_timeout(value: object, what: str = "timeout") -> float | None:
+def check_timeout(value: object) -> float | None:
     """Check for seconds to wait: None waits for ever, 0 looks once.
 
     No database stores them, so they may be more than `LONGEST_TIME`.
@@ -74,7 +74,7 @@ def check_timeout(value: object, what: str = "timeout") -> float | None:
         return None
     seconds = _seconds(value)
     if seconds is None:
-        raise BadInput(f"Expected {what} in seconds, 0 or more, or None to wait for ever; got {shown(value)}.")
+        raise BadInput(f"Expected timeout in seconds, 0 or more, or None to wait for ever; got {shown(value)}.")
     return seconds
 
 

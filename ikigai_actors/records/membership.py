@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, GroupEmpty, GroupFull, MailboxFull
+from ikigai_actors.errors import AgentNotFound, BadInput, GroupEmpty, GroupFull, MailboxFull
 from ikigai_actors.records import registry
 from ikigai_actors.records.exit_mails import End
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.mail import EXIT, Mail, check_letter, write_mail
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, Locked, LockedRows, TreeLock, Unit
+from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
 
 GROUP_PREFIX = "group:"
@@ -83,7 +83,7 @@ class JoinGroup(_OfGroup):
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
         assert self._agent is not None
-        check_living(locked, self._agent)
+        locked.living(self._agent)
         if self._agent in self._members:
             return False
         if len(self._members) >= MOST_MEMBERS:
@@ -142,7 +142,7 @@ class SendToGroup(_OfGroup):
 
     def write(self, tx: Transaction, locked: LockedRows) -> GroupSent:
         if self._agent is not None:
-            check_living(locked, self._agent)
+            locked.living(self._agent)
         hearers = [uuid for uuid in self._members if uuid != self._agent and locked[uuid].status != "dead"]
         if not hearers:
             raise GroupEmpty(f"Nobody else is in group {self._group}, so nobody would get that.", self._agent or "")
@@ -183,7 +183,7 @@ class MonitorAgent(Unit):
         return (self.watched, self.watcher)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mail | None:
-        check_living(locked, self.watcher)
+        locked.living(self.watcher)
         other = locked.get(self.watched)
         if other is None:
             raise AgentNotFound(f"There is no agent {self.watched}.", self.watched)
@@ -220,13 +220,3 @@ def forget_dead(tx: Transaction, agents: Iterable[str]) -> None:
     dead = list(agents)
     tx.run("leave_groups", agents=dead)
     tx.run("end_monitors", agents=dead)
-
-
-def check_living(locked: LockedRows, uuid: str) -> Locked:
-    """The row of an agent. Raises `AgentNotFound` and `AgentDead`."""
-    row = locked.get(uuid)
-    if row is None:
-        raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
-    if row.status == "dead":
-        raise AgentDead(f"Agent {uuid} is dead.", uuid)
-    return row

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count
-from ikigai_actors.errors import AgentDead, AgentNotFound, MailboxFull, TimerNotFound, TooManyTimers
+from ikigai_actors.errors import MailboxFull, TimerNotFound, TooManyTimers
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.mail import MAIL, NOTICE, PROMPT, Mail, check_letter, write_mail
 from ikigai_actors.records.registry import Handle, uuid_of
@@ -145,11 +145,7 @@ class SetTimer(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Timer:
         for uuid in self.touches:
-            row = locked.get(uuid)
-            if row is None:
-                raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
-            if row.status == "dead":
-                raise AgentDead(f"Agent {uuid} is dead: it neither gets timers nor sets them.", uuid)
+            locked.living(uuid, ": it neither gets timers nor sets them")
         if tx.run("count_timers", agent=self._to)[0][0] >= MOST_TIMERS:
             raise TooManyTimers(
                 f"Agent {self._to} has {MOST_TIMERS} timers, and no agent may have more. Cancel one, or let one fire.",

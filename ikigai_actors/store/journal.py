@@ -112,6 +112,7 @@ class _Again:
     unit: Unit
 
 
+_BATCH = 1_000  # the most units of one transaction
 _COMMITTED = Committed()  # what nearly every unit is told
 
 
@@ -148,7 +149,6 @@ class Journal(Service, Writer):
         *,
         threads: Threads = SYSTEM_THREADS,
         capacity: int = 10_000,
-        batch: int = 1_000,
         patience: float = 60.0,
         on_commit: Callable[[Any], object] = lambda answer: None,
         on_trouble: Callable[[str | None], None] = lambda trouble: None,
@@ -162,7 +162,6 @@ class Journal(Service, Writer):
             clock: measures the patience.
             threads: makes the thread of the writer.
             capacity: with so many queued units, callers outside the runtime wait.
-            batch: the most units of one transaction.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
             on_commit: takes the answer of each committed unit that concerns others.
             on_trouble: gets the reason when the store stops answering, and None when it answers again.
@@ -171,7 +170,7 @@ class Journal(Service, Writer):
         self._lock = threading.Lock()
         super().__init__("ikigai-journal", threads, self._lock)
         self._store, self._host, self._clock = store, host, clock
-        self._capacity, self._batch, self._patience = capacity, batch, patience
+        self._capacity, self._patience = capacity, patience
         self._on_commit, self._on_trouble, self._on_failure = on_commit, on_trouble, on_failure
         self._entries: deque[_Entry] = deque()
         self._asleep = False
@@ -323,7 +322,7 @@ class Journal(Service, Writer):
     def commit_pending(self) -> None:
         """Write the queued units, with as few transactions as possible."""
         with self._changed:
-            entries = [self._entries.popleft() for _ in range(min(len(self._entries), self._batch))]
+            entries = [self._entries.popleft() for _ in range(min(len(self._entries), _BATCH))]
             if self._waiting:
                 self._changed.notify_all()
         for batch in _batches(entries):

@@ -74,14 +74,14 @@ class Budget:
         return {unit: amount for unit, amount in given.items() if amount is not None}
 
 
-def as_budget(given: object, what: str = "budget") -> Budget | None:
+def as_budget(given: object) -> Budget | None:
     """A budget from a `Budget`, a dict of its arguments, or None. Raises `BadInput`."""
     if given is None or isinstance(given, Budget):
         return given
     known = [one.name for one in fields(Budget)]
     if not isinstance(given, Mapping) or not all(name in known for name in given):
         raise BadInput(
-            f"Expected {what} to be a Budget, or a dict with some of {', '.join(known)}; got {shown(given)}."
+            f"Expected budget to be a Budget, or a dict with some of {', '.join(known)}; got {shown(given)}."
         )
     return Budget(**given)
 
@@ -165,7 +165,7 @@ def _number(digits: str, thousands: str, factor: int = 1) -> int | float:
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
-def micro_dollars(dollars: object, what: str = "usd") -> int:
+def micro_dollars(dollars: object) -> int:
     """Dollars as micro-dollars. Raises `BadInput` for what is no sum of dollars."""
     try:
         if isinstance(dollars, bool) or not isinstance(dollars, int | float | Decimal):
@@ -175,7 +175,7 @@ def micro_dollars(dollars: object, what: str = "usd") -> int:
             raise InvalidOperation
         return int(sum_)
     except ArithmeticError:
-        raise BadInput(f"Expected {what} as dollars, from 0 to {MOST // MICRO:,}; got {shown(dollars)}.") from None
+        raise BadInput(f"Expected usd as dollars, from 0 to {MOST // MICRO:,}; got {shown(dollars)}.") from None
 
 
 def amount_text(unit: str, amount: int) -> str:

@@ -22,18 +22,9 @@ _INTERVAL = 0.03
 """Seconds between two looks at an SQLite file."""
 
 
-class NoWatch(Watch):
-    """For a database that no other process can change."""
-
+class _SQLiteWatch(Watch):
     def __init__(self) -> None:
         self._closed, self._rung = threading.Event(), threading.Event()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if self._rung.wait(timeout) and not self._closed.is_set():
-            self._rung.clear()
-            if self._closed.is_set():  # meanwhile
-                self._rung.set()
-        return False
 
     def wake(self) -> None:
         self._rung.set()
@@ -43,12 +34,23 @@ class NoWatch(Watch):
         self._rung.set()
 
 
-class FileWatch(Watch):
+class NoWatch(_SQLiteWatch):
+    """For a database that no other process can change."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if self._rung.wait(timeout) and not self._closed.is_set():
+            self._rung.clear()
+            if self._closed.is_set():  # meanwhile
+                self._rung.set()
+        return False
+
+
+class FileWatch(_SQLiteWatch):
     """Watches an SQLite file."""
 
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
         """Watch a file; ``others`` gives a number that changes when another process has committed."""
-        self._closed, self._rung = threading.Event(), threading.Event()
+        super().__init__()
         self._file = SQLiteFile(path)  # held until the connection is closed
         with FORK_GATE:
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -76,13 +78,6 @@ class FileWatch(Watch):
             self._connection.close()
         self._file.close()
         return False
-
-    def wake(self) -> None:
-        self._rung.set()
-
-    def close(self) -> None:
-        self._closed.set()
-        self._rung.set()
 
     def _ask(self) -> int | None:
         with contextlib.suppress(StoreError):  # closed, or a hint again

@@ -189,7 +189,7 @@ class ProcessTable(Processes):
     def forget(self, birth: Birth) -> None:
         self._actors.pop(birth.uuid).actor_inbox.set()
 
-    def bury(self, uuid: str, reason: str, cause: Cause = Cause.DAMAGED) -> None:
+    def bury(self, uuid: str, reason: str) -> None:
         def done(result: CommitResult) -> None:
             if isinstance(result, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
@@ -197,7 +197,7 @@ class ProcessTable(Processes):
                 logger.error("Agent %s could not be buried (%s): %s", uuid, result.error, reason)
 
         runtime = self._parts
-        runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), cause), done)
+        runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), Cause.DAMAGED), done)
 
     def follow(self, change: LifecycleChange) -> None:
         """Carry out what a committed unit did to agents. Never waits."""

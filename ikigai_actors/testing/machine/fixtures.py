@@ -107,17 +107,7 @@ def look_around(place: str) -> str:
     return f"At {place}: {'a tree and a stone, ' * 120}"
 
 
-class OwnCode(ScriptedProvider):
-    """A script that is the agents' own code: an error that it raises is a crash, unless it is a `ProviderError`.
-
-    It ignores cancellation: it answers a little later, when nothing listens any more.
-    """
+class OwnCode(Notes):
+    """A script that is the agents' own code: an error that it raises is a crash, unless it is a `ProviderError`."""
 
     own_code = True
-
-    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        try:
-            return await super().respond(request, on_delta)
-        except asyncio.CancelledError:
-            await asyncio.sleep(SLOW.delay / 2)
-            return Reply(LATE)
