@@ -73,6 +73,23 @@ def test_three_children_give_values_of_a_type_and_one_mends_its_own(durable: str
     assert "'perhaps' is not one of ['keep', 'change']" in told[0]
 
 
+def test_recorded_turns_are_held_to_a_changed_prompt_and_nothing_is_sold(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("changed_prompt", ROOT / "examples" / "changed_prompt.py")
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.main()
+    before, _, after = capsys.readouterr().out.partition("16 turns were recorded.")
+    assert before.count("(sold 2 kg") == 16
+    assert "(sold" not in after
+    assert "(looked" not in after
+    assert "16 replayed, 8 differ: 8 arguments, 8 end." in after
+    assert "\nfail: right 50.0 %" in after
+    assert after.endswith("Whatever the kilos: pass\n")
+    assert len((ROOT / "examples" / "changed_prompt.py").read_text("utf-8").splitlines()) <= 60
+
+
 def panel(body: Mapping[str, Any]) -> Says:
     """A model that does as the prompts of the example say, reply by reply."""
     content, place = body["messages"][-1]["content"], len(body["messages"])

@@ -1,4 +1,4 @@
-"""``ikigai search``, ``replay`` and ``regress``: experiments on histories, from the command line.
+"""``ikigai search``, ``bisect``, ``replay`` and ``regress``: experiments on histories, from the command line.
 
 They run the agents of the database, or ask the process that does. Nothing that a trial's model calls is done outside.
 """
@@ -50,6 +50,31 @@ def search_command(context: click.Context, /, **how: Any) -> None:
     from ikigai_actors.shell.cli import trials
 
     _run(context, lambda: trials.search_history(context.obj, **how, tell=_notice), 1)
+
+
+@click.command("bisect")
+@click.argument("agent")
+@click.option("--ask", "probe", metavar="QUESTION", help="Asked at each place; else what followed there is sent again.")
+@click.option(
+    "--judge", "program", metavar="PROGRAM", required=True, help="Reads an answer: 0 good, 125 none, else bad."
+)
+@click.option("--sure", type=click.FloatRange(0.5, 1, True, True), default=0.99, show_default=True, help="Enough.")
+@click.option("--most", type=click.IntRange(min=1), default=60, show_default=True, help="So many probes at most.")
+@click.option("--steps", is_flag=True, help="Look within turns, too.")
+@click.option("--at", metavar="N", type=click.IntRange(min=0), help="Look up to this position.")
+@_RUN
+@_PARALLEL
+@_NAME
+@_JSON
+@click.pass_context
+def bisect_command(context: click.Context, /, **how: Any) -> None:
+    """Find the first bad turn of an AGENT's history.
+
+    The PROGRAM may err: how often is found out on the way. Killed in the middle, the same command goes on.
+    """
+    from ikigai_actors.shell.cli import trials
+
+    _run(context, lambda: trials.bisect_history(context.obj, **how, tell=_notice), 1)
 
 
 @click.command("replay")

@@ -22,6 +22,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai rename AGENT NAME        another name for an agent; "" takes its name away
     ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai search AGENT             the best continuation of a history: --plan, --option, --score
+    ikigai bisect AGENT             the first bad turn of a history, by a program that may err: --ask, --judge
     ikigai replay AGENT|FILE        recorded turns once more, with a change or an edit; nothing is done outside
     ikigai regress AGENT|FILE       whether a change makes them worse; exit status 0 no, 1 yes, 3 unsure
     ikigai doc COMMAND              the documents that all agents share
@@ -63,7 +64,7 @@ from ikigai_actors.shell import start
 from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
-from ikigai_actors.shell.cli.experiments import regress_command, replay_command, search_command
+from ikigai_actors.shell.cli.experiments import bisect_command, regress_command, replay_command, search_command
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, attached_notices
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
@@ -208,7 +209,7 @@ def page(context: click.Context) -> None:
         context.exit(_application(system, context.obj, attached_notices(system.owners, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc, cluster, search_command, replay_command, regress_command):
+for _command in (*commands.COMMANDS, doc, cluster, search_command, bisect_command, replay_command, regress_command):
     cli.add_command(_command)
 
 

@@ -1,4 +1,4 @@
-"""The work of ``ikigai search``, ``replay`` and ``regress``. Each function returns what is printed, and the status."""
+"""The work of the commands of experiments. Each function returns what is printed, and the status."""
 
 import importlib
 import json as json_text
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.experiment import TrialRun
@@ -76,6 +77,45 @@ def search_history(
     if found.score is None:
         return "Nothing could be judged.", 0
     return f"{found.score:g} by trials {', '.join(map(str, found.path))}\n{text}", 0
+
+
+def bisect_history(
+    options: Options,
+    agent: str,
+    probe: str | None,
+    program: str,
+    sure: float,
+    most: int,
+    steps: bool,
+    at: int | None,
+    run: Sequence[str],
+    parallel: int,
+    name: str | None,
+    json: bool,
+    tell: _Tell,
+) -> tuple[str, int]:
+    """Find the first bad turn of an agent's history. Raises what `bisect` does."""
+
+    def judge(one: TrialRun) -> bool | None:
+        found = None if one.reply is None else _is_right(program, one.text)
+        tell(f"probe {one.trial.number}: {'not judged' if found is None else 'good' if found else 'bad'}")
+        return found
+
+    with opened(options, options.default_provider(), interactive=False) as system:
+        found = bisect(
+            system.agent(agent), judge, probe=probe, sure=sure, most=most, steps=steps, at=at, tools=run,
+            parallel=parallel, name=name,
+        )  # fmt: skip
+    if json:
+        told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
+        return json_text.dumps(told), 0
+    words = {
+        "from the start": "It was wrong from the start",
+        "nothing": "Nothing is wrong",
+        "unsure": "No step is to blame",
+    }
+    answer = words.get(found.answer, f"Message {found.position} ends the first bad turn")
+    return f"{answer} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'probe')}).", 0
 
 
 def replay_turns(
@@ -191,11 +231,7 @@ def parse_check(text: str) -> Check:
         except (ImportError, AttributeError, ValueError) as error:
             raise BadInput(f"Expected --check schema:MODULE:TYPE; {error}.") from error
 
-    def check(then: Turn, again: Turn) -> bool | None:
-        status, _ = _called(text, again.text)
-        return None if status == NOT_JUDGED else status == 0
-
-    return check
+    return lambda then, again: _is_right(text, again.text)
 
 
 @contextmanager
@@ -232,6 +268,12 @@ def _asks(turns: Sequence[Turn], times: int, change: Mapping[str, Any], dry_run:
             raise BadInput(f"Recorded histories would be read by {change['model']}: say --yes to let them leave.")
         tell(f"Recorded histories are read by {change['model']}.")
     return False
+
+
+def _is_right(program: str, text: str) -> bool | None:
+    """Whether a program that reads an answer says that it is right; None when it cannot judge. Raises `BadInput`."""
+    status, _ = _called(program, text)
+    return None if status == NOT_JUDGED else status == 0
 
 
 def _score(program: str, text: str) -> float | None:

@@ -86,6 +86,22 @@ def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: p
     assert "to print a number" in capsys.readouterr().err
 
 
+def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with ActorSystem.open(shop, "offline") as system:
+        first = system.agent("clerk").history()[-1].id
+        for tea in ("Darjeeling?", "Keemun?"):
+            system.agent("clerk").prompt(tea).get(timeout=DEADLINE)
+        bad = system.agent("clerk").history()[-3].id
+    program = """sh -c '! grep -qE "remember [45] prompts"'"""  # the offline stand-in says how many prompts there were
+    assert ikigai(shop, "bisect", "clerk", "--ask", "And now?", "--judge", program) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"Message {bad} ends the first bad turn (99.")
+    assert "bad" in told.err
+    arguments = ["bisect", "clerk", "--ask", "And now?", "--judge", "true", "--json", "--at", str(first)]
+    assert ikigai(shop, *arguments) == 0
+    assert json.loads(capsys.readouterr().out)["answer"] == "nothing"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
