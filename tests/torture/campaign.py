@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import StoreUnusable
+from ikigai_actors.records.budgets.audit import left_behind
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import Store
-from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.existing import existing
 from tests.torture import judge
 from tests.torture.kill import aim, fork_server, kill
@@ -98,7 +98,7 @@ class _Tree:
         complaints: list[str] = []
         with open_when_free(self._url, self._world, complaints.append) as system:
             self._judge_running(system, [])
-            self._complain(system.store.read(_unsettled))
+            self._complain(f"unsettled: agent {uuid} holds something" for uuid in system.store.read(left_behind))
             cut_off = [system.handle(record.uuid) for record in self._known.records.values() if record.turn]
             self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state not in CUT_OFF)
             if cut_off and how != "leave":
@@ -158,14 +158,6 @@ class _Tree:
         for fault in found:
             self.spoilt = True
             self._tally.violations.append(f"{self._seed}: {fault}")
-
-
-def _unsettled(tx: Transaction) -> list[str]:
-    """What is still held for requests that a process has left behind, though somebody else has the agents by now."""
-    hosts = {host for (host,) in tx.run("living_hosts")}
-    return [
-        f"unsettled: agent {uuid} holds {tokens}" for uuid, tokens, _, at in tx.run("open_holds") if at not in hosts
-    ]
 
 
 def _is_busy(system: ActorSystem) -> bool:

@@ -10,6 +10,7 @@
     holds.py     the open request in an agent's row, and those that are left behind
     limits.py    what a budget is made with, and what is set of it later
     status.py    what a person is told
+    audit.py     what a judge asks
 
 A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those
 below the owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's, and each of them holds

@@ -17,13 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.providers.base import Request
-from ikigai_actors.records.budgets.amounts import Held, Need
-from ikigai_actors.records.budgets.ceilings import decide_hold
-from ikigai_actors.records.budgets.ledger import BudgetLedger
+from ikigai_actors.records.budgets.audit import budgets_above, left_behind, overdue, waiting_for_what_is_there
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.mail import NOTICE
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.metered_provider import Meter
 from ikigai_actors.testing.simulation.process import Broken, asks_for_summary
@@ -118,8 +115,8 @@ class BudgetOracle:
 
     def check_rest(self) -> None:
         """Check ``short`` and ``left``; called when nothing can happen before time passes."""
-        if wrong := self._world.process.looked_at.read(self._left_behind):
-            raise Broken(f"left: {'; '.join(wrong)}, and the host that did is no more")
+        if left := self._world.process.looked_at.read(left_behind):
+            raise Broken(f"left: {left} hold something by a host that is no more")
         if wrong := self._world.process.looked_at.read(self._short):
             raise Broken(f"short: {'; '.join(wrong)}")
 
@@ -186,7 +183,7 @@ class BudgetOracle:
         zero = {budget for (budget, unit), granted in self._granted.items() if not granted and "agents" not in unit}
         if not zero:
             return
-        for uuid, above in self._world.process.looked_at.read(lambda tx: _chains(tx, placed)).items():
+        for uuid, above in self._world.process.looked_at.read(lambda tx: budgets_above(tx, placed)).items():
             if found := zero & above:
                 self._broken(f"zero: something is held for agent {uuid}, and budgets {sorted(found)} grant nothing")
 
@@ -202,37 +199,11 @@ class BudgetOracle:
         status = self._world.process.looked_at.read(lambda tx: budget_of(tx, root))
         return 0 if status is None else int(status.risk.get("tokens", 0)) - sum(one.risk for one in self.open.values())
 
-    def _left_behind(self, tx: Transaction) -> list[str]:
-        hosts = {host for (host,) in tx.run("living_hosts")}
-        return [
-            f"agent {uuid} holds {tokens} tokens" for uuid, tokens, _, at in tx.run("open_holds") if at not in hosts
-        ]
-
     def _short(self, tx: Transaction) -> list[str]:
-        wrong: list[str] = []
-        nearest: dict[str, str | None] = dict(tx.run("look_at_budgets", uuids=sorted(self.waiting)))
-        for budget in {place.budget for place in self.waiting.values()}:
-            for uuid, need, unit, _ in tx.run("pauses_of", budget=budget, most=1):
-                ledger = BudgetLedger(tx, LockedRows(()), [nearest[uuid]], {})
-                chain = ledger.chain(nearest[uuid])
-                if unit != "requests" and isinstance(decide_hold(chain, Need.decode(need), ledger.now), Held):
-                    wrong.append(f"agent {uuid} waits for {unit} of budget {budget}, which are there")
-        for uuid, _, unit, due in tx.run("pauses_by_agent", uuids=sorted(self.waiting)):
-            now = self._world.clock.now_ms()
-            if due is not None and due < now and self._commits.agents[uuid].status == "running":
-                wrong.append(f"agent {uuid} was to go on at {due}, of {unit}; it is {now}")
-        return wrong
-
-
-def _chains(tx: Transaction, agents: set[str]) -> dict[str, set[str]]:
-    """The budgets above some agents."""
-    above = {owner: over for owner, over, _ in tx.run("all_budgets")}
-    root = next(owner for owner, over in above.items() if over is None)
-    chains: dict[str, set[str]] = {}
-    for uuid, budget in tx.run("look_at_budgets", uuids=sorted(agents)):
-        chain, current = set[str](), budget or root
-        while current is not None:
-            chain.add(current)
-            current = above[current]
-        chains[uuid] = chain
-    return chains
+        budgets = {place.budget for place in self.waiting.values()}
+        running = [uuid for uuid in self.waiting if self._commits.agents[uuid].status == "running"]
+        there = waiting_for_what_is_there(tx, budgets)
+        return [
+            *(f"agent {uuid} waits for {unit}, which are there" for uuid, unit in there),
+            *(f"agent {uuid} was to go on before" for uuid in overdue(tx, running, self._world.clock.now_ms())),
+        ]
