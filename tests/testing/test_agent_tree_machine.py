@@ -197,6 +197,19 @@ def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMac
     machine.upkeep.pruned.remove(machine.system.root.uuid)
 
 
+def test_a_prune_that_was_the_last_of_its_process_leaves_rows_that_are_no_violation(machine: AgentTreeMachine) -> None:
+    machine.fork_line(who=0, length=2)
+    for number in (1, 2):
+        machine.kill(who=number, spread=False)
+    machine.crash_soon(commit=2, committed=False)
+    machine.prune(seconds=0)
+    assert len(machine.upkeep.pruned) == 2
+    with pytest.raises(Broken, match=r"prune: agent .* is pruned, and this is left"):
+        machine.upkeep.check_pruned(machine.system.store)
+    machine.comes_to_rest()
+    machine.upkeep.check_pruned(machine.system.store)
+
+
 def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.stop_and_prompt(who=1)

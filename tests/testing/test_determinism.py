@@ -45,7 +45,7 @@ def played(seed: int) -> str:
     machine.fork_line(who=2, length=2)
     machine.fail_beside(who=1)
     machine.stop_and_prompt(who=1)
-    machine.mark_and_rewind(who=2, anew=seed % 2 == 0)
+    machine.mark_and_rewind(who=2, between="" if seed % 2 else "clear")
     machine.crash_twice(who=3, pause=True)
     machine.send_and_read(sender=0, recipient=2, bodies=["a", "b"])
     machine.kill(who=3, spread=False)

@@ -153,12 +153,17 @@ class AimedRules(Stage):
         self.script(agent, Reply("", (ToolCall(WORK),)))
         self.prompted(agent, "work")
 
-    @rule(who=AGENTS, anew=st.booleans())
-    def mark_and_rewind(self, who: int, anew: bool) -> None:
-        """An agent sets a mark and goes back to it, or begins anew in between, which leaves no mark to go back to."""
+    @rule(who=AGENTS, between=st.sampled_from(("", "clear", "summary")))
+    def mark_and_rewind(self, who: int, between: str) -> None:
+        """An agent sets a mark and goes back to it.
+
+        In between it begins anew, which leaves no mark to go back to; or what it hears is summarised, and taken back.
+        """
         self.set_mark(self.agent(who), "here")
-        if anew:
+        if between == "clear":
             self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
+        if between == "summary":
+            self.summarise(who, "short", before=True)
         self.attempt(lambda: self.agent(who).rewind(timeout=PATIENCE))
 
     @rule(who=AGENTS, pause=st.booleans())

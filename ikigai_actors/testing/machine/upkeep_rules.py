@@ -13,6 +13,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from ikigai_actors.agent.turn.merging import RESULT
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreUnavailable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
@@ -40,9 +41,16 @@ ELSEWHERE = "elsewhere"
 class UpkeepRules(AimedRules):
     """The part of `AgentTreeMachine` that has these rules."""
 
-    @rule(who=AGENTS)
-    def export_import(self, who: int) -> None:
-        """A branch is exported, and imported elsewhere."""
+    @rule(who=AGENTS, merges=st.booleans())
+    def export_import(self, who: int, merges: bool) -> None:
+        """A branch is exported, perhaps one that has just merged a child, and imported elsewhere."""
+        before = len(self.ledger.known)
+        if merges and len(self.living()) < self.LIMIT:
+            self.fork_of(self.agent(who), "go")
+            self.attempt(self.world.settle)
+        if len(self.ledger.known) > before:
+            by, child = self.agents(who, before)
+            self.merge_of(by, child, RESULT)
         self.attempt(lambda: self.check_transfer(self.agent(who).uuid))
 
     @rule(seconds=DEAD_FOR)
@@ -67,7 +75,7 @@ class UpkeepRules(AimedRules):
             self.kill_agent(self.agent(number), spread=False)
         self.prune(0)
         if moves:
-            self.export_import(who)
+            self.export_import(who, merges=False)
 
     def check_upkeep(self) -> None:
         """Check what was pruned once more, and that all who are left can be moved."""
