@@ -19,6 +19,7 @@ whatever finishes first. Trials are children of the experiment, under its budget
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -188,10 +189,11 @@ class Experiment:
                 self._ask(now, trial, start)
             ready = self._known(now)
             if ready is None:
-                self._write(now, warm)  # before anything is waited for
+                if not self._may_be_judged_first(now, judge, parallel):
+                    self._write(now, warm)  # before anything is waited for
                 if now.told == len(now.asked):
                     return
-                ready = self._judged(now, judge, retries)
+                ready = self._judged_or_kept(now, judge, retries)
                 if ready is None:
                     return
                 now.unwritten[now.told + 1] = ready
@@ -266,6 +268,29 @@ class Experiment:
             else:
                 return
 
+    def _may_be_judged_first(self, now: _Progress, judge: Judge, parallel: int) -> bool:
+        """Whether the next trial has answered, so that its verdict goes into the same unit as those before it.
+
+        No more than a quarter of the window waits to be born meanwhile: the models have the rest to do.
+        """
+        trial = now.asked[now.told] if now.told < len(now.asked) else None
+        if trial is None or trial.number not in self.book.trials or len(now.births) >= parallel // 4:
+            return False
+        if getattr(judge, "blocks", False) or now.then[trial.number]:
+            return False
+        return self.agent_of(trial.number).record.turn == 0
+
+    def _judged_or_kept(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
+        """The verdict on the next trial. Whatever ends the run here, the verdicts before it are written."""
+        ready = None
+        try:
+            ready = self._judged(now, judge, retries)
+        finally:
+            if ready is None:
+                with suppress(IkigaiError):
+                    self._write_unit(now, [])
+        return ready
+
     def _judged(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
         """The verdict on the next trial; None when its turn cannot go on.
 
@@ -282,7 +307,7 @@ class Experiment:
         agent = self.agent_of(trial.number)
         then = list(now.then[trial.number])
         while True:
-            if not self._waited(now, agent):
+            if (then or agent.record.turn) and not self._waited(now, agent):
                 return None
             run = _run_of(trial, agent)
             if run.error is None:
@@ -389,7 +414,7 @@ def _before_cold(now: _Progress) -> int:
 
     A trial that goes on from another one finds the prefix that the other one's request has written.
     """
-    asked = {_prefix(trial) for trial in now.asked[: len(now.asked) - len(now.births)]}
+    asked = {_prefix(trial) for trial in now.asked[now.told : len(now.asked) - len(now.births)]}  # those that have not
     for place, (trial, _) in enumerate(now.births):
         if trial.of == 0 and _prefix(trial) in asked - now.is_warm:
             return place

@@ -335,3 +335,18 @@ def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_pa
             assert {one.reply().text for one in copy.children()} == {one.reply().text for one in trials}
             assert there.import_(tmp_path / "one").history()[-1].content == trials[0].history()[-1].content
             assert check(there.store) == []
+
+
+def test_verdicts_on_trials_that_have_answered_share_a_unit_and_a_judge_that_raises_loses_none_of_them() -> None:
+    def judge(run: TrialRun) -> float:
+        if run.trial.number == 31:
+            raise ZeroDivisionError
+        return 0.5
+
+    with simulated() as world:
+        agent = player(world.open(ScriptedProvider(echo)))
+        with pytest.raises(ZeroDivisionError):
+            search(agent, judge, plan=BestOf(48), options=["a"], parallel=16, name="many")
+        notes = [one.data["verdicts"] for one in world.system.agent("many").history() if "verdicts" in one.data]
+        assert [number for told in notes for number, *_ in told] == list(range(1, 31))
+        assert max(map(len, notes)) == 4
