@@ -13,6 +13,7 @@ from types import ModuleType
 
 from benchmarks import (
     actors,
+    behaviour,
     cache,
     cascade,
     failover,
@@ -59,6 +60,7 @@ BENCHMARKS: dict[str, ModuleType] = {
         cascade,
         signals,
         simulation,
+        behaviour,
     )
 }
 """Each has ``run(places, quick)``, which gives its rows, and says in its docstring what they mean."""
