@@ -22,7 +22,17 @@ from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.records.settings import SETTINGS, parse_setting
-from ikigai_actors.shell.commands import approvals, budgets, groups, hosts, lifecycle, mail, timers, transfer
+from ikigai_actors.shell.commands import (
+    approvals,
+    budgets,
+    experiments,
+    groups,
+    hosts,
+    lifecycle,
+    mail,
+    timers,
+    transfer,
+)
 from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
@@ -419,8 +429,8 @@ def leave_as_others_do(shell: CommandContext) -> None:
 
 
 for command in (
-    *approvals.COMMANDS, *budgets.COMMANDS, *groups.COMMANDS, *hosts.COMMANDS, *lifecycle.COMMANDS, *timers.COMMANDS,
-    *transfer.COMMANDS,
+    *approvals.COMMANDS, *budgets.COMMANDS, *experiments.COMMANDS, *groups.COMMANDS, *hosts.COMMANDS,
+    *lifecycle.COMMANDS, *timers.COMMANDS, *transfer.COMMANDS,
 ):  # fmt: skip
     commands.add_command(command)
 

@@ -1,0 +1,178 @@
+"""The slash commands about experiments on histories.
+
+A bisection whose judge is the person needs nothing but its book: each command goes on with it, up to the next answer
+that waits for a verdict. So it lasts over a restart of the shell.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.heads import section
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.settings import parse_setting
+from ikigai_actors.shell.commands.arguments import TEXT
+from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.naming import named
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.ref import AgentRef, System
+
+if TYPE_CHECKING:
+    from ikigai_actors.behaviour.bisections import Bisected
+    from ikigai_actors.behaviour.book import Book
+    from ikigai_actors.behaviour.experiment import TrialRun
+
+
+class AwaitsVerdict(Exception):
+    """An answer that the person has not judged."""
+
+    def __init__(self, run: "TrialRun") -> None:
+        super().__init__(run)
+        self.run = run
+
+
+@click.command("/experiments")
+@click.pass_obj
+def list_experiments(shell: CommandContext) -> None:
+    """Show the experiments that live: what each looks at, and how far it is. /kill --cascade ends one."""
+    found = list(_experiments(shell.system))
+    for agent, book in found:
+        terms = book.terms or {}
+        of = f" of {named(shell.system.handle(terms['of']))}" if "of" in terms else ""
+        judged = f"{len(book.judged)} of {counted(len(book.trials), 'trial')} judged"
+        shell.screen.line(f"{named(agent)}: {terms.get('verb')}{of}, {judged}")
+    if not found:
+        shell.screen.line("There is no experiment.", dim=True)
+
+
+@click.command("/replay")
+@click.argument("change", metavar="[SETTING=VALUE]...", type=TEXT, nargs=-1)
+@click.pass_obj
+def replay_here(shell: CommandContext, change: tuple[str, ...]) -> None:
+    """Replay the turns of this agent, with other settings, and show what differs.
+
+    Calls of tools are answered from the record, and nothing is done outside. The agent gets no message.
+    """
+    from ikigai_actors.behaviour.replays import replay
+    from ikigai_actors.behaviour.turns import recorded
+
+    changed = {}
+    for text in change:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"Expected SETTING=VALUE, got {text!r}. For one: /replay model=openai:gpt-5")
+        changed[name] = parse_setting(name, value)
+    turns = recorded(shell.current)
+    if not turns:
+        raise BadInput(f"{named(shell.current)} has taken no turn that was answered.")
+    found = shell.wait_for(lambda: replay(turns, change=changed))
+    shell.screen.block(found.text())
+
+
+@click.command("/bisect")
+@click.argument("question", type=TEXT, nargs=-1, required=True)
+@click.pass_obj
+def bisect_here(shell: CommandContext, question: tuple[str, ...]) -> None:
+    """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
+
+    /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
+    """
+    from ikigai_actors.behaviour.bisections import bisect
+
+    agent, text = shell.current, " ".join(question)
+    _go_on(shell, lambda judge: bisect(agent, judge, probe=text))
+
+
+@click.command("/good")
+@click.pass_obj
+def call_good(shell: CommandContext) -> None:
+    """Call the latest answer of a bisection good."""
+    _judge(shell, True)
+
+
+@click.command("/bad")
+@click.pass_obj
+def call_bad(shell: CommandContext) -> None:
+    """Call the latest answer of a bisection bad."""
+    _judge(shell, False)
+
+
+@click.command("/skip")
+@click.pass_obj
+def skip_answer(shell: CommandContext) -> None:
+    """Say of the latest answer of a bisection that it cannot be judged."""
+    _judge(shell, None)
+
+
+COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
+
+
+def _experiments(system: System) -> Iterator["tuple[AgentRef, Book]"]:
+    """The experiments that live: the first of their notes says the terms."""
+    from ikigai_actors.behaviour.book import Book
+    from ikigai_actors.behaviour.turns import own_messages
+
+    for record in system.agents():
+        if record.living and record.name is not None:
+            agent, look = system.handle(record.uuid), partial(_beginning, record.uuid, record.fork_message_id)
+            if Book(record.uuid, system.store.read(look)).terms is not None:
+                yield agent, Book(record.uuid, own_messages(agent))
+
+
+def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
+    return section(tx, uuid, start, start + 3)
+
+
+def _judge(shell: CommandContext, verdict: bool | None) -> None:
+    """Go on with the bisection of the current agent that waits for a verdict."""
+    from ikigai_actors.behaviour.bisections import bisect
+
+    agent = shell.current
+    name, terms, number = _awaited(shell.system, agent)
+    sure, most, _ = terms["plan"]
+
+    def begun(judge: Callable[["TrialRun"], bool | None]) -> "Bisected":
+        return bisect(agent, judge, probe=terms["probe"], sure=sure, most=most, at=terms["at"], name=name)
+
+    _go_on(shell, begun, number, verdict)
+
+
+def _awaited(system: System, agent: AgentRef) -> tuple[str | None, Mapping[str, Any], int]:
+    """The bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial."""
+    for experiment, book in _experiments(system):
+        terms = book.terms or {}
+        waiting = [number for number in book.trials if number not in book.judged]
+        if terms.get("verb") == "bisect" and terms["of"] == agent.uuid and terms["probe"] and waiting:
+            return experiment.record.name, terms, min(waiting)
+    raise BadInput(f'No bisection of {named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
+
+
+def _go_on(
+    shell: CommandContext,
+    begun: Callable[[Callable[["TrialRun"], bool | None]], "Bisected"],
+    judged: int = 0,
+    verdict: bool | None = None,
+) -> None:
+    """Bisect up to the next answer that waits for the person, and show that; or what was found."""
+
+    def judge(run: "TrialRun") -> bool | None:
+        if run.trial.number == judged:
+            return verdict
+        raise AwaitsVerdict(run)
+
+    try:
+        found = shell.wait_for(lambda: begun(judge))
+    except AwaitsVerdict as waits:
+        shell.screen.block(waits.run.text or str(waits.run.error))
+        shell.screen.line(f"Answer {waits.run.trial.number}: /good, /bad or /skip?")
+        return
+    words = (
+        f"Message {found.position} ends the first bad turn"
+        if found.position is not None
+        else f"No step: {found.answer}"
+    )
+    shell.screen.line(f"{words} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'answer')}).")

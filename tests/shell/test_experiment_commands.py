@@ -1,0 +1,42 @@
+"""Experiments at a terminal, with a person as the judge."""
+
+import re
+
+from ikigai_actors import Request, ScriptedProvider
+from tests.kit.sessions import OpenSession
+
+
+def clerk(request: Request) -> str:
+    """Quotes in dollars once a customer from Texas was there; with a system prompt it is polite."""
+    said = [part["text"] for one in request.messages if one["role"] == "user" for part in one["content"]]
+    currency = "dollars" if any("Texas" in text for text in said[:-1]) else "euros"
+    return f"{'Please: ' if request.system else ''}{said[-1]} {currency}"
+
+
+def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: OpenSession, database: str) -> None:
+    session = open_session(ScriptedProvider(clerk))
+    for text in ("Assam", "from Texas", "Ceylon", "Keemun"):
+        session(text)
+    bad = [one.id for one in session.system.root.history() if one.kind == "assistant"][1]
+    told = session('/bisect "In which currency?"')
+    for _ in range(20):
+        if "/good, /bad or /skip?" not in told[-1]:
+            break
+        told = session("/bad" if "dollars" in " ".join(told) else "/good")
+    assert re.fullmatch(rf"Message {bad} ends the first bad turn \(99\.\d % sure, \d+ answers\)\.", told[-1])
+    [line] = session("/experiments")
+    assert "bisect of" in line
+    assert "No bisection" in session("/good")[-1]
+
+
+def test_a_person_replays_the_turns_of_an_agent_with_another_setting(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(clerk))
+    assert session("/experiments") == ["There is no experiment."]
+    assert "no turn" in session("/replay")[-1]
+    session("Assam")
+    assert session("/replay")[-1] == "1 replayed, none differs."
+    told = session('/replay "system=Be polite."')
+    assert "text: Assam euros → Please: Assam euros" in told[0]
+    assert told[-1] == "1 replayed, 1 differ: 1 text."
+    assert "SETTING=VALUE" in session("/replay system")[-1]
+    assert len(session("/experiments")) == 2
