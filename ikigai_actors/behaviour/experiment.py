@@ -451,7 +451,7 @@ def _run_of(trial: Trial, agent: AgentRef) -> TrialRun:
     try:
         return TrialRun(trial, agent, agent.reply())
     except NoTurn:
-        outcome = outcome_of(agent.history())
+        outcome = outcome_of(reversed(agent.history()))
         return TrialRun(trial, agent, outcome if isinstance(outcome, Reply) else None)
     except IkigaiError as error:
         return TrialRun(trial, agent, None, error)

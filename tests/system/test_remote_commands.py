@@ -15,10 +15,12 @@ from ikigai_actors import (
     NameTaken,
     NoTurn,
     OfflineProvider,
+    Reply,
     RootProtected,
     ScriptedProvider,
     Signal,
     TimedOut,
+    ToolCall,
     TurnInterrupted,
     tool,
 )
@@ -305,6 +307,18 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
         eventually(lambda: not system.store.read(new_remote_commands), "the answer")
         assert kinds(system.handle(kid)).count("mark") == 1
         assert store.refused < 10  # it does not try again and again at once
+
+
+def test_the_reply_to_a_prompt_from_elsewhere_is_the_one_behind_the_calls_of_the_turn(durable: str) -> None:
+    script = ScriptedProvider([Reply("", (ToolCall("check_mail", {}),)), "No mail.", "Tea."])
+    with ActorSystem.open(durable, script) as host, AttachedSystem.open(durable) as system:
+        kid = system.handle(host.root.fork().uuid)
+        assert kid.prompt("Is there mail?").get(timeout=DEADLINE).text == "No mail."
+        assert kid.reply(timeout=DEADLINE).text == "No mail."
+        assert kid.prompt("What would you like?").get(timeout=DEADLINE).text == "Tea."
+        assert kid.reply(timeout=DEADLINE).text == "Tea."
+        host.handle(kid.uuid).kill(timeout=DEADLINE)
+        assert kid.reply(timeout=DEADLINE).text == "Tea."
 
 
 def test_a_host_that_shares_its_agents_with_nobody_moves_none(durable: str) -> None:

@@ -246,10 +246,10 @@ class RemoteAgents:
             self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
         elif record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
-            future.settle(outcome_of(messages) or never)
+            future.settle(outcome_of(reversed(messages)) or never)
         else:
             gone = AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", uuid)
-            future.settle(last_outcome(messages) or gone)
+            future.settle(last_outcome(reversed(messages)) or gone)
 
     def _remote_command(self, uuid: str, command: RemoteCommand) -> None:
         """Ask an agent to do something itself; the caller is given the answer.

@@ -46,7 +46,7 @@ class RemoteTurn:
         reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
         if reason is None and (not self.begun or news.turns.get(self.agent, 0) == self._turn):
             return None
-        outcome = outcome_of([self._messages[number] for number in sorted(self._messages)])
+        outcome = outcome_of(self._messages[number] for number in sorted(self._messages, reverse=True))
         if isinstance(outcome, Reply) and outcome.stop_reason == "tool_use":
             outcome = None  # its calls were cut off
         if outcome is not None:
