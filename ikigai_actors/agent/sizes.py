@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.compaction import ANSWER_TOKENS, MOST_PUT_OFF
 from ikigai_actors.agent.turn.machine import READABLE
-from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, tokens_of
+from ikigai_actors.agent.turn.tokens import FIRST, tokens_of, tokens_per_byte
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.replies import spent_of
@@ -94,7 +94,7 @@ def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]
     """How many tokens the system prompt and the descriptions of tools have, about."""
     system = str(settings.get("system") or "")
     size = len(system.encode("utf-8", "replace")) + (len(json.dumps(list(tools), default=str)) if tools else 0)
-    return size // BYTES_PER_TOKEN
+    return int(size * FIRST)
 
 
 def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
@@ -102,15 +102,15 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
 
     ``fixed``: those beside the conversation. What a reply tells of its request has them.
     """
-    since, elide = 0, log.elided(head)
+    since, elide, per_byte = 0, log.elided(head), tokens_per_byte(log, head)
     for message in log.spoken(head):
         spent = spent_of(message) if message.kind == Kind.ASSISTANT and message.data.get("model") == model else None
         if spent is not None and log.is_shown_as(head, message.id):
             usage = spent.usage
             read = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             return read + usage.output_tokens + ceil(since * _MARGIN)
-        since += tokens_of(message, elide)
-    opening = sum(tokens_of(one) for one in log.opening(head) if one is not None)
+        since += tokens_of(message, per_byte, elide)
+    opening = sum(tokens_of(one, per_byte) for one in log.opening(head) if one is not None)
     return ceil((since + opening + fixed) * _MARGIN)
 
 
@@ -119,9 +119,9 @@ def _new_tokens(log: Log, head: int) -> float:
     lens = log.view(head).lens
     if lens is None:
         return float("inf")
-    size = 0
+    size, per_byte = 0, tokens_per_byte(log, head)
     for message in log.spoken(head):
         if message.id <= lens.id:
             break
-        size += tokens_of(message, lens.elide)
+        size += tokens_of(message, per_byte, lens.elide)
     return size

@@ -97,6 +97,8 @@ def summary_form(data: Data) -> Wrong:
             yield name, "a position"
     if not isinstance(data.get("name") or "", str):
         yield "name", "text"
+    if not isinstance(data.get("tokens_per_byte", 0.0), float):
+        yield "tokens_per_byte", "a number below 1"
     yield from _usage_form(data)
 
 

@@ -528,7 +528,7 @@ def test_a_request_of_which_nothing_can_be_summarised_leaves_in_spite_of_its_siz
 def test_a_second_summary_that_nobody_asked_for_waits_for_a_tenth_of_the_window() -> None:
     model = Counting()
     with ActorSystem.open(":memory:", model.provider) as system:
-        system.root.configure(context_window=20_000, compact_at=300)
+        system.root.configure(context_window=25_000, compact_at=300)
         talk(system.root, *FACTS, *FACTS)
         [summary] = summaries_of(system.root)
         system.root.configure(context_window=5_000)

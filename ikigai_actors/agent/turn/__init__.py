@@ -10,6 +10,7 @@ Its modules:
     record              calls that are answered from a record
     request             the history as a request to a model
     plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
+    tokens              how many tokens a message has, by what replies have told
     merging             what is taken over of another agent's history
     typed               turns that must give a value
 """

@@ -24,9 +24,10 @@ spent.
 from dataclasses import replace
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.plan import BYTES_PER_TOKEN, LEAST_FREED, Elision, SummaryPlan
+from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
 from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
+from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
 from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
 from ikigai_actors.records.budgets.amounts import Held
@@ -180,7 +181,7 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         return fail_compaction(
             state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed."), now
         )
-    length = len(text.encode()) // BYTES_PER_TOKEN
+    length = tokens_in(text, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
         told = f"The summary would be about as long as what it stands for ({length} of {plan.replaced} tokens)."
         return fail_compaction(state, ProviderError(f"{told} Nothing was changed."), now)
@@ -193,6 +194,7 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         "saw": event.saw,
         "before": plan.replaced + plan.kept,
         "after": length + plan.kept,
+        "tokens_per_byte": plan.tokens_per_byte,
         "model": event.model,
         **({"focus": compaction.focus} if compaction.focus else NO_DATA),
         **({"name": event.name} if event.name else NO_DATA),
@@ -210,9 +212,13 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
     assert compaction is not None  # in this phase
     if compaction.must:
         plan = compaction.plan
-        length = len(plan.digest.encode("utf-8", "replace")) // BYTES_PER_TOKEN
+        length = tokens_in(plan.digest, plan.tokens_per_byte)
         cut = {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
-        sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
+        sizes = {
+            "before": plan.replaced + plan.kept,
+            "after": length + plan.kept,
+            "tokens_per_byte": plan.tokens_per_byte,
+        }
         return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now, first)
     told = answers_of_compaction(state, error)
     after = replace(state_behind(state), left_at=compaction.tokens or state.left_at)

@@ -6,11 +6,11 @@ among them, and its prompt is shown verbatim wherever the cut lies. Answered pro
 Before a model is asked for a text, `elision_of` looks whether it is enough to show long results by reference.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
+from ikigai_actors.agent.turn.tokens import Replies, tokens_of, tokens_per_byte
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.messages import Kind, Message
 
@@ -30,11 +30,9 @@ _DIGEST_PART = 5
 """One in so many tokens may be a digest, or those of many summaries that failed would fill the window."""
 _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
 """How a digest begins."""
-BYTES_PER_TOKEN = 3
-"""How many bytes a token has, where nobody has counted."""
 
 
-class History(Protocol):
+class History(Replies, Protocol):
     """What an agent's log tells; see `ikigai_actors.records.log.Log`."""
 
     @property
@@ -46,15 +44,6 @@ class History(Protocol):
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
         """The latest prompt of the folded history up to a position."""
-
-    def opening(self, position: int) -> tuple[Message | None, Message | None]:
-        """The summary in force, and the prompt that is shown beside it."""
-
-    def spoken(self, position: int) -> Iterator[Message]:
-        """What a model may see verbatim, newest first."""
-
-    def elided(self, position: int) -> int:
-        """Long results before this position are shown by reference; 0 for none."""
 
 
 class SummaryPlan(NamedTuple):
@@ -76,6 +65,8 @@ class SummaryPlan(NamedTuple):
     """The model is shown the history up to this position when it is asked for the text."""
     digest: str
     """What stands for the past where no model can tell: its prompts, each with its position, cut."""
+    tokens_per_byte: float
+    """What these sizes were made with."""
 
 
 class Elision(NamedTuple):
@@ -103,8 +94,8 @@ def elision_of(log: History, head: int, turn: int, tokens: int, near: float, who
         whole: whether to look at all results, those of the latest step too, and to take any that save enough. Where
             nothing is left to be summarised, a request cannot leave without that.
     """
-    shown, known = list(log.spoken(head)), log.elided(head)
-    sizes = {message.id: tokens_of(message, known) for message in shown}
+    shown, known, per_byte = list(log.spoken(head)), log.elided(head), tokens_per_byte(log, head)
+    sizes = {message.id: tokens_of(message, per_byte, known) for message in shown}
     elide = head + 1
     if not whole:
         elide, _ = _kept(log, shown, sizes, min(KEPT_TOKENS, sum(sizes.values()) // KEPT_PART), head, turn)
@@ -129,7 +120,8 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     """
     opening = [message for message in log.opening(head) if message is not None]
     shown = list(log.spoken(head))  # newest first
-    sizes = {message.id: tokens_of(message, log.elided(head)) for message in (*opening, *shown)}
+    per_byte, elide = tokens_per_byte(log, head), log.elided(head)
+    sizes = {message.id: tokens_of(message, per_byte, elide) for message in (*opening, *shown)}
     total = sum(sizes.values())
     keep_from, kept = _kept(log, shown, sizes, min(KEPT_TOKENS, total // KEPT_PART), head, turn)
     upto = head
@@ -146,7 +138,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         return None
     prompt = log.latest_prompt(turn) if turn else None
     first = next((one for one in reversed(shown) if one.id >= keep_from), None)
-    past = [one for one in reversed(shown) if one.id < keep_from]
+    past = [one for one in reversed(shown) if one.id < keep_from]  # oldest first
     return SummaryPlan(
         keep_from,
         prompt.id if prompt is not None and prompt.id < keep_from else 0,
@@ -155,9 +147,8 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         kept,
         " ".join(first.content.split())[:80] if first is not None else "",
         upto,
-        _digest(
-            opening, [one for one in reversed(shown) if one.id < keep_from], total // _DIGEST_PART * BYTES_PER_TOKEN
-        ),
+        _digest(opening, past, int(total // _DIGEST_PART / per_byte)),
+        per_byte,
     )
 
 
@@ -207,15 +198,6 @@ def _digest(opening: list[Message], past: list[Message], most: int) -> str:
     if len(earlier) > most // 2:
         earlier = f"{earlier[: most // 2]} …"
     return "\n".join([_DIGEST, *([earlier] if earlier else []), *reversed(lines)])
-
-
-def tokens_of(message: Message, elide: int = 0) -> int:
-    """How many tokens a message has, about, when long results before a position are shown by reference."""
-    if is_elided(message, elide):
-        return ELIDED_TOKENS
-    blocks = message.data.get("blocks") or message.data.get("tool_calls")
-    size = len(message.content.encode("utf-8", "replace"))
-    return max(size, len(json.dumps(blocks, ensure_ascii=False)) if blocks else 0) // BYTES_PER_TOKEN + 1
 
 
 def _may_cut(log: History, position: int) -> bool:

@@ -1,0 +1,112 @@
+"""Tokens: how many a message has, about, by what replies have told. Pure.
+
+A reply tells how many tokens its request had. So two replies of one model tell how many the messages from the earlier
+one on have that only the later request had, whatever is sent beside the conversation. That, by their bytes, is what is
+learned: of the latest messages of which enough is known. A text of digits or of Chinese has three times as many tokens
+as one in English.
+
+    messages     u   a   c   r   a   u      asked for: the tokens of the last one
+    told            10          510         a to r have 2,000 bytes: 500 tokens, 0.25 for each byte
+
+It is read off the history each time, so it is the same after a restart. A summary notes what its plan was made with:
+behind it there may be no two replies yet.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Protocol
+
+from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
+from ikigai_actors.records.blob_references import blobs_of
+from ikigai_actors.records.history import View
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import spent_of
+
+FIRST = 1 / 3
+"""Tokens of a byte, where no reply has told."""
+LEAST, MOST = 0.15, 0.6
+"""What a reply tells beyond these is no text's."""
+_TOO_FEW = 2_000
+"""Of so few bytes nothing is learned."""
+_ENOUGH = 32_000
+"""Of so many bytes enough is learned: one looks no further back."""
+
+
+class Replies(Protocol):
+    """What an agent's log tells of its replies; see `ikigai_actors.records.log.Log`."""
+
+    def spoken(self, position: int) -> Iterator[Message]:
+        """What a model may see verbatim, newest first."""
+
+    def view(self, position: int) -> View:
+        """What is in force at a position."""
+
+    def elided(self, position: int) -> int:
+        """Long results before this position are shown by reference; 0 for none."""
+
+    def is_shown_as(self, position: int, earlier: int) -> bool:
+        """Whether the same summary was in force at an earlier position."""
+
+    def opening(self, position: int) -> tuple[Message | None, Message | None]:
+        """The summary in force, and the prompt that is shown beside it."""
+
+
+def tokens_per_byte(log: Replies, head: int) -> float:
+    """How many tokens a byte of the conversation up to a position has, about: from 0.15 to 0.6."""
+    later: Message | None = None
+    found, size = 0.0, 0
+    for message in log.spoken(head):
+        told = _read(message)
+        if later is None:
+            later = message if told else None
+            continue
+        size += bytes_of(message, log.elided(later.id))
+        if blobs_of(message):  # a picture has tokens, and no bytes here
+            break
+        if told:
+            if not _same_request(log, later, message):
+                break
+            more = _read(later) - told
+            if size >= _TOO_FEW and more > 0:
+                found = more / size
+            if size >= _ENOUGH:
+                break
+    if not found:
+        summary, _ = log.opening(head)
+        noted = summary.data.get("tokens_per_byte") if summary is not None else None
+        return noted if isinstance(noted, float) else FIRST
+    return round(min(MOST, max(LEAST, found)), 4)
+
+
+def tokens_of(message: Message, per_byte: float, elide: int = 0) -> int:
+    """How many tokens a message has, about, when long results before a position are shown by reference."""
+    return ELIDED_TOKENS if is_elided(message, elide) else int(bytes_of(message) * per_byte) + 1
+
+
+def tokens_in(text: str, per_byte: float) -> int:
+    """How many tokens a text has, about."""
+    return int(len(text.encode("utf-8", "replace")) * per_byte)
+
+
+def bytes_of(message: Message, elide: int = 0) -> int:
+    """How many bytes of a message are sent, about."""
+    if is_elided(message, elide):
+        return round(ELIDED_TOKENS / FIRST)
+    blocks = message.data.get("blocks") or message.data.get("tool_calls")
+    size = len(message.content.encode("utf-8", "replace"))
+    return max(size, len(json.dumps(blocks, ensure_ascii=False).encode("utf-8", "replace")) if blocks else 0)
+
+
+def _read(message: Message) -> int:
+    """How many tokens the request had that a reply has answered; 0 for what is no reply, or does not tell."""
+    spent = spent_of(message) if message.kind == Kind.ASSISTANT else None
+    if spent is None:
+        return 0
+    usage = spent.usage
+    return usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+
+
+def _same_request(log: Replies, later: Message, earlier: Message) -> bool:
+    """Whether the request of the later reply had all that the earlier one's had, as it was then."""
+    same = later.data.get("model") == earlier.data.get("model") and log.is_shown_as(later.id, earlier.id)
+    return same and log.view(later.id).settings == log.view(earlier.id).settings
