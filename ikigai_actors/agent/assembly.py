@@ -10,7 +10,7 @@ Two agents may make the same passages at the same time, without a lock: what is 
 """
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.providers.conversation import Passage
@@ -58,6 +58,17 @@ def conversation_of(
         turns.add(message)
         if turns.last is not None:
             sent.beside.update(call_id for _, call_id, _ in turns.last.calls)
+    return turns.finish()
+
+
+def passage_of(messages: Iterable[Message], model: str) -> Passage:
+    """Messages of a history as a model sees them, without what came before; of that nothing is kept."""
+    sent: set[str] = set()
+    turns = Turns(None, model, sent)
+    for message in messages:
+        turns.add(message)
+        if turns.last is not None:
+            sent.update(call_id for _, call_id, _ in turns.last.calls)
     return turns.finish()
 
 

@@ -203,10 +203,11 @@ class Costs:
         ``new`` are the messages of the unit, ``further`` what is sent behind the history and is in no log. Of a model
         that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
         """
-        size, blocks = sum(map(_bytes, (*new, *further))), len(new) + len(further)
+        part = state.merging.part.messages if state.merging is not None and state.merging.part is not None else ()
+        size, blocks = sum(map(_bytes, (*new, *part, *further))), len(new) + len(part) + len(further)
         log = self._log.current if state.merging is None else self._log.child
         head = state.head - len(new)
-        if log is None or not head:
+        if log is None or not head or part:
             return None, size, blocks
         end = state.compaction.plan.upto if state.compaction is not None else head
         for spoken in log.conversation(head, min(end, head)):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.agent.assembly import conversation_of, shared_blocks
+from ikigai_actors.agent.assembly import conversation_of, passage_of, shared_blocks
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
@@ -20,7 +20,7 @@ from ikigai_actors.agent.costs import usual_output
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
-from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, request_tokens
+from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, report_tokens, request_tokens
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
 from ikigai_actors.agent.turn import events as on
@@ -343,9 +343,19 @@ class Effects:
             inbox.put_urgent(on.SummaryFailed(request, error))
             return
         wanted, held = answer_tokens(state), held_output(state)
+        part = state.merging.part if state.merging is not None else None
+        if state.merging is not None and chosen.window:
+            fixed, shown = fixed_tokens(chosen.settings, chosen.tools), None if part is None else part.messages
+            size = report_tokens(log, end, chosen.name, fixed, shown, talk_behind(state))
+            if size + min(wanted, chosen.window // 4) > chosen.window:  # it does not leave: some services cut silently
+                inbox.put_urgent(on.SummaryFailed(request, too_long.refusal(size, chosen.window)))
+                return
         most = wanted if held is None else min(wanted, held)
         cut = most < wanted
-        conversation = conversation_of(log, state.head, chosen.name, talk_behind(state), end)
+        if part is None:
+            conversation = conversation_of(log, state.head, chosen.name, talk_behind(state), end)
+        else:
+            conversation = passage_of((*part.messages, *talk_behind(state)), chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,

@@ -10,10 +10,10 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.compaction import ANSWER_TOKENS, MOST_PUT_OFF
-from ikigai_actors.agent.turn.machine import READABLE
-from ikigai_actors.agent.turn.tokens import FIRST, tokens_of, tokens_per_byte
+from ikigai_actors.agent.turn.plan import READABLE
+from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_of, tokens_per_byte
 from ikigai_actors.records.log import Log
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import spent_of
 
 COMPACT_AT = 0.8
@@ -94,7 +94,7 @@ def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]
     """How many tokens the system prompt and the descriptions of tools have, about."""
     system = str(settings.get("system") or "")
     size = len(system.encode("utf-8", "replace")) + (len(json.dumps(list(tools), default=str)) if tools else 0)
-    return int(size * FIRST)
+    return int(size * UNTOLD)
 
 
 def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
@@ -112,6 +112,23 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
         since += tokens_of(message, per_byte, elide)
     opening = sum(tokens_of(one, per_byte) for one in log.opening(head) if one is not None)
     return ceil((since + opening + fixed) * _MARGIN)
+
+
+def report_tokens(
+    log: Log, head: int, model: str, fixed: int, part: Sequence[Message] | None, talk: Sequence[Message]
+) -> int:
+    """How many tokens a request for notes of another agent's history has, about.
+
+    Args:
+        log: the log of that agent.
+        head: the position up to which its model is shown it.
+        model: that model.
+        fixed: those beside the conversation.
+        part: what it is shown in place of all; None for all.
+        talk: what comes behind.
+    """
+    shown = request_tokens(log, head, model, fixed) if part is None else fixed
+    return shown + sum(tokens_of(message, UNTOLD) for message in (*(part or ()), *talk))
 
 
 def _new_tokens(log: Log, head: int) -> float:

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from ikigai_actors.errors import ProviderError
+
 
 class TooLong(NamedTuple):
     """What a service told of a request that was too long."""
@@ -42,3 +44,8 @@ def too_long(text: str) -> TooLong | None:
         if (found := pattern.search(text)) is not None:
             return TooLong(int(found["tokens"]), int(found["window"]))
     return TooLong(0, 0) if _WITHOUT.search(text) else None
+
+
+def refusal(tokens: int, window: int) -> ProviderError:
+    """The refusal of a request that does not leave, as a service would word it."""
+    return ProviderError(f"prompt is too long: {tokens} tokens > {window} maximum", free=True)

@@ -1,6 +1,8 @@
 """Branches of a conversation come back together: diffs and merges, of programs, people and models."""
 
 import asyncio
+import json
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -298,6 +300,76 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
         assert [one.kind for one in root.history()] == ["fork"]
         assert root.merge(child, how="summary").head == 4
         assert root.record.spent_tokens == 2 * 55
+        assert check(system.store) == []
+
+
+class Reader:
+    """A model with a window: its notes are all facts that it was shown, those in its earlier notes too."""
+
+    name = "reader"
+
+    def __init__(self, most: int, window: int = 0) -> None:
+        self.most = most
+        """The service refuses a longer request, in characters."""
+        self._window = window
+        self.asked: list[Request] = []
+        self.refused = 0
+
+    def window(self, model: str) -> int:
+        """How many tokens it takes, if it tells."""
+        return self._window
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        """Answer, or refuse."""
+        text = json.dumps(list(request.messages))
+        if REPORT not in prompts(request)[-1]:
+            return Reply("done " * 20, usage=Usage(len(text) // 3, 20))
+        if len(text) > self.most:
+            self.refused += 1
+            raise ProviderError("prompt is too long", free=True)
+        self.asked.append(request)
+        return Reply(" ".join(sorted(set(re.findall(r"FACT-\d+", text)))), usage=Usage(len(text) // 3, 5))
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+WORDS = "so much was said about it " * 20
+
+
+@pytest.mark.parametrize(
+    ("most", "window", "inherited", "own", "requests"),
+    [
+        (9_000, 0, 20, 4, 1),  # what both inherit is left out
+        (9_000, 0, 2, 40, 5),
+        (9_000, 3_000, 2, 40, 7),  # nothing leaves that is too long
+        (9_000, 0, 0, 120, 8),  # so many parts are read, and no more
+        (0, 0, 2, 10, 0),
+    ],
+)
+def test_notes_of_a_history_that_is_longer_than_the_window_are_made_in_parts(
+    most: int, window: int, inherited: int, own: int, requests: int
+) -> None:
+    reader = Reader(most, window)
+    with ActorSystem.open(":memory:", reader, budget={"tokens": 10**9}) as system:
+        root = system.root
+        root.configure(tools=["merge"], compact="off")
+        for number in range(inherited):
+            root.prompt(f"FACT-1{number:02} {WORDS}").get(timeout=DEADLINE)
+        child = root.fork(name="kid")
+        for number in range(own):
+            child.prompt(f"FACT-2{number:03} {WORDS}").get(timeout=DEADLINE)
+        spent = root.record.spent_tokens
+        done = root.merge(child, how="summary", timeout=DEADLINE)
+        assert len(reader.asked) == requests
+        assert all(faults(request) == [] for request in reader.asked)
+        assert (reader.refused > 0) is not bool(window)
+        told = set(re.findall(r"FACT-2\d\d\d", done.text))
+        assert told >= {f"FACT-2{number:03}" for number in range(own)} or "Nobody could summarise this" in done.text
+        assert "FACT-2000" in told
+        assert f"FACT-2{own - 1:03}" in told
+        assert "FACT-1" not in done.text
+        assert (done.usage or Usage()).all_tokens == root.record.spent_tokens - spent
         assert check(system.store) == []
 
 

@@ -11,6 +11,6 @@ Its modules:
     request             the history as a request to a model
     plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
     tokens              how many tokens a message has, by what replies have told
-    merging             what is taken over of another agent's history
+    merging, parts      what is taken over of another agent's history; how one is read that is too long for its model
     typed               turns that must give a value
 """

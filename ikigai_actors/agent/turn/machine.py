@@ -60,7 +60,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
-from ikigai_actors.agent.turn.plan import History, elision_of, plan_of
+from ikigai_actors.agent.turn.plan import READABLE, History, elision_of, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
@@ -115,9 +115,6 @@ from supervisors.signals import Status
 _BEFORE_A_REQUEST = (*BETWEEN_TURNS, Phase.RUNNING_TOOLS)
 
 NO_TOOLS: Mapping[str, ToolTraits] = {}
-
-READABLE = 0.6
-"""The part of its window that a model is shown when it summarises what is longer than that."""
 
 STREAM_RETRIES = 1
 """How often a reply that breaks off is requested again, where no setting says."""
@@ -227,7 +224,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.SummaryReplied() if _merges(state, event.request):
             return merging.take_report(state, event, now)
         case on.SummaryFailed() if _merges(state, event.request):
-            return merging.fail_merge(state, event.error, now)
+            return merging.report_failed(state, event, now)
         case on.SummaryFailed() if event.refused is not None:
             return compaction.summary_refused(state, event, event.refused, now)
         case on.SummaryFailed() if _awaits_summary(state, event.request):

@@ -7,6 +7,7 @@
       │ ChildRead: result, pick ─────────────────> one unit: the row of the merge, and the message ``merge``
       │ ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model
       │ SummaryReplied ──────────────────────────> the same unit
+      │ SummaryFailed, too long ── Summarise: a part of it (`agent.turn.parts`), until there are notes of all
       └ an error, a refused unit, INT: as before, and who asked for it hears why
 
 The unit is refused when the child has gone on meanwhile, or was merged at that head before: so a merge happens once,
@@ -26,6 +27,7 @@ from ikigai_actors.agent.turn import compaction
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.compaction import holding, objection_to, said_again, state_behind
+from ikigai_actors.agent.turn.parts import ReadPart, behind_part, shorter
 from ikigai_actors.agent.turn.state import Answer, Merging, Phase, ReadChild, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.agent.turn.tool_steps import asks_next, refuse
@@ -39,6 +41,7 @@ from ikigai_actors.errors import (
     TurnOpen,
 )
 from ikigai_actors.providers.base import REPORT, Spent
+from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.history import View
 from ikigai_actors.records.log_unit import LogUnit
@@ -122,8 +125,41 @@ def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
     if wrong:
         told = f"The model gave no summary of {merging.child}: its answer was {wrong}. Nothing was changed."
         return fail_merge(state, ProviderError(told), now)
-    spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
-    return _write(state, storable(reply.text.strip()), {"model": event.model, **spent_data(spent)}, now)
+    text = storable(reply.text.strip())
+    spent = _with_earlier(merging, None if reply.usage is None else Spent(reply.usage, reply.model))
+    next_part = behind_part(merging.part, text) if merging.part is not None else text
+    return _go_on(state, next_part, {"model": event.model, **spent_data(spent)}, spent, now)
+
+
+def report_failed(state: State, event: on.SummaryFailed, now: int) -> Step:
+    """Ask for notes of less where all was too long for the model; any other error ends the merge."""
+    merging, refused = state.merging, too_long(str(event.error))
+    assert merging is not None  # in this phase
+    if refused is None or merging.source is None:
+        return fail_merge(state, event.error, now)
+    source, spent = merging.source, _with_earlier(merging, event.spent)
+    news = tuple(message for message in source.messages if message.id > source.since)
+    return _go_on(state, shorter(news, merging.part, refused.window), spent_data(spent), spent, now)
+
+
+def _go_on(state: State, next_part: ReadPart | str, further: dict[str, Any], spent: Spent | None, now: int) -> Step:
+    """Ask for notes of what comes next, or write those that stand for everything."""
+    merging = state.merging
+    assert merging is not None  # in this phase
+    if isinstance(next_part, str):
+        return _write(state, next_part, further, now)
+    usage = spent.usage if spent is not None else None
+    request = state.request + 1
+    going = replace(merging, part=next_part, usage=usage, talk=(), attempts=1)
+    after = replace(state, request=request, merging=going, hold=None)
+    return Step(after, holding(state), (Summarise(request),), merging.caller)
+
+
+def _with_earlier(merging: Merging, spent: Spent | None) -> Spent | None:
+    """What was spent, with what the notes of earlier parts have cost."""
+    if spent is None or merging.usage is None:
+        return spent if merging.usage is None else Spent(merging.usage, "")
+    return replace(spent, usage=spent.usage + merging.usage)
 
 
 def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
@@ -185,15 +221,21 @@ def talk_behind(state: State) -> tuple[Message, ...]:
     if merging is None:
         return compaction.side_talk(state)
     assert merging.source is not None  # by then
-    asked: PendingMessage = (Kind.USER, report_instruction(merging.source), NO_DATA)
+    asked: PendingMessage = (Kind.USER, report_instruction(merging.source, merging.part), NO_DATA)
     return messages_of(state.uuid, state.head, 0, (asked, *merging.talk))
 
 
-def report_instruction(source: MergeSource) -> str:
-    """The prompt that asks for a summary of what an agent has done."""
-    first = next((one for one in source.messages if one.id > source.since and one.kind == Kind.USER), None)
+def report_instruction(source: MergeSource, part: ReadPart | None = None) -> str:
+    """The prompt that asks for a summary of what an agent has done, or of a part of that."""
+    shown = source.messages if part is None else part.messages
+    first = next((one for one in shown if one.id > source.since and one.kind == Kind.USER), None)
     begins = " ".join(first.content.split())[:80] if first is not None else ""
-    return _INSTRUCTION.format(since=f" since the prompt that begins with “{begins}”" if begins else "")
+    lines = [_INSTRUCTION.format(since=f" since the prompt that begins with “{begins}”" if begins else "")]
+    if part is not None and part.notes:
+        lines.append(f"Your notes of what came before that, which these must hold, too:\n\n{part.notes}")
+    if part is not None and part.rest:
+        lines.append("You will be shown later what came then.")
+    return "\n".join(lines)
 
 
 def _write(state: State, text: str, further: dict[str, Any], now: int) -> Step:

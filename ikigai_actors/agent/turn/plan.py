@@ -14,6 +14,8 @@ from ikigai_actors.agent.turn.tokens import Replies, tokens_of, tokens_per_byte
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.messages import Kind, Message
 
+READABLE = 0.6
+"""The part of its window that a model is shown when it summarises what is longer than that."""
 KEPT_TOKENS = 20_000
 """The most tokens that stay verbatim, unless the latest step of a turn has more."""
 KEPT_PART = 4
@@ -24,7 +26,7 @@ FEWEST_STEPS = 2
 """A summary stands for so many replies at least."""
 ELIDED_TO, LEAST_ELIDED = 0.6, 0.3
 """References are enough where they bring a request below this part of where it comes near the window, and save that."""
-_DIGESTED = 300
+DIGESTED = 300
 """How many characters of a prompt stand in a digest."""
 _DIGEST_PART = 5
 """One in so many tokens may be a digest, or those of many summaries that failed would fill the window."""
@@ -189,11 +191,11 @@ def _digest(opening: list[Message], past: list[Message], most: int) -> str:
     """What was asked, in about so many characters at most: how it began, and what was asked last."""
     earlier = "\n".join(one.content for one in opening if one.kind == Kind.SUMMARY).removeprefix(f"{_DIGEST}\n")
     latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
-    lines = [f"The latest answer then, at {latest.id}: {latest.content[:_DIGESTED]}"] if latest is not None else []
+    lines = [f"The latest answer then, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []
     room = most - min(len(earlier), most // 2)
     for one in reversed(past):
         if one.kind == Kind.USER and room > 0:
-            lines.append(f"Prompt at {one.id}: {one.content[:_DIGESTED]}")
+            lines.append(f"Prompt at {one.id}: {one.content[:DIGESTED]}")
             room -= len(lines[-1])
     if len(earlier) > most // 2:
         earlier = f"{earlier[: most // 2]} …"

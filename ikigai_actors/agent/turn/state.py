@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Call, Calls, asking, running
 from ikigai_actors.agent.turn.events import Caller, Prompt
+from ikigai_actors.agent.turn.parts import ReadPart
 from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.errors import ProviderError, TurnInterrupted
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.history import EMPTY, View
 from ikigai_actors.records.log_unit import Birth, LogUnit
@@ -137,7 +138,11 @@ class Merging:
     talk: tuple[tuple[Kind, str, Any], ...] = ()
     """As `Compaction.talk`, for a summary of it."""
     attempts: int = 1
-    """How often its model was asked."""
+    """How often its model was asked for that."""
+    part: ReadPart | None = None
+    """What its model is shown in place of its whole history, which is too long."""
+    usage: Usage | None = None
+    """What the notes of earlier parts have cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ikigai_actors.records.history import View
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import spent_of
 
-FIRST = 1 / 3
+UNTOLD = 1 / 3
 """Tokens of a byte, where no reply has told."""
 LEAST, MOST = 0.15, 0.6
 """What a reply tells beyond these is no text's."""
@@ -74,7 +74,7 @@ def tokens_per_byte(log: Replies, head: int) -> float:
     if not found:
         summary, _ = log.opening(head)
         noted = summary.data.get("tokens_per_byte") if summary is not None else None
-        return noted if isinstance(noted, float) else FIRST
+        return noted if isinstance(noted, float) else UNTOLD
     return round(min(MOST, max(LEAST, found)), 4)
 
 
@@ -91,7 +91,7 @@ def tokens_in(text: str, per_byte: float) -> int:
 def bytes_of(message: Message, elide: int = 0) -> int:
     """How many bytes of a message are sent, about."""
     if is_elided(message, elide):
-        return round(ELIDED_TOKENS / FIRST)
+        return round(ELIDED_TOKENS / UNTOLD)
     blocks = message.data.get("blocks") or message.data.get("tool_calls")
     size = len(message.content.encode("utf-8", "replace"))
     return max(size, len(json.dumps(blocks, ensure_ascii=False).encode("utf-8", "replace")) if blocks else 0)

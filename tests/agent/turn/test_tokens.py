@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.agent.sizes import request_tokens
 from ikigai_actors.agent.turn.plan import plan_of
-from ikigai_actors.agent.turn.tokens import FIRST, tokens_per_byte
+from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_per_byte
 from ikigai_actors.providers.base import SUMMARISE
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.messages import Kind, Message
@@ -38,27 +38,27 @@ def learned(*said: Said) -> float:
     return tokens_per_byte(log, log.head)
 
 
-PICTURE = {"attached": [{"sha256": "0" * 64, "media": "image/png", "size": 1, "name": "x"}]}
+PICTURE: dict[str, Any] = {"attached": [{"sha256": "0" * 64, "media": "image/png", "size": 1, "name": "x"}]}
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ([], FIRST),
-        ([prompt(), reply(5_000)], FIRST),  # of which how many are the tools' nobody tells
+        ([], UNTOLD),
+        ([prompt(), reply(5_000)], UNTOLD),  # of which how many are the tools' nobody tells
         ([prompt(), reply(5_000), prompt(), reply(5_500)], 0.25),
         ([prompt(), reply(5_000), prompt(), reply(5_500), prompt(KB * 40)], 0.25),
         ([prompt(), reply(5_000), prompt(), reply(5_500), prompt(), reply(6_600)], 0.4),
         ([prompt(), reply(5_000), prompt(KB * 40), reply(15_250), prompt(), reply(16_000)], 0.2558),
-        ([prompt(), reply(0), prompt(KB * 40), reply(10_000), prompt(KB * 40), reply(14_100, usage=None)], FIRST),
+        ([prompt(), reply(0), prompt(KB * 40), reply(10_000), prompt(KB * 40), reply(14_100, usage=None)], UNTOLD),
         ([prompt(), reply(5_000), prompt(), reply(5_001)], 0.15),
         ([prompt(), reply(5_000), prompt(), reply(9_000)], 0.6),
-        ([prompt(), reply(5_000), prompt(), reply(5_000)], FIRST),
-        ([prompt(), reply(5_000, "x"), prompt("x"), reply(5_003)], FIRST),
-        ([prompt(), reply(5_000), prompt(), reply(5_500, model="m:2")], FIRST),
-        ([prompt(), reply(5_000), prompt(**PICTURE), reply(7_500)], FIRST),
-        ([prompt(), reply(5_000), (Kind.CONFIGURE, "", {"tools": []}), prompt(), reply(5_500)], FIRST),
-        ([prompt(), reply(5_000), (Kind.SUMMARY, "s", {"keep_from": 2}), prompt(), reply(5_500)], FIRST),
+        ([prompt(), reply(5_000), prompt(), reply(5_000)], UNTOLD),
+        ([prompt(), reply(5_000, "x"), prompt("x"), reply(5_003)], UNTOLD),
+        ([prompt(), reply(5_000), prompt(), reply(5_500, model="m:2")], UNTOLD),
+        ([prompt(), reply(5_000), prompt(**PICTURE), reply(7_500)], UNTOLD),
+        ([prompt(), reply(5_000), (Kind.CONFIGURE, "", {"tools": []}), prompt(), reply(5_500)], UNTOLD),
+        ([prompt(), reply(5_000), (Kind.SUMMARY, "s", {"keep_from": 2}), prompt(), reply(5_500)], UNTOLD),
         ([prompt(), reply(5_000), prompt(), reply(5_500), (Kind.SUMMARY, "", {"elide": 4}), prompt()], 0.25),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_long_result_that_is_shown_by_reference_counts_as_one() -> None:
     result: Said = (Kind.TOOL_RESULT, KB * 40, {"tool_use_id": "1"})
     elided: Said = (Kind.SUMMARY, "", {"elide": 5})
     told = reply(5_000, KB * 4, tool_calls=[{"id": "1", "name": "f", "input": {}}])
-    assert learned(prompt(), told, result, elided, prompt(), reply(6_265)) == FIRST
+    assert learned(prompt(), told, result, elided, prompt(), reply(6_265)) == UNTOLD
     assert learned(elided, prompt(), told, result, prompt(), reply(6_265)) == 0.25
     again = reply(6_265, KB), prompt(), reply(6_765)
     assert learned(prompt(), told, result, elided, prompt(), *again) == 0.25

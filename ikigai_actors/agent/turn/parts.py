@@ -1,0 +1,106 @@
+"""Parts: another agent's history in as many requests as its model's window asks for, for the notes of a merge. Pure.
+
+What both inherit, which the agent that merges knows itself, is left out first. If that is not enough, the rest is read
+in parts of whole steps: each with the notes of what came before, of which the model makes notes anew. A step that is
+too long by itself, and all that is left after so many answers, is told by its prompts and its latest answer.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ikigai_actors.agent.turn.plan import DIGESTED, READABLE
+from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_of
+from ikigai_actors.records.boundaries import is_boundary
+from ikigai_actors.records.messages import Kind, Message
+
+MOST_PARTS = 8
+"""So many parts are read of one history at most."""
+_MOST_DIGESTED = 20_000
+"""About how many characters a digest has at most: the latest prompts count."""
+_DIGEST = "(Nobody could summarise this; it is what was asked, and the latest answer.)"
+
+
+class ReadPart(NamedTuple):
+    """What a model reads at once."""
+
+    messages: Sequence[Message]
+    rest: Sequence[Message] = ()
+    """What comes behind, to be read later."""
+    notes: str = ""
+    """What stands for all before it."""
+    number: int = 1
+    """Of which part this is, beginning with 1."""
+
+
+def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> ReadPart | str:
+    """What to ask for in place of a request that was too long.
+
+    Args:
+        news: what the agent has said that the other one has not.
+        part: what it was shown; None for its whole history.
+        window: how many tokens its model takes; 0 where nobody has told.
+
+    Returns:
+        A shorter part; or the notes that stand for everything, where no model can give any.
+    """
+    shown = news if part is None else part.messages
+    allowed = [READABLE * window] if window else []
+    if part is not None:
+        allowed.append(READABLE * _size(shown))
+    first, behind = _split(shown, min(allowed)) if allowed else (shown, ())
+    if part is None:
+        return ReadPart(first, behind)
+    if len(first) < len(shown):
+        return part._replace(messages=first, rest=(*behind, *part.rest))
+    return behind_part(part, _joined(part.notes, _digest(first)))
+
+
+def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
+    """What comes next, when there are notes of a part; the notes themselves when that was the last one."""
+    if not part.rest:
+        return notes
+    if part.number >= MOST_PARTS:
+        return _joined(notes, _digest(part.rest))
+    first, behind = _split(part.rest, _size(part.messages))
+    return ReadPart(first, behind, notes, part.number + 1)
+
+
+def _split(messages: Sequence[Message], most: float) -> tuple[Sequence[Message], Sequence[Message]]:
+    """Whole steps of about so many tokens at most, but one at least; and what comes behind."""
+    places = [message.id for message in messages]
+
+    def read(start: int, end: int) -> Sequence[Message]:
+        return messages[bisect_right(places, start) : bisect_right(places, end)]
+
+    size, cut = 0, 0
+    for place, message in enumerate(messages):
+        begins = message.kind in (Kind.USER, Kind.ASSISTANT) and place > 0
+        if begins and is_boundary(read, message.id - 1):
+            if size <= most or not cut:
+                cut = place
+            if size > most:
+                break
+        size += tokens_of(message, UNTOLD)
+    if size <= most or not cut:
+        cut = len(messages)
+    return messages[:cut], messages[cut:]
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(tokens_of(message, UNTOLD) for message in messages)
+
+
+def _joined(notes: str, digest: str) -> str:
+    return f"{notes}\n\n{digest}" if notes else digest
+
+
+def _digest(messages: Sequence[Message]) -> str:
+    """What was asked, and the latest answer."""
+    answers = (one for one in reversed(messages) if one.kind == Kind.ASSISTANT and one.content.strip())
+    latest = next(answers, None)
+    lines = [f"The latest answer, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []
+    for one in reversed(messages):
+        if one.kind == Kind.USER and sum(map(len, lines)) < _MOST_DIGESTED:
+            lines.append(f"Prompt at {one.id}: {one.content[:DIGESTED]}")
+    return "\n".join([_DIGEST, *reversed(lines)])
