@@ -484,6 +484,11 @@ def _unread_within(
     return taken
 
 
+def all_mail(recipient: str, tx: Transaction) -> list[Row]:
+    """The rows of all mail to an agent, prompts too, in the order of their numbers."""
+    return tx.run("mail_of", recipient=recipient)
+
+
 def _no_mail(recipient: str, number: int) -> MailNotFound:
     return MailNotFound(
         f"Agent {recipient} has no mail {number}: it was deleted, or never sent. See the list of its mail.", recipient

@@ -98,7 +98,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "mail is not exported",
         "records/transfer/export.py",
-        '        return self._tx.run("mail_of", recipient=uuid) if self.agents[uuid].pruned_at is None else []',
+        "        return all_mail(uuid, self._tx) if self.agents[uuid].pruned_at is None else []",
         "        return []",
     ),
     Mutant(

@@ -20,6 +20,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records import registry
 from ikigai_actors.records.blobs import hashes_in, read_blobs
 from ikigai_actors.records.lineage import check_unpruned, read_lineage
+from ikigai_actors.records.mail import all_mail
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.transfer.format import FORMAT, LEFT_OUT, ORIGIN, RECORDS, exported_data, file_lines
@@ -238,7 +239,7 @@ class Branch:
 
     def _mail(self, uuid: str) -> list[Row]:
         """The mail of an agent; none of one that is pruned, though some may be left for a moment."""
-        return self._tx.run("mail_of", recipient=uuid) if self.agents[uuid].pruned_at is None else []
+        return all_mail(uuid, self._tx) if self.agents[uuid].pruned_at is None else []
 
     def _birth(self, of: AgentRecord) -> Row:
         """The message with which an origin ends: the fork of its agent."""

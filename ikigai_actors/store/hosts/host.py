@@ -455,6 +455,12 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     tx.run("claim_shards", host=host_id)
 
 
+def claim_new(tx: Transaction, host_id: str) -> None:
+    """Make a host without a lease the owner of a new database."""
+    _register(tx, host_id, 0, None)
+    tx.run("claim_shards", host=host_id)
+
+
 def _register(tx: Transaction, host_id: str, lease: int, name: str | None) -> None:
     tx.run("register_host", id=host_id, hostname=socket.gethostname(), pid=os.getpid(), lease=lease)
     tx.run("describe_host", id=host_id, name=name, lease=lease)

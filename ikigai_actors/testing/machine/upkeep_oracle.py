@@ -14,7 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import HistoryPruned
+from ikigai_actors.records.heads import section
 from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.mail import all_mail
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
@@ -120,7 +122,7 @@ class UpkeepOracle:
             if (got := [_told(message) for message in logs.load(other).visible()]) != expected:
                 raise Broken(f"transfer: agent {uuid} remembers {expected}, and after an import {got}")
             mails = self._mails(uuid)
-            if (came := {row[1]: (row[4], row[6] is None) for row in store.read(partial(_mail_of, other))}) != mails:
+            if (came := {row[1]: (row[4], row[6] is None) for row in store.read(partial(all_mail, other))}) != mails:
                 raise Broken(f"transfer: agent {uuid} has the mails {mails}, and after an import {came}")
 
     def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
@@ -133,11 +135,7 @@ class UpkeepOracle:
 
 
 def _rows_of(uuid: str, tx: Transaction) -> list[Row]:
-    return [*tx.run("log_section", uuid=uuid, start=0, end=1_000_000), *_mail_of(uuid, tx)]
-
-
-def _mail_of(uuid: str, tx: Transaction) -> list[Row]:
-    return tx.run("mail_of", recipient=uuid)
+    return [*(message.row() for message in section(tx, uuid, 0)), *all_mail(uuid, tx)]
 
 
 def _told(message: Message) -> Remembered:

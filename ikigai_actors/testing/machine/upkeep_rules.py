@@ -21,6 +21,7 @@ from ikigai_actors.records.registry import make_root
 from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.hosts.host import claim_new
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing.machine.base import AGENTS
@@ -112,8 +113,7 @@ def _another_database(now: int) -> Iterator[Store]:
     """A database with agent 0, whom a host has that does nothing."""
 
     def begin(tx: Transaction) -> None:
-        tx.run("register_host", id=ELSEWHERE, hostname="", pid=1, lease=0)
-        tx.run("claim_shards", host=ELSEWHERE)
+        claim_new(tx, ELSEWHERE)
         make_root(tx, "agent 0", now)
 
     store = SQLiteStore(None, now_ms=lambda: now, image=empty_image())
