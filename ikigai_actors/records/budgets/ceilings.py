@@ -206,8 +206,9 @@ def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> 
 def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     """See that a host's portion has room for an amount of which the limit has as much left.
 
-    What other hosts do not use is taken back first, without their help: they check what they have when they use it. Up
-    to the line of which the owner is told, more than is needed is allotted, so that the next requests ask nobody.
+    Up to the line of which the owner is told, more than is needed is allotted, so that the next requests ask nobody.
+    Where that is nearly all allotted, what other hosts do not use is taken back first, without their help: they check
+    what they have when they use it. Not before: hosts would take from one another, in turn, what each needs next.
 
     Args:
         level: the budget, with the portions of all hosts.
@@ -219,14 +220,19 @@ def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     own, limit = level.portion(unit, host), level.limits[unit]
     if own.allotted - own.taken >= amount:
         return
-    for portion in level.of(unit):
-        if portion is not own and portion.allotted > portion.taken:
-            portion.allotted, portion.changed = portion.taken, True
     least = own.taken + amount
-    others = sum(max(portion.allotted, portion.taken) for portion in level.of(unit) if portion is not own)
     most = limit.granted if limit.notified else limit.granted * LINE // 100
-    spare = max(0, most - limit.used - others - least)
-    own.allotted, own.changed = max(own.allotted, least + (spare if hosts <= 1 else spare // (2 * hosts))), True
+
+    def spare() -> int:
+        others = sum(max(portion.allotted, portion.taken) for portion in level.of(unit) if portion is not own)
+        return most - limit.used - others - least
+
+    if spare() < amount:
+        for portion in level.of(unit):
+            if portion is not own and portion.allotted > portion.taken:
+                portion.allotted, portion.changed = portion.taken, True
+    more = max(0, spare())
+    own.allotted, own.changed = max(own.allotted, least + (more if hosts <= 1 else more // (2 * hosts))), True
 
 
 def nearly_notice(level: Level, unit: str, name: str) -> str:
