@@ -23,6 +23,15 @@ def budgets_above(tx: Transaction, agents: Collection[str]) -> dict[str, set[str
     return chains
 
 
+def beyond(tx: Transaction, agent: str) -> dict[str, int]:
+    """By how many tokens what is spent and held is more than each budget above an agent grants; less than 0: not."""
+    found: dict[str, int] = {}
+    for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
+        if unit == "tokens":
+            found[owner] = used + held + spent - granted
+    return found
+
+
 def left_behind(tx: Transaction) -> list[str]:
     """Whose requests are open that a host has begun which is no more."""
     hosts = {host for (host,) in tx.run("living_hosts")}
@@ -36,7 +45,7 @@ def waiting_for_what_is_there(tx: Transaction, budgets: Collection[str]) -> Iter
             [(_, nearest)] = tx.run("look_at_budgets", uuids=[uuid])
             ledger = BudgetLedger(tx, LockedRows(()), [nearest], {})
             found = decide_hold(ledger.chain(nearest), Need.decode(need), ledger.now)
-            if unit != "requests" and isinstance(found, Held):
+            if unit not in ("requests", "ms") and isinstance(found, Held):  # time comes back when a clock is set
                 yield uuid, unit
 
 

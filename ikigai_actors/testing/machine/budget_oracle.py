@@ -3,6 +3,7 @@
     held      a request leaves with a hold of its own that is committed
     once      what is held is settled once, and no cost is settled for which nothing was held
     billed    a service that counts for itself counts no more than is spent and held, at worst
+    room      something is held only where each budget above has something left
     zero      nothing is held under a limit of 0
     slots     no more requests within a minute than a budget allows
     told      the owner of a budget is told once that it is nearly used, and once that somebody waits, until a grant
@@ -14,10 +15,17 @@ That sums are those of their parts, `ikigai_actors.records.fsck.budgets` sees at
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.providers.base import Request
-from ikigai_actors.records.budgets.audit import budgets_above, left_behind, overdue, waiting_for_what_is_there
+from ikigai_actors.records.budgets.audit import (
+    beyond,
+    budgets_above,
+    left_behind,
+    overdue,
+    waiting_for_what_is_there,
+)
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.mail import NOTICE
 from ikigai_actors.store.base import Transaction
@@ -111,6 +119,7 @@ class BudgetOracle:
         self._check_order(before, placed)
         if placed:
             self._check_zero(placed)
+            self._check_room(placed)
         self._check_bill()
 
     def check_rest(self) -> None:
@@ -186,6 +195,13 @@ class BudgetOracle:
         for uuid, above in self._world.process.looked_at.read(lambda tx: budgets_above(tx, placed)).items():
             if found := zero & above:
                 self._broken(f"zero: something is held for agent {uuid}, and budgets {sorted(found)} grant nothing")
+
+    def _check_room(self, placed: set[str]) -> None:
+        held = sum(self.open[uuid].tokens for uuid in placed)
+        for uuid in placed:
+            over = self._world.process.looked_at.read(partial(beyond, agent=uuid))
+            if none := [budget for budget, tokens in over.items() if tokens > 0 and tokens >= held]:
+                self._broken(f"room: tokens are held for agent {uuid}, and {none} had none left")
 
     def _check_bill(self) -> None:
         """The root's budget counts from the first, so that it is above all that was billed."""
