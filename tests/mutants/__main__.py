@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
+python -m tests.mutants [--hosts | --memory | --budgets] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
+from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 
@@ -68,7 +69,7 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             str(examples),
             str(seconds),
             *(["shrink"] if shrink else []),
-            *(["hosts"] if mutant in HOST_MUTANTS else []),
+            *(["hosts"] if mutant in HOST_MUTANTS else ["budgets"] if mutant in BUDGET_MUTANTS else []),
         ]
         known = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}  # what it finds out once for all
         environment = {**known, **os.environ, "PYTHONPATH": str(where)}
@@ -105,9 +106,11 @@ def main() -> None:
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--hosts", action="store_true", help="those of several hosts")
     parser.add_argument("--memory", action="store_true", help="those of what agents remember")
+    parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    mutants = HOST_MUTANTS if given.hosts else MEMORY_MUTANTS if given.memory else MUTANTS
+    kinds = {"hosts": HOST_MUTANTS, "memory": MEMORY_MUTANTS, "budgets": BUDGET_MUTANTS}
+    mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)
     with ThreadPoolExecutor(given.jobs) as pool:

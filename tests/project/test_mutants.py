@@ -6,12 +6,13 @@ import pytest
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
-    assert all(changed(mutant) for mutant in (*MUTANTS, *HOST_MUTANTS, *MEMORY_MUTANTS))
+    assert all(changed(mutant) for mutant in (*MUTANTS, *HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
@@ -37,11 +38,14 @@ def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
     assert {mutant.name for mutant in HOST_MUTANTS} == {*rows}
 
 
-def test_the_page_says_of_every_mutant_of_memory_what_finds_it_and_how_short() -> None:
-    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Memory")[2].partition("\n## ")[0]
+@pytest.mark.parametrize(("title", "mutants"), [("Memory", MEMORY_MUTANTS), ("Budgets", BUDGET_MUTANTS)])
+def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
+    title: str, mutants: tuple[Mutant, ...]
+) -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
-    assert [name for name, *_ in rows] == [mutant.name for mutant in MEMORY_MUTANTS]
-    for mutant, (_, found, by, steps) in zip(MEMORY_MUTANTS, rows, strict=True):
+    assert [name for name, *_ in rows] == [mutant.name for mutant in mutants]
+    for mutant, (_, found, by, steps) in zip(mutants, rows, strict=True):
         if mutant.test:
             assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
         else:

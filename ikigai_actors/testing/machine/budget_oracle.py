@@ -200,7 +200,7 @@ class BudgetOracle:
         held = sum(self.open[uuid].tokens for uuid in placed)
         for uuid in placed:
             over = self._world.process.looked_at.read(partial(beyond, agent=uuid))
-            if none := [budget for budget, tokens in over.items() if tokens > 0 and tokens >= held]:
+            if none := [budget for budget, tokens in over.items() if tokens >= held]:
                 self._broken(f"room: tokens are held for agent {uuid}, and {none} had none left")
 
     def _check_bill(self) -> None:
