@@ -12,19 +12,10 @@ from collections.abc import Iterator
 
 from benchmarks.places import Place
 from benchmarks.results import Row
-from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Request
+from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Request, Signal
+from ikigai_actors.shell.cli import client
 
 PATIENCE = 60.0
-
-SENDER = """
-import sys, time
-from ikigai_actors import Signal
-from ikigai_actors.shell import client
-for agent in sys.stdin:
-    begun = time.monotonic()
-    client.signal(sys.argv[1], agent.strip(), Signal.KILL, cascade=False, reason="", grace=0)
-    print(begun, time.monotonic(), flush=True)
-"""
 
 
 def run(places: list[Place], quick: bool) -> Iterator[Row]:
@@ -47,7 +38,7 @@ def _measure(place: Place, count: int) -> tuple[list[float], list[float]]:
 
     database = place.fresh()
     sender = subprocess.Popen(
-        [sys.executable, "-c", SENDER, database.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", __name__, database.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert sender.stdin is not None
     assert sender.stdout is not None
@@ -71,3 +62,15 @@ def _measure(place: Place, count: int) -> tuple[list[float], list[float]]:
         sender.wait(PATIENCE)
         database.drop()
     return from_call, from_commit
+
+
+def _send(url: str) -> None:
+    """Kill the agents whose uuids come as lines; say when each call began, and when it returned."""
+    for agent in sys.stdin:
+        begun = time.monotonic()
+        client.signal(url, agent.strip(), Signal.KILL, cascade=False, reason="", grace=0)
+        print(begun, time.monotonic(), flush=True)
+
+
+if __name__ == "__main__":
+    _send(sys.argv[1])
