@@ -34,6 +34,29 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
     assert len(session("/timer")) == 2
 
 
+def test_a_person_sends_mail_later_or_hears_why_not(open_session: OpenSession) -> None:
+    session = open_session(OfflineProvider())
+    buyer = session.system.root.fork(name="buyer")
+    [line] = session("/send --after 10m buyer The fair begins.")
+    assert line.startswith("timer 1  ")
+    assert line.endswith(f"mail of {session.system.root.record.short}: The fair begins.")
+    [line] = session("/send --at 2030-01-01T09:00 --zone Europe/Berlin buyer tea")
+    assert "2030-01-01 09:00 Europe/Berlin" in line
+    for wrong, told in (
+        ("/send --after soon buyer tea", "Expected a length of time"),
+        ("/send --after 10m --at 09:00 buyer tea", "one of at, after"),
+        ("/send --at 2020-01-01 buyer tea", "a time to come"),
+        ("/send --at 09:00 --zone Mars/Olympus buyer tea", "the name of a time zone"),
+        ("/send --zone Europe/Berlin buyer tea", "--zone is for --at"),
+        ("/send --after 10m group:tasters tea", "other members by then"),
+        ("/send --after 10m nobody tea", "nobody"),
+        ("/send --after 10m buyer", "TEXT"),
+    ):
+        assert told in " ".join(session(wrong))
+    assert [timer.body for timer in buyer.timers()] == ["The fair begins.", "tea"]
+    assert not buyer.record.unread
+
+
 def ikigai(database: str, *words: str) -> str:
     result = CliRunner().invoke(cli, ["--database", database, *words])
     assert result.exit_code == 0, result.output

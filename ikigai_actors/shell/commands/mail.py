@@ -10,6 +10,8 @@ from ikigai_actors.records.membership import group_in
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell.text.spans import parse_span
+from ikigai_actors.shell.text.timers import timer_line
 
 _FROM_PERSON = ("person", "nobody")
 """What ``--from`` takes for mail of a person; the latter is what it was called before."""
@@ -21,16 +23,30 @@ _Number = click.IntRange(min=1)
 
 
 @click.command("/send")
+@click.option("--after", metavar="TIME", type=TEXT, help="When, as 90s, 10m, 2h or 3d; else now.")
+@click.option("--at", metavar="TIME", type=TEXT, help="When, as 09:00 or 2026-11-26T09:00.")
+@click.option("--zone", metavar="ZONE", type=TEXT, help="Whose clocks --at means, as Europe/Berlin.")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.argument("text", type=TEXT, nargs=-1, required=True)
 @click.pass_obj
-def send(shell: CommandContext, agent: str, text: tuple[str, ...]) -> None:
-    """Send a mail as the current agent.
+def send(
+    shell: CommandContext, /, agent: str, text: tuple[str, ...], after: str | None, at: str | None, zone: str | None
+) -> None:
+    """Send a mail as the current agent, now or later.
 
     ID is a name, or 4 or more characters of a uuid; or group:NAME, which is all members of that group. The mail waits
-    until its recipient reads it.
+    until its recipient reads it. Later: /send --after 10m buyer The fair begins.
     """
     sender, body = shell.current, " ".join(text)
+    if zone is not None and at is None:
+        raise click.UsageError("--zone is for --at.")
+    if after is not None or at is not None:
+        seconds = None if after is None else parse_span(after) / 1000
+        number = shell.wait_for(lambda: sender.send(agent, body, at=at, after=seconds, zone=zone))
+        for one in shell.system.agent(agent).timers():
+            if one.id == number:  # else it has fired
+                shell.screen.line(timer_line(one, sender.record.short))
+        return
     if (group := group_in(agent)) is not None:
         count = shell.wait_for(lambda: sender.send(agent, body))
         shell.screen.line(f"mail to {count} members of {group}")
