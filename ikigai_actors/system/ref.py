@@ -31,7 +31,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.merging import RESULT, check_merge
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
-from ikigai_actors.arguments import check_count, check_flag, check_optional, check_timeout, check_type
+from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost
 from ikigai_actors.providers.base import Reply, Usage
@@ -1339,7 +1339,10 @@ def _letter(
             raise BadInput("Expected an agent for a mail that is sent later: a group may have other members by then.")
         return SendToGroup(group, ref.uuid, body, now)
     if at is None and after is None:
-        check_optional(zone, str, "zone", "the name of a time zone")
+        if zone is not None:
+            raise BadInput(
+                f"Expected at or after with a zone; got zone alone, {shown(zone)}: a mail is sent now without."
+            )
         return letter(store, ref.uuid, recipient, body, now)
     return delayed_letter(store, ref.uuid, recipient, body, now, at=at, after=after, zone=zone)
 

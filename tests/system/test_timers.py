@@ -162,9 +162,12 @@ def test_bad_input_is_refused_before_anything_is_set() -> None:
             root.remind("tea", after=1, prompt="yes")  # type: ignore[arg-type]
         with pytest.raises(BadInput, match="got at and after"):
             root.send(root, "tea", at="09:00", after=1)
+        with pytest.raises(BadInput, match="zone alone"):
+            root.send(root, "tea", zone="Europe/Berlin")  # it would be sent now
         with pytest.raises(AgentDead):
             kid.remind("tea", after=1)
         assert root.timers() == []
+        assert [mail.kind for mail in root.read_mail()] == ["exit"]
 
 
 def test_a_model_reminds_itself_and_cancels_and_is_told_what_it_may_not() -> None:
