@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets] [--examples N] [--seconds S] [--shrink] [--jobs N] [NAME …]
+python -m tests.mutants [--hosts | --memory | --budgets | --later] [--examples N] [--seconds S] [--shrink] [NAME …]
 """
 
 import argparse
@@ -18,6 +18,7 @@ from typing import Any
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
+from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 
 ROOT = Path(__file__).parents[2]
@@ -107,9 +108,10 @@ def main() -> None:
     parser.add_argument("--hosts", action="store_true", help="those of several hosts")
     parser.add_argument("--memory", action="store_true", help="those of what agents remember")
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
+    parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    kinds = {"hosts": HOST_MUTANTS, "memory": MEMORY_MUTANTS, "budgets": BUDGET_MUTANTS}
+    kinds = {"hosts": HOST_MUTANTS, "memory": MEMORY_MUTANTS, "budgets": BUDGET_MUTANTS, "later": LATER_MUTANTS}
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)

@@ -8,11 +8,13 @@ from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
+from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
-    assert all(changed(mutant) for mutant in (*MUTANTS, *HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS))
+    others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS)
+    assert all(changed(mutant) for mutant in (*MUTANTS, *others))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
@@ -51,6 +53,14 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
         else:
             assert found
             assert 1 <= int(steps) <= 10
+
+
+def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it() -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Later")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+?) \| (test_\w+) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == [mutant.name for mutant in LATER_MUTANTS]
+    for mutant, (_, by) in zip(LATER_MUTANTS, rows, strict=True):
+        assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 
 def test_a_mutant_without_a_place_is_an_error() -> None:
