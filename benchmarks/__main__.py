@@ -14,6 +14,7 @@ from types import ModuleType
 from benchmarks import (
     actors,
     behaviour,
+    budgets,
     cache,
     cascade,
     failover,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, ModuleType] = {
         lifetime,
         journal,
         hosts,
+        budgets,
         actors,
         cache,
         streams,

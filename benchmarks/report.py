@@ -231,6 +231,8 @@ TABLES = {
     "hosts": Table("hosts", _at_largest(
         *((name, name) for name in ("boot of a host", "take-over", "take-over: written")), ratio=True)),
     "hosts-commits": Table("hosts", _by_size("commits", ratio=True), "hosts"),
+    "budgets": Table("budgets", _by_size("turns under budgets", ratio=True), "budgets"),
+    "budgets-hosts": Table("budgets", _by_size("turns of hosts under three budgets", ratio=True), "hosts"),
     "reach": Table("reach", _by_name(
         *((f"{where}: {rank}", f"prompt, {where}: {rank}")
           for where in ("here", "elsewhere", "attached") for rank in ("p50", "p90")))),
