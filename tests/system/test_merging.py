@@ -105,6 +105,21 @@ def test_the_shell_shows_a_diff(open_session: OpenSession) -> None:
     assert lines[-1].startswith("error: No agent is named 'nobody'")
 
 
+def test_line_mode_names_the_documents_of_a_merged_branch_and_conflicts(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(echo))
+    root, documents = session.system.root, session.system.documents
+    kid = root.fork("dig", name="kid")
+    kid.reply(timeout=DEADLINE)
+    documents.write("map.md", "v1", author=kid)
+    documents.write("map.md", "v2", author=root)
+    documents.write("plan.md", "v1", author=kid)
+    assert session("/merge kid") == [
+        f"merged kid ({kid.uuid[:6]}): /history 1 shows it",
+        "map.md, version 1, a conflict: somebody else has written version 2",
+        "plan.md, version 1",
+    ]
+
+
 def last(agent: AgentRef) -> Message:
     """The latest message of its history."""
     return agent.history()[-1]

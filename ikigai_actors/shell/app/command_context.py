@@ -98,7 +98,7 @@ class AppCommandContext(CommandContext):
         future = parent.ask.fork(prompt, attach=given, **how)
         self._later("the fork", future, born, "the next step boundary")
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
         """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""
         self._later(what, ask(), lambda _: None)
 

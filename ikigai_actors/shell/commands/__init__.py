@@ -38,9 +38,10 @@ from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.text.diff import diff_page
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.pages import context_page, history_page, written
+from ikigai_actors.shell.text.pages import context_page, history_page, merged_document, written
 from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.store.hosts.rows import host_names, owners
+from ikigai_actors.system.ref import Merged
 
 
 class SlashCommands(click.Group):
@@ -307,8 +308,12 @@ def merge_child(shell: CommandContext, agent: str, how: str | None, positions: t
     written is only named, and so is what others have written meanwhile.
     """
     child, chosen = shell.system.agent(agent), how or (PICK if positions else RESULT)
-    told = f"merged {named(child)}: /history 1 shows it"
-    shell.change("the merge", lambda: shell.current.ask.merge(child, chosen, positions), told)
+
+    def what_came(done: Merged) -> str:
+        documents = [merged_document(one.as_data()) for one in done.documents]
+        return "\n".join([f"merged {named(child)}: /history 1 shows it", *documents])
+
+    shell.change("the merge", lambda: shell.current.ask.merge(child, chosen, positions), what_came)
 
 
 @commands.command("/model")

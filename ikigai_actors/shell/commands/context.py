@@ -59,13 +59,13 @@ class CommandContext(Protocol):
             how: further arguments of `AgentRef.fork`.
         """
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
         """Have the current agent change something of its own. A busy agent does so after its turn.
 
         Args:
             what: names the change, while it waits.
             ask: asks for the change.
-            text: is printed when the change is committed.
+            text: is printed when the change is committed; a function makes it of what the future gives.
         """
 
     def resume(self) -> None:

@@ -139,12 +139,13 @@ class Shell(CommandContext):
         future = parent.ask.fork(prompt, attach=given, **how)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str) -> None:
+    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
         agent = self.current
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
-        def tell(_: object) -> None:
-            self.screen.line(text if agent == self.current else f"{named(agent)}: {text}")
+        def tell(value: object) -> None:
+            told = text if isinstance(text, str) else text(value)
+            self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
 
         self._do(agent, what, busy, ask(), tell, tell)
 

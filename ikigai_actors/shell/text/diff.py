@@ -9,7 +9,7 @@ A step is what one party has said, with all that belongs to it: a prompt, or a r
 Where the terminal is narrow the two stand one below the other.
 """
 
-import textwrap
+import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
@@ -25,6 +25,7 @@ SIDE_BY_SIDE = 60
 
 _BETWEEN = " │ "
 _INDENT = " " * 6
+_WORDS = re.compile(r"\S+|\s")
 _MOST_LINES = 5
 """How many lines of one message are shown."""
 
@@ -76,13 +77,17 @@ def _entry(message: Message, column: int) -> Sequence[str]:
 
 
 def _folded(text: str, columns: int, indent: str = "") -> list[str]:
-    """A text in lines of at most so many columns, at blanks where they are."""
-    if width(text) <= columns:
-        return [text]
-    if text.isascii():
-        return textwrap.wrap(text, columns, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False)
-    from rich.cells import chop_cells  # slow to import, and not needed for ASCII
-
-    first, *_ = chop_cells(text, columns)
-    rest = text[len(first) :].lstrip()
-    return [first, *(f"{indent}{line}" for line in chop_cells(rest, columns - len(indent)))]
+    """A text in lines of at most so many columns, between words where they are shorter than a line."""
+    lines, taken = [""], 0
+    for part in _WORDS.findall(text):
+        room = columns - len(indent)
+        for piece in (part,) if width(part) <= room else part:  # a longer word is cut, as Chinese is, without blanks
+            if taken + width(piece) > columns:
+                lines[-1] = lines[-1].rstrip()
+                lines.append(indent)
+                taken = len(indent)
+                if piece.isspace():
+                    continue
+            lines[-1] += piece
+            taken += width(piece)
+    return lines

@@ -136,12 +136,13 @@ def _merged(message: Message) -> tuple[str, str]:
         ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
     )
     told = f"{data.get('name') or str(data.get('from', '?'))[:6]}, messages {positions}"
-    documents = [_merged_document(one) for one in data.get("documents") or ()]
+    documents = [merged_document(one) for one in data.get("documents") or ()]
     entry = "\n".join([f"of {told}: {message.content}", *documents])
     return entry, "; ".join([f"merged: {told}", *documents])
 
 
-def _merged_document(one: Mapping[str, Any]) -> str:
+def merged_document(one: Mapping[str, Any]) -> str:
+    """A document of a branch that was merged, as its message has it: its path and version, and a conflict."""
     conflict = f", a conflict: somebody else has written version {one['other']}" if one.get("other") else ""
     return f"{one['path']}, version {one['version']}{conflict}"
 

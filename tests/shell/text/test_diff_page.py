@@ -30,6 +30,23 @@ def test_the_steps_of_two_histories_stand_side_by_side() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        ("für alle Größen gibt es Tee", ["   5  user  für alle", "      Größen gibt es", "      Tee"]),
+        ("お茶はいかがですか", ["   5  user  お茶はい", "      かがですか"]),
+        ("a\u0301 wörd-longer-than-a-line", ["   5  user  a\u0301 wörd-l", "      onger-than-a-l", "      ine"]),
+        (
+            "word " * 3 + "x" * 30,
+            ["   5  user  word", "      word word xxxx", "      xxxxxxxxxxxxxx", "      xxxxxxxxxxxx"],
+        ),
+    ],
+)
+def test_long_texts_are_cut_between_words_by_the_columns_that_they_take(said: str, lines: list[str]) -> None:
+    page = diff_page(Diff(4, "tea", tail("tea", ("user", said)), tail("cup")), 20)
+    assert [line for line in page if line.startswith(("   5", "      "))] == lines
+
+
 @pytest.mark.parametrize("columns", [20, SIDE_BY_SIDE - 1, SIDE_BY_SIDE, 81, 200])
 def test_no_line_is_wider_than_the_terminal_and_none_moves_its_cursor(columns: int) -> None:
     lines = diff_page(Diff(0, None, TEA, COFFEE), columns)
