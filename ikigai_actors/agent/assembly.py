@@ -12,6 +12,7 @@ Two agents may make the same passages at the same time, without a lock: what is 
 import threading
 from collections.abc import Hashable, Iterable, Sequence
 
+from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.providers.conversation import Passage
 from ikigai_actors.records.log import Log, Passages, Spoken
@@ -21,6 +22,7 @@ _noting = threading.Lock()
 """Held for a moment while something is added to a log's passages."""
 
 
+@everything_stays()
 def conversation_of(
     log: Log, head: int, model: str, further: Sequence[Message] = (), end: int | None = None
 ) -> Passage:

@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.errors import AgentNotFound, HistoryError, HistoryPruned, IkigaiError
 from ikigai_actors.records.fork_point import settings_at
 from ikigai_actors.records.heads import heads_of
@@ -143,7 +144,7 @@ class LogCache:
         if not whole and (held is None or self._is_complete(held)):
             [read] = self.load_many([uuid])
         else:
-            with self._reading:
+            with self._reading, everything_stays():
                 read = self._store.read(lambda tx: self._read(tx, [uuid], whole))[uuid]
         if isinstance(read, IkigaiError):
             raise read
@@ -165,7 +166,7 @@ class LogCache:
             if (log := self.at_hand(uuid)) is not None and (log.holds(0) if whole else log.shows(log.head))
         }
         if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
-            with self._reading:
+            with self._reading, everything_stays():
                 before = self._forgotten
                 read = self._store.read(lambda tx: self._read(tx, missing, whole))
                 with self._lock:

@@ -19,10 +19,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, note_failure
+from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey, survey_of
+from ikigai_actors.agent.boot import Survey, clear_left_behind, survey, survey_of
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Counting, Instrument, Instruments
 from ikigai_actors.agent.log_eviction import MOST_MESSAGES, LogEviction

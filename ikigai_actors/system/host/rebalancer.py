@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.actors.threads import Threads
-from ikigai_actors.agent.boot import Survey, clear_left_behind, everything_stays, survey
+from ikigai_actors.agent.boot import Survey, clear_left_behind, survey
 from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed

@@ -1,0 +1,24 @@
+"""The garbage collector, held back where millions of objects are made that all stay."""
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def everything_stays() -> Iterator[None]:
+    """Collect no garbage inside this block.
+
+    To look through objects again and again that all stay takes a fifth of the time of a boot: 5.1 s of CPU for 100,000
+    agents, instead of 4.0 s. Of a take-over from another host it takes more, 1.5 s for 50,000 actors instead of 0.5 s,
+    and of the read of a long log two fifths.
+
+    Threads may be inside at once: it is collected again when the first of them leaves.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
