@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets | --later] [--examples N] [--seconds S] [--shrink] [NAME …]
+python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour] [--examples N] [--seconds S] [NAME …]
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
+from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
@@ -108,10 +109,17 @@ def main() -> None:
     parser.add_argument("--hosts", action="store_true", help="those of several hosts")
     parser.add_argument("--memory", action="store_true", help="those of what agents remember")
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
+    parser.add_argument("--behaviour", action="store_true", help="those of experiments")
     parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    kinds = {"hosts": HOST_MUTANTS, "memory": MEMORY_MUTANTS, "budgets": BUDGET_MUTANTS, "later": LATER_MUTANTS}
+    kinds = {
+        "hosts": HOST_MUTANTS,
+        "memory": MEMORY_MUTANTS,
+        "budgets": BUDGET_MUTANTS,
+        "later": LATER_MUTANTS,
+        "behaviour": BEHAVIOUR_MUTANTS,
+    }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]
     print("| mutant | found at example | by | shrunk to steps |\n|---|---:|---|---:|", flush=True)

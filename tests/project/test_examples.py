@@ -90,6 +90,33 @@ def test_recorded_turns_are_held_to_a_changed_prompt_and_nothing_is_sold(capsys:
     assert len((ROOT / "examples" / "changed_prompt.py").read_text("utf-8").splitlines()) <= 60
 
 
+def run_here(name: str) -> None:
+    """Run an example in this process."""
+    path = ROOT / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    assert len(path.read_text("utf-8").splitlines()) <= 60
+
+
+def test_a_log_of_a_thousand_messages_is_bisected_by_a_judge_that_errs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_here("first_bad_turn")
+    said = capsys.readouterr().out
+    assert re.match(r"step: turn that ends at \d+, 0\.99\d sure after [1-6]\d probes\n", said)
+    assert "['A customer from Texas asks for tea.', 'Noted.']" in said
+
+
+def test_a_puzzle_is_solved_by_a_tree_search(capsys: pytest.CaptureFixture[str]) -> None:
+    run_here("twenty_four")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("score 1.0 after ")
+    assert len(said) == 3
+    assert said[-1].endswith("= 24")
+
+
 def panel(body: Mapping[str, Any]) -> Says:
     """A model that does as the prompts of the example say, reply by reply."""
     content, place = body["messages"][-1]["content"], len(body["messages"])

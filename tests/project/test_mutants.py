@@ -6,6 +6,7 @@ import pytest
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
@@ -13,7 +14,7 @@ from tests.mutants.memory import MEMORY_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
-    others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS)
+    others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -60,6 +61,14 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
     rows = re.findall(r"^\| ([^|]+?) \| (test_\w+) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == [mutant.name for mutant in LATER_MUTANTS]
     for mutant, (_, by) in zip(LATER_MUTANTS, rows, strict=True):
+        assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
+
+
+def test_the_page_says_of_every_mutant_of_experiments_which_test_finds_it() -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Experiments")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+) \|$", page, re.MULTILINE)
+    assert [name for name, _ in rows] == [mutant.name for mutant in BEHAVIOUR_MUTANTS]
+    for mutant, (_, by) in zip(BEHAVIOUR_MUTANTS, rows, strict=True):
         assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
 
 

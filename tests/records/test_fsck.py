@@ -153,6 +153,9 @@ CASES: list[Case] = [
     (Invariant.FORK_AT, "a", message("root", 7, """data = '{"child": "a", "at": 5}'""")),
     (Invariant.FORK_AT, "a", message("a", 7, """data = '{"parent": "root", "at": 5}'""")),
     (Invariant.FORK_AT, "b", born_within_a_step(at=2)),
+    (Invariant.EXPERIMENT, "a", more("a", (12, "note", '{"verdicts": [[1, 1, "", false, 3]]}'))),  # on nobody
+    (Invariant.EXPERIMENT, "a", more("a", (12, "note", '{"verdicts": 5}'))),
+    (Invariant.EXPERIMENT, "root", message("root", 7, """data = '{"child": "a", "number": 2}'""")),
     (Invariant.TURN, "root", agent("root", "turn = 11")),
     (Invariant.TURN, "root", agent("root", "turn = 99")),
     (Invariant.TURN, "root", agent("root", "turn = -1")),

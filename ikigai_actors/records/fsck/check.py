@@ -47,6 +47,8 @@
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
+    experiment         the trials of an experiment are numbered from 1 without holes, and so are its verdicts, each
+                       behind the birth of its trial
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.

@@ -54,6 +54,7 @@ class Invariant(StrEnum):
     GROUP = "group"
     MONITOR = "monitor"
     PIECES = "pieces"
+    EXPERIMENT = "experiment"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.blob_references import blobs_of
+from ikigai_actors.records.fsck.experiments import BookCheck
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.merges import MergeRow
 from ikigai_actors.records.messages import OPENINGS, Kind, Message
@@ -46,6 +47,7 @@ class LogCheck:
         self.messages = 0
         self.blobs: dict[str, tuple[str, int]] = {}
         """The first message that refers to each blob: its agent and its position."""
+        self._books = BookCheck()
         self.merges: set[MergeRow] = set()
         """The merges of which messages tell."""
         self.merges_elsewhere: set[MergeRow] = set()
@@ -107,6 +109,8 @@ class LogCheck:
             self._holes.setdefault(uuid, []).append(range(position, position + 1))
 
     def _understand(self, message: Message, record: AgentRecord) -> None:
+        for text in self._books.read(message):
+            self._report(Invariant.EXPERIMENT, record.uuid, text)
         for blob in blobs_of(message):
             self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
         match message.kind:

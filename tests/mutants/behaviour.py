@@ -1,0 +1,77 @@
+"""Mutants of experiments: births, books, what a trial may do, bisections. Each is found by the tests of its decision.
+
+nice python -m tests.mutants --behaviour
+"""
+
+from tests.mutants import Mutant
+
+_SEARCHES = "tests/behaviour/test_searches.py"
+_JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisection_plan.py"
+_RECORD = "tests/agent/turn/test_record.py"
+
+BEHAVIOUR_MUTANTS = (
+    Mutant(
+        "the same call gets its first result again",
+        "agent/turn/record.py",
+        "found[call.id] = recorded[made[key]]",
+        "found[call.id] = recorded[0]",
+        test=_RECORD,
+    ),
+    Mutant(
+        "births are not found again",
+        "behaviour/experiment.py",
+        "        born = self.book.trials.get(trial.number)\n",
+        "        born = None\n",
+        test=_SEARCHES,
+    ),
+    Mutant(
+        "verdicts are not written",
+        "behaviour/experiment.py",
+        "                now.unwritten[now.told + 1] = ready\n",
+        "",
+        test=_SEARCHES,
+    ),
+    Mutant(
+        "one trial too many is in flight",
+        "behaviour/experiment.py",
+        "len(now.asked) - now.told < parallel",
+        "len(now.asked) - now.told <= parallel",
+        test=_JUDGES,
+    ),
+    Mutant(
+        "siblings start with a cold cache",
+        "behaviour/experiment.py",
+        "ready = _before_cold(now) if warm else len(now.births)",
+        "ready = len(now.births)",
+        test=_JUDGES,
+    ),
+    Mutant(
+        "a second driver writes into the book",
+        "agent/turn/fork.py",
+        "    if event.head not in (0, state.head):\n",
+        "    if False:\n",
+        test=_JUDGES,
+    ),
+    Mutant(
+        "a bisection ends at even odds",
+        "behaviour/plans/bisect.py",
+        "self._sure, self._prompt = sure, prompt",
+        "self._sure, self._prompt = 0.5, prompt",
+        test=_PLAN,
+    ),
+    Mutant(
+        "something must be wrong",
+        "behaviour/plans/bisect.py",
+        "weights = [1.0] * (places + 1) if prior is None",
+        "weights = [1.0] * places + [0.0] if prior is None",
+        test=_PLAN,
+    ),
+    Mutant(
+        "a judge never errs",
+        "behaviour/plans/bisect.py",
+        "_FALSE, _TRUE = (1, 9), (9, 1)",
+        "_FALSE, _TRUE = (1, 900), (900, 1)",
+        test=_PLAN,
+    ),
+)
+"""All of them."""
