@@ -1,6 +1,6 @@
 """Experiments on histories: what a durable trial costs, in time and in the database, and whether a tree survives kills.
 
-A *search* makes trials, each a fork with a turn of a plain function, judged in code; 64 are in flight. A *replay* asks
+A *search* makes trials, each a fork with a turn of a plain function, judged in code; 256 are in flight. A *replay* asks
 each turn of 100 agents again, with two calls of tools that are answered from the record; what they would do is counted.
 The *cache* is that of the tests' strict server of the Messages API: of the input of each trial that goes on from a
 history of 10,000 tokens, the least share that is read from it. *Killed* searches run as programs of their own, which
@@ -24,7 +24,7 @@ from ikigai_actors.behaviour import MCTS, BestOf, Found, TrialRun, recorded, rep
 from tests.kit.messages_server.server import MessagesServer, Says
 
 TRIALS, TURNS, AGENTS, KILLS = 10_000, 1_000, 100, 20
-PARALLEL = 64
+PARALLEL = 256
 KILLED_TRIALS = 400
 """Trials of a search that is killed."""
 
@@ -156,7 +156,9 @@ def _killed(kills: int) -> tuple[int, int]:
         lasted = time.monotonic() - began
         for number in range(kills):
             database = Path(directory) / f"{number}.db"
-            program = subprocess.Popen([sys.executable, "-m", "benchmarks.behaviour", str(database)])
+            program = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.behaviour", str(database)], stdout=subprocess.DEVNULL
+            )
             try:
                 program.wait(timeout=chance.uniform(0.2, 1.0) * lasted)
             except subprocess.TimeoutExpired:
