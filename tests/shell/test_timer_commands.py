@@ -74,5 +74,14 @@ def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without
     told = json.loads(ikigai(durable, "timers", "buyer", "--json"))
     assert [(one["id"], one["as"], one["text"]) for one in told] == [(2, "mail", "tea"), (1, "notice", "look at it")]
     assert ikigai(durable, "timers", "buyer", "--cancel", "2") == "timer 2 of buyer is cancelled\n"
+    line = ikigai(durable, "send", "--at", "2030-01-01T09:00", "--zone", "Europe/Berlin", "buyer", "the", "fair")
+    assert line == "buyer: timer 3  2030-01-01 09:00 Europe/Berlin  mail of a person: the fair\n"
+    for late, told in (
+        (["--after", "10m", "group:tasters"], "other members by then"),
+        (["--zone", "Europe/Berlin", "buyer"], "one of at, after"),
+        (["--after", "soon", "buyer"], "a length of time"),
+    ):
+        refused = CliRunner().invoke(cli, ["--database", durable, "send", *late, "tea"])
+        assert told in str(refused.exception)
     for wrong in (["--cancel", "1"], ["buyer", "--after", "2h"], ["nobody"], ["buyer", "--after", "x", "tea"]):
         assert CliRunner().invoke(cli, ["--database", durable, "timers", *wrong]).exit_code != 0

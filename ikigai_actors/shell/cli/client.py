@@ -9,10 +9,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import attachments
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.text.spans import parse_span
+from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
 
@@ -45,14 +47,31 @@ class Forked(NamedTuple):
     """None when it was not waited for, or not for long enough."""
 
 
-def send(database: str | None, recipient: str, text: str, sender: str | None = None) -> str:
-    """Send a mail, as a person when no sender is named. Raises what `Client.open`, `find` and `send` do."""
+def send(
+    database: str | None,
+    recipient: str,
+    text: str,
+    sender: str | None = None,
+    after: str | None = None,
+    **when: str | None,
+) -> str:
+    """Send a mail, as a person when no sender is named; later with ``after``, or ``at`` in a ``zone``.
+
+    Raises what `Client.open`, `find`, `send` and `send_later` do.
+    """
+    later = after is not None or any(when.values())
     with Client.open(database) as client:
         if (group := group_in(recipient)) is not None:
+            if later:
+                raise BadInput("Mail that is sent later goes to an agent: a group may have other members by then.")
             by_whom = None if sender is None else client.find(sender).uuid
             sent: GroupSent = client.write(SendToGroup(group, by_whom, text, client.now_ms()))
             return f"mail to {sent.id} members of {group}"
         to, *by = client.find_all([recipient] if sender is None else [recipient, sender])
+        if later:
+            seconds = None if after is None else parse_span(after) / 1000
+            timer = client.send_later(to.uuid, text, by[0].uuid if by else None, after=seconds, **when)
+            return f"{to.short}: {timer_line(timer, by[0].short if by else None)}"
         mail = client.send(to.uuid, text, by[0].uuid if by else None)
     return f"mail {mail.id} to {to.short}"
 

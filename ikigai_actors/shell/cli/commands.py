@@ -102,15 +102,18 @@ def diff(options: Options, a: str, b: str, json: bool) -> None:
 @click.argument("recipient")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--as", "sender", metavar="AGENT", help="The agent that sends it; else a person outside of any agent.")
+@click.option("--after", metavar="TIME", help="When, as 90s, 10m, 2h or 3d; else now.")
+@click.option("--at", metavar="TIME", help="When, as 09:00 or 2026-11-26T09:00.")
+@click.option("--zone", metavar="ZONE", help="Whose clocks --at means, as Europe/Berlin; else those of this machine.")
 @click.pass_obj
-def send(options: Options, recipient: str, text: tuple[str, ...], sender: str | None) -> None:
+def send(options: Options, /, recipient: str, text: tuple[str, ...], sender: str | None, **when: str | None) -> None:
     """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
 
     RECIPIENT and AGENT are a uuid, 4 or more characters of one, or a name.
     """
     from ikigai_actors.shell.cli import client
 
-    click.echo(client.send(options.database, recipient, " ".join(text), sender))
+    click.echo(client.send(options.database, recipient, " ".join(text), sender, **when))
 
 
 @click.command()

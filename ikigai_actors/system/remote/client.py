@@ -302,6 +302,16 @@ class Client:
         mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
         return mail
 
+    def send_later(self, recipient: str, body: str, sender: str | None, **when: Any) -> "Timer":
+        """The same later; further arguments as of `AgentRef.send`, and raises what that does."""
+        from ikigai_actors.records.mail import MAIL
+        from ikigai_actors.records.schedules import appointment
+        from ikigai_actors.records.timers import SetTimer, Timer
+
+        now = self._clock.now_ms()
+        timer: Timer = self.write(SetTimer(recipient, sender, body, appointment(now, **when), now, MAIL))
+        return timer
+
     def timers(self, uuid: str | None = None) -> "list[Timer]":
         """The timers of an agent, or of everybody; those that fire first in front."""
         from ikigai_actors.records.timers import every_timer, timers_of
