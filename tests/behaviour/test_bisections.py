@@ -57,8 +57,8 @@ def end_of(agent: AgentRef, turn: int) -> int:
 
 
 @pytest.mark.parametrize("bad", [1, 4, 9])
-def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(bad: int) -> None:
-    with opened() as system:
+def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str, bad: int) -> None:
+    with opened(database) as system:
         agent = clerk(system, 9, bad)
         before = agent.history(all=True)
         found = bisect(agent, is_good, probe="In which currency?")
