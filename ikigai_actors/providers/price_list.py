@@ -28,6 +28,8 @@ _KINDS = {
     "cache_read": "cache_read_mtok",
 }
 _PACKAGE = "genai-prices"
+_A_DAY, _CENTURY = "20260101", "20"
+"""A name may be followed by any day: so it stands there with the beginning of one."""
 _MISSING = f"The prices come from the package {_PACKAGE}: pip install 'ikigai-actors[prices]'."
 
 
@@ -58,7 +60,8 @@ def price_list(now: datetime) -> PriceList:
                 left_out.append(f"{provider.id}:{model.id}")
             elif tables:
                 for name, exact in _names(model).items():
-                    if [maker.find_model(name) for maker in makers[: place + 1]] == [*[None] * place, model]:
+                    known = name.removesuffix(_CENTURY) + _A_DAY if name.endswith(_CENTURY) and not exact else name
+                    if [maker.find_model(known) for maker in makers[: place + 1]] == [*[None] * place, model]:
                         found.setdefault(name, _line(name, tables, exact))
     head = [f"as_of = {now.date()}", f'source = "{_PACKAGE} {version(_PACKAGE)}"', "", "[models]"]
     lines = [line for _, line in sorted(found.items())]
@@ -76,7 +79,13 @@ def _names(model: Any) -> dict[str, bool]:
             names[text] = False
         elif (text := getattr(clause, "equals", None)) is not None:
             names.setdefault(text, True)
-    return names
+    dated = {
+        f"{name}{sign}"
+        for name, exact in names.items()
+        for sign in "-@"
+        if exact and model.is_match(f"{name}{sign}{_A_DAY}")
+    }
+    return {**names, **{f"{name}{_CENTURY}": False for name in dated}}
 
 
 def _table(model: Any, now: datetime) -> Mapping[str, Any] | None:

@@ -150,6 +150,7 @@ def test_the_list_that_is_made_costs_what_the_package_says(tmp_path: Path) -> No
     assert made.names == len(prices) > 500
     for maker, model in [
         ("anthropic", "claude-sonnet-4-5-20250929"),
+        ("anthropic", "claude-opus-5-20260203"),
         ("openai", "gpt-5"),
         ("google", "gemini-2.5-pro"),
     ]:
