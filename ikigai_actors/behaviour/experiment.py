@@ -120,8 +120,10 @@ class _Progress:
     told: int = 0
     """So many trials have their verdict."""
     asked: list[Trial] = field(default_factory=list)
-    is_warm: set[tuple[int, int, str]] = field(default_factory=set)
-    """Where a trial has gone on from and has answered: its prefix is in the cache of the model's service."""
+    prefixes: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    """What each trial in flight shares with its siblings, by number: whose history, up to where, and its arm."""
+    is_warm: set[tuple[str, int, str]] = field(default_factory=set)
+    """The prefixes with which a trial has answered: they are in the cache of the model's service."""
     unwritten: dict[int, JudgedTrial] = field(default_factory=dict)
     """Verdicts that are not in the book yet."""
     births: list[tuple[Trial, TrialStart]] = field(default_factory=list)
@@ -199,22 +201,24 @@ class Experiment:
                 now.unwritten[now.told + 1] = ready
                 self.book.judged[now.told + 1] = ready
             now.told += 1
-            now.is_warm.add(_prefix(now.asked[now.told - 1]))
+            if now.told in now.prefixes:
+                now.is_warm.add(now.prefixes.pop(now.told))
             plan.tell(now.told, ready.verdict)
 
     def _ask(self, now: _Progress, trial: Trial, start: Callable[[Trial], TrialStart]) -> None:
         now.asked.append(trial)
         born = self.book.trials.get(trial.number)
         if born is None:
-            now.births.append((trial, start(trial)))
-            now.then[trial.number] = now.births[-1][1].then
+            begun = start(trial)
+            now.births.append((trial, begun))
+            _follow(now, trial, begun)
         elif (born.of, born.place, born.arm) != (trial.of, trial.place, trial.arm) or born.prompt != _said(trial):
             raise ExperimentDiffers(
                 f"Experiment {self.agent.uuid} has another trial {trial.number} in its book than the plan asks for: "
                 "its options have changed. Give it another name."
             )
         elif trial.number not in self.book.judged:
-            now.then[trial.number] = start(trial).then
+            _follow(now, trial, start(trial))
             agent = self.agent_of(trial.number)
             if agent.state == Phase.INTERRUPTED:  # the process that ran it has ended in its turn
                 _resumed(agent)
@@ -404,9 +408,10 @@ def _facts(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _prefix(trial: Trial) -> tuple[int, int, str]:
-    """What a trial has in common with its siblings: where it goes on from, and its arm."""
-    return trial.of, trial.place, trial.arm
+def _follow(now: _Progress, trial: Trial, begun: TrialStart) -> None:
+    """Keep of a trial's start what is needed until it is judged."""
+    now.then[trial.number] = begun.then
+    now.prefixes[trial.number] = (begun.of, begun.at, trial.arm)
 
 
 def _before_cold(now: _Progress) -> int:
@@ -414,11 +419,14 @@ def _before_cold(now: _Progress) -> int:
 
     A trial that goes on from another one finds the prefix that the other one's request has written.
     """
-    asked = {_prefix(trial) for trial in now.asked[now.told : len(now.asked) - len(now.births)]}  # those that have not
+    in_flight = range(now.told + 1, len(now.asked) - len(now.births) + 1)
+    cold = {now.prefixes[number] for number in in_flight if number in now.prefixes} - now.is_warm
     for place, (trial, _) in enumerate(now.births):
-        if trial.of == 0 and _prefix(trial) in asked - now.is_warm:
+        prefix = now.prefixes[trial.number]
+        if trial.of == 0 and prefix in cold:
             return place
-        asked.add(_prefix(trial))
+        if prefix not in now.is_warm:
+            cold.add(prefix)
     return len(now.births)
 
 

@@ -225,7 +225,7 @@ def evaluate(
     def judged(run: TrialRun) -> Any:
         return _within_bounds(_settled(judge(run)), "a judge")
 
-    experiment.run(plan, start, judged, parallel=parallel)
+    experiment.run(plan, start, judged, parallel=parallel, warm=True)
     book = experiment.book
     verdicts = [
         (trial.place, trial.arm, book.judged[number].verdict)

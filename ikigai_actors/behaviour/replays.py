@@ -242,7 +242,7 @@ def replay_cases(
 
     prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
     plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
-    experiment.run(plan, start, judged, parallel=terms.parallel)
+    experiment.run(plan, start, judged, parallel=terms.parallel, warm=True)
     played = []
     for number, told in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.behaviour import TrialRun, Turn, calls, evaluate, recorded, regress, same_calls, same_text, schema
 from ikigai_actors.behaviour.rates import rates_of
-from ikigai_actors.behaviour.turns import TurnCall
+from ikigai_actors.behaviour.regressions import RegressionReport
+from ikigai_actors.behaviour.turns import TurnCall, own_messages
 from ikigai_actors.records.fsck.check import check
 from tests.behaviour.test_replays import TEAS, TeaShop, clerk
 from tests.kit.blocking_provider import DEADLINE
@@ -202,3 +203,31 @@ def test_a_wrong_argument_of_an_evaluation_is_named(wrong: dict[str, Any]) -> No
 def test_wrong_arguments_of_a_check_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         calls(**wrong)
+
+
+def units(report: RegressionReport) -> list[list[tuple[int, str]]]:
+    """Case and arm of the trials of each unit with births."""
+    found: list[list[tuple[int, str]]] = [[]]
+    for message in own_messages(report.experiment.agent):
+        if message.kind == "note":
+            found.append([])
+        elif "number" in message.data:
+            found[-1].append((message.data["place"], message.data["arm"]))
+    return [unit for unit in found if unit]
+
+
+def test_the_first_samples_of_all_turns_are_born_at_once_and_the_others_when_those_have_answered() -> None:
+    with TeaShop().open() as system:
+        report = regress(recorded(clerk(system)), samples=3, parallel=32)
+        first, *later = units(report)
+        assert first == [(case, arm) for case in range(3) for arm in ("change", "baseline")]
+        assert sorted(one for unit in later for one in unit) == sorted(2 * first)
+
+
+def test_the_first_prompt_of_an_evaluation_is_awaited_since_all_go_on_from_the_same_history() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda request: "Well.")) as system:
+        system.root.prompt("Go on.").get(timeout=DEADLINE)
+        report = evaluate(system.root, ["Sum it up.", "What next?", "And then?"], lambda run: True, samples=2)
+        first, *later = units(report)
+        assert first == [(0, "change")]
+        assert [case for unit in later for case, _ in unit] == [1, 2, 0, 1, 2]

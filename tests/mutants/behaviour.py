@@ -7,6 +7,7 @@ from tests.mutants import Mutant
 
 _SEARCHES = "tests/behaviour/test_searches.py"
 _JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisection_plan.py"
+_REGRESSIONS = "tests/behaviour/test_regressions.py"
 _RECORD = "tests/agent/turn/test_record.py"
 
 BEHAVIOUR_MUTANTS = (
@@ -44,6 +45,13 @@ BEHAVIOUR_MUTANTS = (
         "ready = _before_cold(now) if warm else len(now.births)",
         "ready = len(now.births)",
         test=_JUDGES,
+    ),
+    Mutant(
+        "samples of a turn start with a cold cache",
+        "behaviour/replays.py",
+        "parallel=terms.parallel, warm=True)",
+        "parallel=terms.parallel)",
+        test=_REGRESSIONS,
     ),
     Mutant(
         "a second driver writes into the book",

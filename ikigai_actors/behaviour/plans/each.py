@@ -2,13 +2,21 @@
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Final
 
 from ikigai_actors.arguments import check_count
 from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, Verdict
 
+CASES_AT_ONCE: Final = 16
+"""Cases whose first samples come before their second ones."""
+
 
 class Each(TrialPlan):
-    """The plan of a replay, a regression or an evaluation: trials of one case follow one another.
+    """The plan of a replay, a regression or an evaluation.
+
+    Of some cases the first samples come first, in all arms, then the second ones, and so on: samples of a case that
+    wait for its first one, whose prefix they read from the cache of the model's service, do not hold back other cases.
+    The cases are few, so that the service has not forgotten it by then.
 
     A case may go on from another one, as the turns of one log do: then each of its trials goes on from the end of that
     case's trial of the same arm and sample, and all logs are gone on with side by side.
@@ -36,7 +44,9 @@ class Each(TrialPlan):
         for one in before:
             depths.append(0 if one is None else depths[one] + 1)
         order = sorted(range(len(prompts)), key=depths.__getitem__)
-        self._trials = list(product(order, arms, range(samples)))
+        blocks = {case: (depths[case], rank // CASES_AT_ONCE) for rank, case in enumerate(order)}
+        trials = product(order, arms, range(samples))
+        self._trials = sorted(trials, key=lambda trial: (blocks[trial[0]], trial[2]))
         numbers = {trial: number for number, trial in enumerate(self._trials, 1)}
         self._of = [
             0 if (one := before[place]) is None else numbers[one, arm, sample] for place, arm, sample in self._trials
