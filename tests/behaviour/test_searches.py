@@ -1,5 +1,6 @@
 """Searches as users make them: over the real store and the real agents, with a scripted model."""
 
+import json
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -329,6 +330,11 @@ def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_pa
         found = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
         trials = [found.experiment.agent_of(number) for number in range(1, 9)]
         system.export(found.experiment.agent, tmp_path / "whole")
+        records = [json.loads(line) for line in (tmp_path / "whole").read_bytes().splitlines()]
+        origins = [one for one in records if one["record"] == "origin"]
+        assert len(origins) == 2  # of the experiment, and of all trials from the agent
+        inherited = [one for one in records if str(one.get("agent")).startswith("origin:")]
+        assert len(inherited) == sum(one.record.fork_message_id for one in (found.experiment.agent, trials[0])) + 1
         system.export(trials[0], tmp_path / "one")
         for there in (system, system, other):
             copy = there.import_(tmp_path / "whole")

@@ -23,6 +23,7 @@ from ikigai_actors import (
     ImportRefused,
     Message,
     Reply,
+    Request,
     ScriptedProvider,
     Signal,
     ToolCall,
@@ -209,6 +210,12 @@ def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) ->
         assert check(system.store) == []
         assert len(whole.history(all=True)) == len(system.root.history(all=True))
         assert whole.parent == system.root
+        second.adopt(whole)  # it was agent 0, and inherits nothing
+        for number, one in enumerate((whole, second)):
+            system.export(one, tmp_path / f"again {number}")
+            again = system.import_(tmp_path / f"again {number}")
+            assert check(system.store) == []
+            assert [meaning(child) for child in below(again)] == [meaning(child) for child in below(one)]
 
 
 def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: Path) -> None:
@@ -257,6 +264,112 @@ def test_what_was_cleared_goes_along_with_a_notice_or_is_left_out(tmp_path: Path
         after.adopt(before)
         system.export(after, tmp_path / "3", from_clear=True)
         assert b"The secret." in (tmp_path / "3").read_bytes()
+        assert check(system.store) == []
+
+
+def forking(request: Request) -> Reply | str:
+    """Forks two agents by one reply when it is asked to, and answers everything else."""
+    part = request.messages[-1]["content"][-1]
+    if part.get("text") != "Fork.":
+        return "well"
+    return Reply("", tuple(ToolCall("fork", {"prompt": name, "name": name}) for name in ("called", "calls")))
+
+
+def heirs(outside: AgentRef, acts: str) -> list[AgentRef]:
+    """What an agent does, a letter each; the agents that it has forked."""
+    made: list[AgentRef] = []
+    for number, act in enumerate(acts):
+        if act == "p":
+            ask(outside, f"Prompt {number}.")
+        elif act == "c":
+            outside.clear()
+        elif act == "t":
+            ask(outside, "Fork.")
+            made += [outside.system.agent(name) for name in ("called", "calls")]
+        else:
+            made.append(outside.fork(f"Heir {number}.", at=None if act == "f" else int(act)))
+    for one in made:
+        one.reply(timeout=DEADLINE)
+    return made
+
+
+SHARED: dict[str, tuple[str, int, int]] = {
+    "at different fork points": ("pfpf", 1, 0),
+    "twice at the same one": ("ppf95", 3, 0),
+    "with a clear between": ("pfpcpf", 1, 2),
+    "with what is cleared for all": ("pcpfpcpf", 1, 9),
+    "from before the fork of their parent": ("pf13f", 1, 0),
+    "by calls in the midst of a turn": ("ptpf", 1, 0),
+}
+
+
+@pytest.mark.parametrize("case", SHARED)
+def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Path, case: str) -> None:
+    acts, told, hidden = SHARED[case]
+    with ActorSystem.open(MEMORY, ScriptedProvider(forking)) as system:
+        ask(system.root, "We sell tea.")
+        outside = system.root.fork("From here.", name="outside")  # whose history is stored in two logs
+        outside.reply(timeout=DEADLINE)
+        top = system.root.fork(name="top", at=0)
+        made = heirs(outside, acts)
+        made.append(made[0].fork("Below."))
+        made[-1].reply(timeout=DEADLINE)
+        for one in made[:-1]:
+            top.adopt(one)
+        before = [meaning(one) for one in made]
+        done = system.export(top, tmp_path / "1")
+        assert system.export(top, tmp_path / "2", from_clear=True).hidden == 0
+        records = lines(tmp_path / "1")
+        assert [one["outside"] for one in records if one["record"] == "origin"] == [
+            system.root.uuid,
+            f"outside ({outside.uuid})",
+        ]
+        assert done.hidden == hidden
+        shared = next(one["parent"] for one in records if one["record"] == "agent" and one["uuid"] == made[0].uuid)
+        furthest = max(one.record.fork_message_id for one in made[:-1])
+        log = [one for one in records if one["record"] == "message" and one["agent"] == shared]
+        assert len(log) == furthest + told
+        assert [one["kind"] for one in log[furthest:]] == ["fork"] * told
+        omitted = [one for one in lines(tmp_path / "2") if one.get("kind") == "omitted"]
+        assert len(omitted) == hidden
+        with ActorSystem.open(MEMORY, provider()) as elsewhere:
+            elsewhere.root.fork(name="below")
+            for there, file, under in ((system, "1", None), (elsewhere, "2", "below"), (elsewhere, "1", "below")):
+                copy = there.import_(tmp_path / file, under=under)
+                copies = copy.children()
+                copies.append(copies[0].children()[0])
+                assert check(there.store) == []
+                for was, one in zip(before, copies, strict=True):
+                    now = meaning(one)
+                    assert {**now, "all": 0} == {**was, "all": 0}
+                    assert file == "2" or now["all"] == was["all"]
+                    assert one.prompt("Go on.").get(timeout=DEADLINE).text == "well"
+                    assert one.fork("Deeper.").reply(timeout=DEADLINE).text == "well"
+                assert check(there.store) == []
+            elsewhere.import_(tmp_path / "1")
+        with ActorSystem.open(MEMORY, provider()) as elsewhere:
+            copy = elsewhere.import_(tmp_path / "1")
+            elsewhere.export(copy, tmp_path / "3")
+            assert contents(tmp_path / "3") == contents(tmp_path / "1")
+
+
+def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_imported_as_it_was() -> None:
+    file = Path(__file__).with_name("format_1.jsonl")
+    wanted = {
+        "early": ["We sell tea.", "well, We sell tea.", "early", "well, early"],
+        **{str(word): ["And coffee.", "well, And coffee.", word, f"well, {word}"] for word in ("a", "bb", "ccc")},
+    }
+    with ActorSystem.open(MEMORY, provider()) as system:
+        for _ in range(2):
+            experiment = system.import_(file)
+            assert check(system.store) == []
+            heard = [
+                [one.content for one in child.history() if one.kind in ("user", "assistant")]
+                for child in experiment.children()
+            ]
+            assert heard == list(wanted.values())
+        for child in experiment.children():
+            assert child.prompt("Go on.").get(timeout=DEADLINE).text == "well"
         assert check(system.store) == []
 
 
@@ -478,10 +591,36 @@ def twice(kind: str) -> Callable[[Records], object]:
     return work
 
 
+def cut(number: int) -> Callable[[Records], object]:
+    """Leave out the latest messages of the first origin."""
+
+    def work(records: Records) -> None:
+        log = [one for one in records if one["record"] == "message" and one["agent"].startswith("origin:")]
+        for one in log[-number:]:
+            records.remove(one)
+        records[0]["counts"]["message"] -= number
+
+    return work
+
+
+def prune(name: str) -> Callable[[Records], object]:
+    """Delete the log of an agent."""
+
+    def work(records: Records) -> None:
+        agent = of(records, "agent", name=name)
+        agent.update(pruned_at=9)
+        own = [one for one in records if one["record"] == "message" and one["agent"] == agent["uuid"]]
+        for one in own:
+            records.remove(one)
+        records[0]["counts"]["message"] -= len(own)
+
+    return work
+
+
 NOBODY = "abcdefghijklmnopqrstuv"
 
 CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
-    "a newer format": (put("header", format=2), "has format 2, and this ikigai knows 1: upgrade ikigai"),
+    "a newer format": (put("header", format=3), "has format 3, and this ikigai knows those up to 2: upgrade"),
     "no format": (lambda records: records[0].pop("format"), "expected the header"),
     "an unknown record": (put("blob", record="timer"), "expected one of the records .*; got 'timer'"),
     "an unknown field": (put("mail", colour="red"), "unknown field 'colour' of the record mail"),
@@ -501,7 +640,11 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "a missing blob": (drop("blob"), "it refers to blob .*, which is not in the file"),
     "a changed blob": (put("blob", bytes="AAAA"), "expected the bytes of blob"),
     "a blob that is no base64": (put("blob", bytes="?"), "in base64"),
-    "a missing origin": (drop("origin"), "expected an origin"),
+    "a missing origin": (drop("origin"), "expected the parent 'origin:.*' of agent .* before it"),
+    "an origin that ends before a fork point": (cut(4), "to go on up to the fork point of agent .*; it ends at"),
+    "an origin that does not tell of a birth": (cut(1), "to tell of the birth of agent .*; it does not"),
+    "an origin named after somebody else": (put("agent", 1, parent=NOBODY), "expected the parent"),
+    "an origin of the pruned and of others": (prune("stray"), "to be pruned, or none"),
     "a message of nobody": (put("message", agent=NOBODY), "expected a message of an agent of this file"),
     "mail of nobody": (put("mail", sender=NOBODY), "expected an agent of this file"),
     "a document of nobody": (put("document", author=NOBODY), "expected an agent of this file"),
@@ -607,7 +750,7 @@ def test_after_a_crash_all_agents_of_a_file_are_there_or_none(sound: bytes, tmp_
         with pytest.raises(ProcessCrashed):
             system.import_(tmp_path / "1")
         system = world.open(ScriptedProvider(lambda request: "well"))
-        assert len(system.agents()) == (8 if committed else 1)
+        assert len(system.agents()) == (7 if committed else 1)
         assert check(system.store) == []
         if committed:
             ask(system.agent("late"), "And now?")
@@ -620,12 +763,12 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
         family(system)
     done = run("--database", first, "export", "buyer", str(tmp_path / "1"))
     assert done.stdout == (
-        "Exported 5 agents with 55 messages, 4 mails, 2 document versions, 1 attachment to "
+        "Exported 5 agents with 46 messages, 4 mails, 2 document versions, 1 attachment to "
         f"{tmp_path / '1'}; budgets are not in it.\n"
     )
     imported = run("--database", second, "import", str(tmp_path / "1"))
     assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer (")
-    assert run("--database", second, "fsck").stdout == "8 agents, 55 messages: no violation\n"
+    assert run("--database", second, "fsck").stdout == "7 agents, 46 messages: no violation\n"
     refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
     assert (refused.returncode, refused.stdout) == (1, "")
     read = run("--database", first, "export", "buyer", str(tmp_path / "2"), "--markdown")
@@ -633,6 +776,7 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
     text = (tmp_path / "2").read_text()
     assert text.startswith("# buyer (")
     assert "> We sell tea." in text
+    assert text.count(") and 1 more inherit\n") == 1
     assert "## Mail 1 to buyer" in text
 
 

@@ -1,13 +1,14 @@
 """Export: a branch of agents, with all that belongs to them, as the records of a file; beside a running host.
 
-All is read in one snapshot, some at a time, so a branch of any size needs little memory. What an agent inherits from
-outside of the branch goes along once, as the log of an origin: the messages of its lineage up to its fork point, with
-their positions. What was cleared before that may be more than the branch can see (`Branch.hidden`): ``from_clear``
-puts empty messages in its place.
+All is read in one snapshot, some at a time, so a branch of any size needs little memory. What agents inherit from
+outside of the branch goes along once for each parent there, as the log of an origin (`Inheritance`): the messages of
+the parent's history up to the furthest fork point, with their positions. What was cleared before that may be more than
+the branch can see (`Inheritance.hidden`): ``from_clear`` puts empty messages in its place.
 """
 
 import base64
 import os
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,15 @@ from ikigai_actors.records.lineage import check_unpruned, read_lineage
 from ikigai_actors.records.mail import all_mail
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.transfer.format import FORMAT, LEFT_OUT, ORIGIN, RECORDS, exported_data, file_lines
+from ikigai_actors.records.transfer.format import (
+    FORMAT,
+    LEFT_OUT,
+    ORIGIN,
+    RECORDS,
+    data_object,
+    exported_data,
+    file_lines,
+)
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import newest
 from ikigai_actors.store.new_file import new_file
@@ -80,7 +89,7 @@ def export_file(
 
         def work(tx: Transaction) -> Exported:
             branch = Branch(tx, agent, from_clear)
-            hidden = sum(branch.hidden.values())
+            hidden = sum(origin.hidden for origin in branch.origins.values())
             if hidden and not from_clear:
                 notice(
                     f"{hidden:,} messages that were cleared before the fork go along, though the exported agents "
@@ -108,6 +117,35 @@ def as_path(file: str | os.PathLike[str]) -> Path:
     return path.expanduser()
 
 
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """What agents of a branch inherit from one that is outside."""
+
+    agents: tuple[AgentRecord, ...]
+    """Who inherits it. The origin is named after the first."""
+    parts: tuple[tuple[str, int, int], ...]
+    """Where it is stored, oldest first: ``(uuid, start, end)``; nothing for pruned agents."""
+    end: int
+    """The furthest fork point; 0 for pruned agents."""
+    births: Mapping[int, AgentRecord]
+    """The position of the ``fork`` that tells of each birth. Those behind the end are made for the file, in order."""
+    seen: Mapping[int, int]
+    """The first and the last position of each stretch that some agent of the branch sees. They do not overlap."""
+
+    def shows(self, position: int) -> bool:
+        """Whether a message goes along though only what can be seen does: some agent sees it, or it tells of one."""
+        return position in self.births or self._is_seen(position)
+
+    def _is_seen(self, position: int) -> bool:
+        return any(start <= position <= end for start, end in self.seen.items())
+
+    @property
+    def hidden(self) -> int:
+        """How many messages are not shown, since they were cleared before the fork points of all who inherit them."""
+        seen = sum(end - start + 1 for start, end in self.seen.items())
+        return self.end - seen - sum(birth <= self.end and not self._is_seen(birth) for birth in self.births)
+
+
 class Branch:
     """The agents that are exported, within a transaction."""
 
@@ -117,14 +155,14 @@ class Branch:
         self.top = registry.find(tx, agent)
         check_unpruned(self.top.uuid, self.top.pruned_at)
         self.agents = {one.uuid: one for one in _parents_first(self._below())}
-        self._origins = {
-            one.uuid: self._inherited(one)
-            for one in self.agents.values()
-            if one.parent_uuid is not None and one.parent_uuid not in self.agents
-        }
+        heirs: dict[tuple[str, bool], list[AgentRecord]] = {}
+        for one in self.agents.values():
+            if one.parent_uuid is not None and one.parent_uuid not in self.agents and not one.grafted:
+                heirs.setdefault((one.parent_uuid, one.pruned_at is not None), []).append(one)
+        self.origins = {some[0].uuid: self._origin(some) for some in heirs.values()}
+        """By the uuids of the agents after which they are named."""
+        self._parents = {one.uuid: ORIGIN + uuid for uuid, origin in self.origins.items() for one in origin.agents}
         self._own = registry.own_counts(tx)
-        self.hidden = {uuid: self._hidden(uuid) for uuid in self._origins}
-        """How many of the messages that come from outside each of the origins' agents, and all below it, cannot see."""
         self._from_clear = from_clear
 
     def counts(self) -> Counter[str]:
@@ -161,34 +199,51 @@ class Branch:
                     waiting.append(one.uuid)
         return [one for one in self._everybody.values() if one.uuid in found]
 
-    def _inherited(self, of: AgentRecord) -> list[tuple[str, int, int]]:
-        """Where what an agent inherits is stored, oldest first: ``(uuid, start, end)``; nothing of a pruned one."""
-        if of.pruned_at is not None:
-            return []
+    def _origin(self, agents: list[AgentRecord]) -> Inheritance:
+        """What agents inherit whose parent is the same, and who are all pruned, or not."""
+        if agents[0].pruned_at is not None:
+            return Inheritance(tuple(agents), (), 0, {}, {})
+        furthest = max(agents, key=lambda one: one.fork_message_id)
+        end = furthest.fork_message_id
+        told = sorted((one for one in agents if not self._made_by_another(one)), key=lambda one: one.born)
+        births = {one.born: one for one in told if one.born <= end}
+        births |= dict(enumerate((one for one in told if one.born > end), end + 1))
+        parts = self._inherited(furthest)
+        return Inheritance(tuple(agents), parts, end, births, self._seen(agents, parts))
+
+    def _made_by_another(self, one: AgentRecord) -> bool:
+        """Whether an agent was born in the log of another one than its parent."""
+        first = self._section(one.uuid, one.fork_message_id, one.fork_message_id + 1)
+        return any("by" in (data_object(row[4]) or {}) for row in first)
+
+    def _inherited(self, of: AgentRecord) -> tuple[tuple[str, int, int], ...]:
+        """Where what an agent inherits is stored, oldest first: ``(uuid, start, end)``."""
         parts: list[tuple[str, int, int]] = []
         bound = of.fork_message_id
         for ancestor in read_lineage(self._tx, of.uuid, whole=True)[1:]:
             if ancestor.fork_message_id < bound:
                 parts.append((ancestor.uuid, ancestor.fork_message_id, bound))
                 bound = ancestor.fork_message_id
-        return parts[::-1]
+        return tuple(parts[::-1])
 
-    def _hidden(self, origin: str) -> int:
-        """How many messages of an origin come before the clears behind which all stand that inherit from it."""
-        parts = self._origins[origin]
+    def _seen(self, agents: list[AgentRecord], parts: tuple[tuple[str, int, int], ...]) -> dict[int, int]:
+        """The stretches that agents and all who descend from them see: each from a clear to the latest fork point."""
         rows = self._tx.run("controls_in", uuids=[uuid for uuid, _, _ in parts]) if parts else []
         ends = {uuid: (start, end) for uuid, start, end in parts}
         clears = [row[1] for row in rows if row[2] == Kind.CLEAR and ends[row[0]][0] < row[1] <= ends[row[0]][1]]
-        bounds = {origin: self.agents[origin].fork_message_id}
+        bounds = {one.uuid: one.fork_message_id for one in agents}
         for one in self.agents.values():  # parents first
             if (above := bounds.get(one.parent_uuid or "")) is not None:
                 bounds[one.uuid] = min(above, one.fork_message_id)
-        seen = [max((clear for clear in clears if clear <= bound), default=1) for bound in set(bounds.values())]
-        return min(seen) - 1
+        seen: dict[int, int] = {}
+        for bound in sorted(set(bounds.values())):
+            cleared = bisect(clears, bound)
+            seen[clears[cleared - 1] if cleared else 1] = bound
+        return seen
 
     def _contents(self) -> Iterator[tuple[str, Fields]]:
-        for uuid in self._origins:
-            yield "origin", {"of": uuid, "outside": self._called(self.agents[uuid].parent_uuid)}
+        for uuid in self.origins:
+            yield "origin", {"of": uuid, "outside": self.called(self.agents[uuid].parent_uuid)}
         for one in self.agents.values():
             yield "agent", self._agent(one)
         blobs: dict[str, None] = {}
@@ -207,20 +262,21 @@ class Branch:
 
     def _agent(self, one: AgentRecord) -> Fields:
         given = {name: getattr(one, name) for name in RECORDS["agent"] if name not in ("parent", "supervisor")}
-        given["parent"] = ORIGIN + one.uuid if one.uuid in self._origins else one.parent_uuid
+        given["parent"] = self._parents.get(one.uuid, self._within(one.parent_uuid))
         given["supervisor"] = self._within(one.supervisor_uuid)
         given["exit_sender"] = self._within(one.exit_sender)
         return given
 
     def texts(self) -> Iterator[tuple[str, Fields]]:
         """The messages and the mail."""
-        for uuid, parts in self._origins.items():
-            hidden = self.hidden[uuid] if self._from_clear else 0
-            for row in (row for part in parts for row in self._section(*part)):
-                shown = row if row[1] > hidden else (uuid, row[1], Kind.OMITTED, "", None, row[5])
+        for uuid, origin in self.origins.items():
+            for row in (row for part in origin.parts for row in self._section(*part)):
+                left_out = self._from_clear and not origin.shows(row[1])
+                shown = (uuid, row[1], Kind.OMITTED, "", None, row[5]) if left_out else row
                 yield "message", _message(ORIGIN + uuid, shown)
-            if self.agents[uuid].pruned_at is None:
-                yield "message", _message(ORIGIN + uuid, self._birth(self.agents[uuid]))
+            for position, one in origin.births.items():
+                if position > origin.end:
+                    yield "message", _message(ORIGIN + uuid, _birth(position, one))
         for one in self.agents.values():
             if one.pruned_at is None:
                 end = one.fork_message_id + self._own[one.uuid]
@@ -241,11 +297,6 @@ class Branch:
         """The mail of an agent; none of one that is pruned, though some may be left for a moment."""
         return all_mail(uuid, self._tx) if self.agents[uuid].pruned_at is None else []
 
-    def _birth(self, of: AgentRecord) -> Row:
-        """The message with which an origin ends: the fork of its agent."""
-        message = Message("", of.fork_message_id + 1, Kind.FORK, "", {"child": of.uuid}, of.created_at)
-        return message.row()
-
     def _section(self, uuid: str, start: int, end: int) -> Iterator[Row]:
         for low in range(start, end, _AT_ONCE):
             yield from self._tx.run("log_section", uuid=uuid, start=low, end=min(low + _AT_ONCE, end))
@@ -264,11 +315,18 @@ class Branch:
         return uuid if uuid in self.agents else None
 
     def _outside(self, uuid: str | None) -> str | None:
-        return None if uuid is None or uuid in self.agents else self._called(uuid)
+        return None if uuid is None or uuid in self.agents else self.called(uuid)
 
-    def _called(self, uuid: str | None) -> str:
+    def called(self, uuid: str | None) -> str:
+        """An agent for a person: its name, if it has one, and its uuid."""
         one = self._everybody.get(uuid or "")
         return f"{one.name} ({uuid})" if one is not None and one.name else str(uuid)
+
+
+def _birth(position: int, of: AgentRecord) -> Row:
+    """The message by which an origin tells of an agent that its parent made later."""
+    at = {} if of.fork_message_id == position - 1 else {"at": of.fork_message_id}
+    return Message("", position, Kind.FORK, "", {"child": of.uuid, **at}, of.created_at).row()
 
 
 def _message(agent: str, row: Row) -> Fields:

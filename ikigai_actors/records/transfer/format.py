@@ -1,14 +1,20 @@
 """The format of an exported file: JSON lines, one record each. Pure, but for reading the file.
 
-    {"record":"header","format":1,…}         what comes, and how much of it
-    {"record":"origin","of":…}               an agent whose parent is not in the file: messages of "origin:…" are what
-                                             it inherits, at their positions, and a ``fork`` that names it
-    {"record":"agent",…}                     parents first
+    {"record":"header","format":2,…}         what comes, and how much of it
+    {"record":"origin","of":…}               what is inherited from one agent that is not in the file, as the log
+                                             "origin:…", which is named after one of those who inherit it
+    {"record":"agent",…}                     parents first; the parent of who inherits from outside is "origin:…",
+                                             of agent 0, and of one that was agent 0 in another database, null
     {"record":"message",…}                   log by log, each without a hole
     {"record":"mail",…} {"record":"document",…} {"record":"merge",…} {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
-A file is taken whole or not at all: another format, an unknown record or field, a value of another type, a byte that
+The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It tells of
+each one's birth behind its fork point, by a ``fork``: where its parent wrote that, or behind the furthest fork point
+if the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents
+has no message. In format 1 each agent had an origin of its own.
+
+A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
 was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
 text in the database again, byte for byte, and else this text.
 """
@@ -22,11 +28,11 @@ from typing import Any, NamedTuple
 from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.records.messages import encode_data
 
-FORMAT = 1
-"""The version of the format that this program writes and reads."""
+FORMAT = 2
+"""The version of the format that this program writes. It reads all versions up to that."""
 
 ORIGIN = "origin:"
-"""Before the uuid of the agent to which an origin belongs: what its messages and the agent call it."""
+"""Before the uuid of the agent after which an origin is named: what its messages and its children call it."""
 
 Types = tuple[type, ...]
 _TEXT: Types = (str,)
@@ -103,6 +109,16 @@ def exported_data(text: str | None) -> Any:
 def data_text(data: Any) -> str | None:
     """The text of a column, for data as a file has it."""
     return encode_data(data) if isinstance(data, dict) else data
+
+
+def data_object(data: Any) -> dict[str, Any] | None:
+    """The object that data is, as a file or a column has it; None when it is none."""
+    if isinstance(data, str):
+        try:
+            data = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    return data if isinstance(data, dict) else None
 
 
 def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
@@ -193,8 +209,9 @@ def _decode(line: bytes, number: int) -> Record:
 def _check_format(kind: object, found: Any) -> None:
     if kind != "header" or type(found.get("format")) is not int:
         raise wrong_line(1, "expected the header of a file that ikigai export has made")
-    if found["format"] != FORMAT:
-        raise wrong_line(1, f"the file has format {found['format']}, and this ikigai knows {FORMAT}: upgrade ikigai")
+    if not 1 <= found["format"] <= FORMAT:
+        known = f"this ikigai knows those up to {FORMAT}: upgrade ikigai"
+        raise wrong_line(1, f"the file has format {found['format']}, and {known}")
 
 
 def _check_text(value: str, name: str, number: int) -> None:

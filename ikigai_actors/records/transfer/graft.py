@@ -8,7 +8,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 |---|---|
 | a uuid that an agent here has | another one, in every field and message that names it; never in texts |
 | the name of an agent that lives here | with ``-2`` |
-| an origin, and agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
+| an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |
 | an open turn | interrupted, as after a boot |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
@@ -17,8 +17,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 Budgets do not come along: what the agents have spent by now does not count for the budgets here, that they live does.
 """
 
-import contextlib
-import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -33,7 +32,7 @@ from ikigai_actors.records.fsck.check import judge
 from ikigai_actors.records.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.transfer.format import ORIGIN, Record, data_text, read_file
+from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import TableSum
@@ -158,6 +157,7 @@ class Graft:
         self._dead = {uuid for uuid, one in manifest.agents.items() if one.status == Status.TERMINATING}
         names = _free_names(tx, [one for one in manifest.living if one.name is not None])
         self.records = [self._agent(one, names.get(uuid, one.name)) for uuid, one in manifest.agents.items()]
+        self._heirs = Counter(one.parent_uuid for one in manifest.agents.values())
         self._origins = [self._origin(uuid, whose) for uuid, whose in manifest.origins.items()]
         self._documents = _new_documents(tx, manifest.documents, file.documents)
         self._sum = TableSum()
@@ -201,8 +201,8 @@ class Graft:
 
     def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
         grafted = one.parent_uuid is None
-        made_here = self._manifest.makers.get(one.uuid) in self._manifest.agents
-        born = one.fork_message_id + 1 if one.uuid in self._manifest.origins and not made_here else one.born
+        made = one.uuid in self._manifest.makers
+        born = one.born if made else self._manifest.births.get(one.uuid, one.born)
         here = replace(
             one,
             uuid=self.uuids[one.uuid],
@@ -235,11 +235,12 @@ class Graft:
         return self._under.uuid if above is None else self.uuids[above]
 
     def _origin(self, of: str, whose: str) -> AgentRecord:
-        """The agent that holds what another one has inherited from outside. It never acts."""
-        under = self._under
+        """The agent that holds what others have inherited from outside. It never acts."""
+        under, others = self._under, self._heirs[ORIGIN + of] - 1
+        heirs = f"{self.uuids[of]} and {others:,} more have" if others else f"{self.uuids[of]} has"
         return AgentRecord(
             self.uuids[ORIGIN + of], None, under.uuid, under.uuid, 0, Status.DEAD.value, 0, "transient",
-            f"holds what {self.uuids[of]} has inherited from {whose}", self._now, self._now, 0, None, 1,
+            f"holds what {heirs} inherited from {whose}", self._now, self._now, 0, None, 1,
             exit_cause=Cause.TERMINATED.value, shard=under.shard, budget=under.budget, imported_at=self._now,
             pruned_at=self._manifest.agents[of].pruned_at,
         )  # fmt: skip
@@ -263,13 +264,12 @@ class Graft:
 
     def _renamed(self, given: Any, parent: str | None) -> Any:
         """Data with the uuids of here: of a child, a parent, a maker, one that was merged, those who are awaited."""
-        data = given
-        if isinstance(given, str):
-            with contextlib.suppress(ValueError, RecursionError):
-                data = json.loads(given)
-        if not isinstance(data, dict):
+        data = data_object(given)
+        if data is None:
             return given
-        changed = {name: self._here(data[name]) for name in ("child", "parent", "of", "by", "from") if name in data}
+        changed: dict[str, Any] = {
+            name: self._here(data[name]) for name in ("child", "parent", "of", "by", "from") if name in data
+        }
         if parent is not None and "parent" in data:
             changed["parent"] = parent
         if isinstance(data.get("agents"), list):

@@ -19,7 +19,7 @@ from ikigai_actors.records.fsck.lifecycle import check_life
 from ikigai_actors.records.identity import check_name, is_agent_uuid
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, wrong_line
+from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from supervisors.signals import Status
 
 MAIL_KINDS = ("mail", "exit", "notice", "prompt")
@@ -32,13 +32,15 @@ class Manifest:
         self.top = ""
         """The uuid of the agent that was exported, with all below it."""
         self.origins: dict[str, str] = {}
-        """The text that tells from whom an agent has inherited, for those whose parents are not in the file."""
+        """The text that tells from whom agents have inherited whose parent is not in the file, for each origin."""
         self.agents: dict[str, AgentRecord] = {}
-        """By uuid, parents first. The parent of one of `origins` is ``origin:…``; of agent 0 it is None."""
+        """By uuid, parents first. The parent of an heir of an origin is ``origin:…``; of any agent 0, None."""
         self.heads: dict[str, int] = {}
         """The position of the latest message of each agent and origin."""
         self.makers: dict[str, Any] = {}
         """Who has made an agent, where that is another one than its parent; perhaps none of the file."""
+        self.births: dict[str, int] = {}
+        """Where the log of an origin tells of the birth of an agent that inherits from it."""
         self.mailed: Counter[str] = Counter()
         """The number of the latest mail of each agent."""
         self.unread: Counter[str] = Counter()
@@ -71,7 +73,7 @@ class Manifest:
     def _origin(self, record: Record) -> None:
         of = record.fields["of"]
         if of in self.origins:
-            raise wrong_line(record.line, f"a second origin of agent {of!r}")
+            raise wrong_line(record.line, f"a second origin named after agent {of!r}")
         self.origins[of] = record.fields["outside"]
         self.heads[ORIGIN + of] = 0
 
@@ -100,11 +102,11 @@ class Manifest:
 
     def _check_family(self, line: int, row: AgentRecord) -> None:
         parent = row.parent_uuid
-        if (row.uuid in self.origins) != (parent == ORIGIN + row.uuid):
-            raise wrong_line(line, f"expected an origin of agent {row.uuid} if that is its parent, and only then")
-        if parent is None and (row.uuid != self.top or row.fork_message_id):
+        if row.uuid in self.origins and parent != ORIGIN + row.uuid:
+            raise wrong_line(line, f"expected the parent of agent {row.uuid} to be the origin that is named after it")
+        if parent is None and (row.born or row.fork_message_id):
             raise wrong_line(line, f"expected agent {row.uuid} to have a parent")
-        if parent is not None and parent not in self.agents and row.uuid not in self.origins:
+        if parent is not None and parent not in self.heads:
             raise wrong_line(line, f"expected the parent {parent!r:.60} of agent {row.uuid} before it")
 
     def _message(self, record: Record) -> None:
@@ -113,14 +115,22 @@ class Manifest:
             raise wrong_line(record.line, f"expected a message of an agent of this file, got one of {uuid!r:.60}")
         if position != self.heads[uuid] + 1:
             raise wrong_line(record.line, f"expected message {self.heads[uuid] + 1} of {uuid} next, got {position}")
-        if uuid in self.agents and self.agents[uuid].pruned_at is not None:
+        whose = self.agents.get(uuid.removeprefix(ORIGIN))
+        if whose is not None and whose.pruned_at is not None:
             raise wrong_line(record.line, f"expected no message of {uuid}, whose log was deleted")
-        data = record.fields["data"]
-        first = uuid in self.agents and position == self.agents[uuid].fork_message_id + 1
-        if first and record.fields["kind"] == Kind.FORK and isinstance(data, dict) and "by" in data:
-            self.makers[uuid] = data["by"]
+        if record.fields["kind"] == Kind.FORK:
+            self._fork(uuid, position, data_object(record.fields["data"]) or {})
         self.heads[uuid] = position
         self._refers(record)
+
+    def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
+        """Remember what a message tells of who was made where."""
+        one = self.agents.get(uuid)
+        if one is not None and position == one.fork_message_id + 1 and "by" in data:
+            self.makers[uuid] = data["by"]
+        child = self.agents.get(str(data.get("child")))
+        if one is None and child is not None and child.parent_uuid == uuid and position > child.fork_message_id:
+            self.births[child.uuid] = position
 
     def _mail(self, record: Record) -> None:
         mail, uuid = record.fields, record.fields["recipient"]
@@ -178,17 +188,31 @@ class Manifest:
             raise wrong_line(1, f"expected the agent {self.top!r:.60} to be in the file")
         for uuid in self.origins:
             if uuid not in self.agents:
-                raise wrong_line(line, f"expected the agent {uuid!r:.60}, which has an origin")
+                raise wrong_line(line, f"expected the agent {uuid!r:.60}, after which an origin is named")
         for row in self.agents.values():
             for who, what in ((row.supervisor_uuid, "supervisor"), (row.exit_sender, "end")):
                 if who is not None and who not in self.agents:
                     raise wrong_line(line, f"the {what} of agent {row.uuid} is {who!r:.60}, who is not in the file")
+            if row.parent_uuid is not None and row.parent_uuid.startswith(ORIGIN):
+                self._check_inheritance(line, row, row.parent_uuid)
         for name, where in self._mentioned.items():
             if name not in self._blobs:
                 raise wrong_line(where, f"it refers to blob {name:.64}, which is not in the file")
         counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
         if dict(self._foretold) != counted:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
+
+    def _check_inheritance(self, line: int, row: AgentRecord, origin: str) -> None:
+        """Whether an origin holds what an agent inherits from it."""
+        if (row.pruned_at is None) != (self.agents[origin.removeprefix(ORIGIN)].pruned_at is None):
+            raise wrong_line(line, f"expected all agents of {origin} to be pruned, or none; {row.uuid} differs")
+        if row.pruned_at is not None:
+            return
+        if (head := self.heads[origin]) < row.fork_message_id:
+            where = f"the fork point of agent {row.uuid}, {row.fork_message_id}"
+            raise wrong_line(line, f"expected {origin} to go on up to {where}; it ends at {head}")
+        if row.uuid not in self.births and row.uuid not in self.makers:
+            raise wrong_line(line, f"expected {origin} to tell of the birth of agent {row.uuid}; it does not")
 
 
 def agent_record(given: Mapping[str, Any]) -> AgentRecord:

@@ -50,10 +50,10 @@ def _paragraphs(branch: Branch) -> Iterator[str]:
 def _heading(branch: Branch, log: str) -> str:
     of = branch.agents[log.removeprefix(ORIGIN)]
     if log.startswith(ORIGIN):
-        return f"## What {_called(of)} inherits"
+        others = len(branch.origins[of.uuid].agents) - 1
+        return f"## What {_called(of)} {f'and {others:,} more inherit' if others else 'inherits'}"
     told = f"{of.status}{f': {of.exit_reason}' if of.exit_reason else ''}"
-    parent = branch.agents.get(of.parent_uuid or "")
-    where = f", forked from {_called(parent)} at {of.fork_message_id}" if parent is not None else ""
+    where = f", forked from {branch.called(of.parent_uuid)} at {of.fork_message_id}" if of.parent_uuid else ""
     return f"## {_called(of)}\n\n{told}{where}"
 
 
