@@ -182,6 +182,20 @@ def test_the_history_of_a_dead_agent_is_searched_and_one_that_was_deleted_is_not
             search(lost, closeness, plan=BestOf(1), options=["a"])
 
 
+@pytest.mark.parametrize("ended", [("trial",), ("trial", "experiment")])
+def test_a_database_is_sound_when_trials_were_pruned_and_the_history_that_they_went_on_from_was_not(
+    ended: tuple[str, ...],
+) -> None:
+    with opened(":memory:") as system:
+        found = search(player(system), closeness, plan=BestOf(1), options=["a"])
+        assert found.agent is not None
+        agents = {"trial": found.agent, "experiment": found.experiment.agent}
+        for one in ended:
+            agents[one].kill()
+        assert prune_logs(system.store, 2**50, 1).agents == len(ended)
+        assert check(system.store) == []
+
+
 def test_go_answers_the_same_prompt_once_more() -> None:
     answers = iter(["first", "second", "third"])
     with ActorSystem.open(":memory:", ScriptedProvider(lambda request: next(answers))) as system:

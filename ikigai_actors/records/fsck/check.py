@@ -26,8 +26,7 @@
     fork-point         an agent was forked no later than at its parent's head
     fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
     fork-at            the ``fork`` messages of parent and child tell the fork point, and no step is in the midst there
-    turn               an open turn was opened by a ``user`` or ``tool_result`` message of the agent's own log, or by
-                       its birth, which says that it goes on
+    turn               an open turn was opened by a ``user``, a ``tool_result`` or a ``fork`` with ``go`` of its own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
     uncompact          an ``uncompact`` names the summary that was in force
@@ -47,9 +46,8 @@
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
-    experiment         the trials of an experiment are numbered from 1 without holes, and so are its verdicts, each
-                       behind the birth of its trial
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
+    experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each behind its birth
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 

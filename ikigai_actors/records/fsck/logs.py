@@ -264,14 +264,17 @@ class LogCheck:
         named = {child for _, _, child in self._strays if isinstance(child, str)}
         taken = {(uuid, position) for uuid, position, _ in self._strays}
         for uuid, position, unborn in sorted(self._due):
-            known = unborn in named or (uuid, position) in taken
+            known = unborn in named or (uuid, position) in taken or self.is_pruned(unborn)  # who made that is gone
             if not (known or unborn in self._past or self.is_unknown(uuid, position)):
                 text = f"expected message {position} of its parent {uuid} to be the fork that made it; it is not"
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
 
     def _is_made(self, maker: str, position: int, child: object) -> bool:
-        """Whether a ``fork`` message tells of the birth of an agent that says so itself."""
-        return isinstance(child, str) and self._makers.get(child) == maker and self._records[child].born == position
+        """Whether a ``fork`` message tells of the birth of an agent that says so itself, or whose log is gone."""
+        if not isinstance(child, str) or child not in self._records or self._records[child].born != position:
+            return False
+        pruned = self.is_pruned(child) and (maker, position, child) in self._births
+        return pruned or self._makers.get(child) == maker
 
     def _check_births(self) -> None:
         for uuid, record in self._records.items():
