@@ -210,13 +210,13 @@ class CommitCheck:
                 self._restarted(given["agent"], given["supervisor"], given["now"])
 
     def _born(self, given: Mapping[str, Any]) -> None:
-        uuid, parent = given["uuid"], given["parent"]
+        uuid, parent, maker = given["uuid"], given["parent"], given["supervisor"]
         one = self.agents[parent]
-        if one.status == "dead":
-            self._broken(f"fenced: agent {parent} is dead, and forks {uuid}")
+        if self.agents[maker].status == "dead":  # trials go on from the histories of the dead, too
+            self._broken(f"fenced: agent {maker} is dead, and forks {uuid}")
         if one.calls and not one.cut_off and given["fork"] == one.head:
             self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
-        self.agents[uuid] = Standing(given["supervisor"], given["fork"], given["turn"], given["restart"])
+        self.agents[uuid] = Standing(maker, given["fork"], given["turn"], given["restart"])
 
     def _named(self, given: Mapping[str, Any]) -> None:
         uuid, name = given["uuid"], given["name"]

@@ -62,7 +62,7 @@ class MemoryCheck:
                 if kind == Kind.SUMMARY and content:
                     self._check_summary(agent, copy, position, content, given)
                 elif kind == Kind.FORK and "parent" in given and "at" in given:
-                    self._check_settings(agent, given["parent"], given["at"], changes)
+                    self._check_settings(agent, given, changes)
                 elif kind == Kind.TOOL_RESULT and "recalled" in given and not given.get("is_error"):
                     self._check_recalled(agent, copy, content, given["recalled"])
 
@@ -115,13 +115,18 @@ class MemoryCheck:
             if (told := set(facts_in(content))) != due:
                 self._broken(f"summary: agent {agent} at {position} stands for {sorted(due)}, and tells {sorted(told)}")
 
-    def _check_settings(self, agent: str, parent: str, at: int, changes: Sequence[StoredChange]) -> None:
-        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
-        written = self._oracle.histories[parent].written
+    def _check_settings(self, agent: str, told: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
+        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others.
+
+        A trial, which another agent has made, has those of then, and does nothing outside.
+        """
+        written, begun = self._oracle.histories[told["parent"]].written, told["at"]
         own = [tuple(one.row[1:5]) for one in changes if isinstance(one, Written) and one.row[0] == agent]
-        has, due = _settings([*written[:at], *own]), _settings(written)
+        has, due = _settings([*written[:begun], *own]), _settings(written)
+        if "by" in told:
+            due = {**_settings(written[:begun]), "effects": has.get("effects", "of some kind")}
         if has != due:
-            self._broken(f"settings: agent {agent} is born with {has}, and its parent has {due}")
+            self._broken(f"settings: agent {agent} is born with {has}, expected {due}")
 
     def _check_recalled(self, agent: str, copy: Copy, content: str, place: int) -> None:
         if place not in copy.visible:

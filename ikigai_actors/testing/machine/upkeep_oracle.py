@@ -139,7 +139,8 @@ def _rows_of(uuid: str, tx: Transaction) -> list[Row]:
 
 
 def _told(message: Message) -> Remembered:
-    return message.id, message.kind, message.content, message.data.get("from")
+    merged = message.data["from"] if message.kind == Kind.MERGE else None
+    return message.id, message.kind, message.content, merged
 
 
 def _copied(history: Copy, place: int, there: Mapping[str, str]) -> Remembered:
