@@ -33,7 +33,8 @@ CREATE TABLE hosts (
     agents      BIGINT NOT NULL DEFAULT 0,    -- how many it ran at its latest renewal
     draining    BIGINT NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),  -- 1: it gives its shards away, and gets none
     working     BIGINT NOT NULL DEFAULT 0,    -- how many of its agents were in a turn at its latest renewal
-    waits       TEXT NOT NULL DEFAULT ''      -- the waits of its agents for others that have lasted, as JSON; '': none
+    waits       TEXT NOT NULL DEFAULT '',     -- the waits of its agents for others that have lasted, as JSON; '': none
+    signs       TEXT NOT NULL DEFAULT ''      -- the latest signs of life of its agents in turns that have lasted, as JSON
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

@@ -16,7 +16,7 @@ Its modules:
     documents                       documents, by path and version
     signals, deaths, exit_mails     what ends agents, what that leads to, who is told of it
     membership                      groups by name; who else hears of a death
-    liveness                        signs of life, and who is told of an agent without any
+    liveness, host_signs            signs of life, and who is told of an agent without any; what hosts publish of them
     supervision, groups             who restarts whom, and together with whom
     pieces                          replies on their way, for listeners in other processes
     moves, remote_commands, host_waits     what goes from host to host: agents, commands, who waits for whom

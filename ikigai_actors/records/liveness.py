@@ -5,6 +5,7 @@ The row says of which turn it was told, so neither a restart nor another host te
 
 from dataclasses import dataclass
 
+from ikigai_actors.records.host_signs import PublishedSign, published_signs
 from ikigai_actors.records.mail import NOTICE, Mail, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows
@@ -19,15 +20,21 @@ class Sign:
 
     seconds: float
     """Since its latest sign of life: a piece of a reply, the begin or end of a tool, a commit. Of an agent of another
-    process, since its latest message.
+    process, as its host told within the last seconds.
     """
     tokens: int | None = None
-    """About so many tokens of a reply came within the last `LATELY` seconds; None for an agent of another process."""
+    """About so many tokens of a reply came within the last `LATELY` seconds; None when the agent's host, another
+    process, has not told of it lately.
+    """
 
 
 def latest_signs(tx: Transaction) -> dict[str, Sign]:
-    """The signs of those that are in a turn, by uuid, as far as rows tell: when they have written last."""
-    return {uuid: Sign(max(0, now - at) / 1000) for uuid, at, now in tx.run("latest_signs")}
+    """The signs of those in a turn, by uuid, as rows tell: what they have written, and what their hosts publish."""
+    published, signs = published_signs(tx), dict[str, Sign]()
+    for uuid, turn, written, now in tx.run("latest_signs"):
+        told = published.get((uuid, turn), PublishedSign(turn, written, None))
+        signs[uuid] = Sign(max(0, now - max(written, told.at)) / 1000, told.tokens)
+    return signs
 
 
 class ReportStuck(Addressed):

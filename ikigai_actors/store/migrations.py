@@ -436,6 +436,14 @@ _GROUPS = Migration(
     """,
 )
 
+_SIGNS = Migration(
+    22,
+    """
+    -- Hosts tell when their agents gave signs of life.
+    ALTER TABLE hosts ADD COLUMN signs TEXT NOT NULL DEFAULT '';
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -457,6 +465,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _PIECES,
     _STUCK,
     _GROUPS,
+    _SIGNS,
 )
 """All steps since version `FIRST`, in order."""
 

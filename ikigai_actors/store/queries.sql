@@ -570,6 +570,12 @@ UPDATE hosts SET agents = :agents, working = :working WHERE id = :host
 -- name: publish_waits
 UPDATE hosts SET waits = :waits WHERE id = :host AND ended_at IS NULL
 
+-- name: publish_signs
+UPDATE hosts SET signs = :signs WHERE id = :host
+
+-- name: published_signs
+SELECT signs, now_ms() FROM hosts WHERE ended_at IS NULL AND signs <> ''
+
 -- name: shards_of
 SELECT id, epoch FROM shards WHERE host = :host
 
@@ -1112,7 +1118,7 @@ UPDATE agents SET stuck = :turn WHERE uuid = :uuid
 
 -- name: latest_signs
 -- When those that are in a turn have written last.
-SELECT a.uuid, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
+SELECT a.uuid, a.turn, COALESCE((SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1), a.created_at),
        now_ms()
   FROM agents a WHERE a.turn > 0 AND a.status <> 'dead'
 

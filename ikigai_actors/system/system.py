@@ -148,7 +148,7 @@ class ActorSystem(System):
             blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
-            instruments=Instruments(Counting(), *options.parts.instruments),
+            instruments=Instruments(Counting(), self._supervision.sign_board, *options.parts.instruments),
             dispatcher=dispatcher,
             providers=options.providers,
             prices=options.prices,

@@ -20,6 +20,8 @@ from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.shell.cli import registry as reader
 from ikigai_actors.shell.text.tree import sign_text
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing import CrashPoint, ManualClock, ProcessCrashed, Simulation, simulated
 from tests.kit.databases import eventually
 
@@ -92,7 +94,7 @@ def test_a_crash_as_it_is_told_neither_loses_nor_repeats_it(committed: bool) -> 
     with simulated() as world:
         kid = open_with(world, SLOW, SLOW, SLOW)
         kid.prompt("go")
-        world.sleep(1)
+        world.sleep(10)  # by then the host has written of the turn
         world.crash_at(CrashPoint(1, committed=committed))
         with pytest.raises(ProcessCrashed):
             world.sleep(60)
@@ -115,6 +117,56 @@ def test_agent_0_has_nobody_to_be_told_and_an_adopted_agent_tells_its_new_superv
         assert (len(notices(aunt)), notices(root)) == (1, [])
 
 
+def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> None:
+    """On other hosts, and in processes that only read; also when the host is stopped in the midst of a reply."""
+    quick, slow = Stream(("seven words of one piece of text" * 4,) * 15, delay=1), Stream(("a word",), delay=30)
+    with simulated(hosts=2) as world:
+        world.open(ScriptedProvider([quick, slow, quick]))
+        world.sleep(5)
+        kid = world.system.root.fork(name="kid")
+        if kid.record.owner != world.hosts[1].system._runtime.host.id:
+            world.system.move(kid, "b")
+        overview = Client(world.hosts[0].process.looked_at).overview
+
+        def seen() -> Sign:
+            elsewhere, sign = world.hosts[0].system.signs()[kid.uuid], overview().signs[kid.uuid]
+            assert elsewhere == sign
+            return sign
+
+        kid.prompt("go")
+        world.sleep(10)
+        assert (seen().seconds <= 3, seen().tokens) == (True, 96)
+        [line] = [line.text for line in reader.as_tree(overview(), False) if "kid" in line.text]
+        assert line.endswith(" s ago, 96 tokens in 3 s")
+        assert {one["name"]: one["lately"] for one in json.loads(reader.registry_as_json(overview()))}["kid"] == 96
+        world.sleep(20)
+        assert (world.hosts[0].system.signs(), overview().signs) == ({}, {})
+        kid.prompt("go")
+        world.sleep(50)
+        assert (18 <= seen().seconds <= 21, seen().tokens) == (True, None)
+        world.sleep(30)
+        kid.prompt("go")
+        world.sleep(8)
+        assert seen().tokens == 96
+        world.hosts[1].freeze()
+        world.sleep(6)
+        assert (seen().seconds > 5, seen().tokens) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "most"),
+    [(Stream(("short",), delay=1), 0), (Stream(("silent",), delay=1_000), 4), (Stream(("a ",) * 100, delay=1), 101)],
+    ids=["short", "silent", "streaming"],
+)
+def test_a_host_writes_signs_only_of_turns_that_last_and_only_what_changes(reply: Stream, most: int) -> None:
+    with simulated() as world:
+        world.open(ScriptedProvider([reply])).root.prompt("go").get()
+        world.sleep(300)
+        written = str(world.trace).count("publish_signs")
+        assert (written <= most, written > 0) == (True, most > 0)
+        assert world.process.looked_at.read(lambda tx: tx.run("published_signs")) == []
+
+
 def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str) -> None:
     gate = threading.Event()
 
@@ -132,6 +184,8 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         told = {one["name"]: one["silent"] for one in json.loads(reader.registry_as_json(found))}
         assert told[None] is None
         assert 0 <= told["kid"] < 30
+        with AttachedSystem.open(durable) as attached:
+            assert attached.signs().keys() == {kid.uuid}
         gate.set()
         kid.reply(timeout=30)
         eventually(lambda: system.signs() == {}, "the end of the turn")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors.records.host_signs import HostSigns, PublishedSign, encode_signs
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.scheduler import Entry
@@ -176,6 +177,21 @@ def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_
     commit(machine, [restart(child, above, 6_001)])
     with pytest.raises(Broken, match=r"intensity: .* may do so 1 times"):
         commit(machine, [restart(child, above, 7_001)])
+
+
+def test_signs_of_life_that_are_written_too_often_or_of_nobody_are_found(machine: AgentTreeMachine) -> None:
+    def signs(*agents: str) -> RanStatement:
+        told = HostSigns(5, {uuid: PublishedSign(1, 5, 0) for uuid in agents})
+        return RanStatement("publish_signs", {"host": "a", "signs": encode_signs(told)})
+
+    commit(machine, [signs(Said(machine).uuid)])
+    machine.world.sleep(2)
+    commit(machine, [signs()])
+    with pytest.raises(Broken, match="life: host a writes signs at"):
+        commit(machine, [signs()])
+    machine.world.sleep(2)
+    with pytest.raises(Broken, match="life: host a writes 1 signs"):
+        commit(machine, [signs("nobody")])
 
 
 @pytest.mark.parametrize(("restart", "cause"), [("transient", "crashed"), ("permanent", "exited")])

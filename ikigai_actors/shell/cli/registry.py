@@ -23,11 +23,11 @@ def as_tree(found: Overview, dead_too: bool) -> list[Line]:
 
 
 def registry_as_json(found: Overview, tree: bool = False) -> str:
-    """All agents, the dead too: columns of the registry, ``messages``, ``state``, ``host``, ``silent``; oldest first.
+    """All agents, the dead too: columns of the registry, ``messages``, ``state``, ``host``, ``silent``, ``lately``.
 
     The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does.
-    Silent are the seconds since an agent in a turn has written last. With ``tree`` in the order of the tree, each under
-    its supervisor, and with its ``depth``.
+    Silent are the seconds since the latest sign of life of an agent in a turn, lately the tokens of the last 3 s, or
+    null. They come oldest first; with ``tree`` in the order of the tree, each under its supervisor, with its ``depth``.
     """
     if not tree:
         return as_json([_row(found, record) for record in found.records], indent=2)
@@ -44,4 +44,4 @@ def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:
     messages = found.own.get(record.uuid, 0)
     sign = found.signs.get(record.uuid)
     told = {"state": found.state(record), "host": host, "silent": None if sign is None else sign.seconds}
-    return {**as_dict(record), "messages": messages, **told}
+    return {**as_dict(record), "messages": messages, **told, "lately": None if sign is None else sign.tokens}

@@ -57,6 +57,7 @@ from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
+from ikigai_actors.system.host.sign_board import SignBoard
 from ikigai_actors.system.host.stuck_watch import StuckWatch
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
@@ -121,6 +122,8 @@ class SupervisionLoop(Worker, Supervision):
         self.remote_commands.handle(Fail, self._decide_as_asked)
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
+        self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
+        """Tells other processes of signs of life."""
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer

@@ -15,6 +15,7 @@
     late        no log has a reply that came after its call was cancelled
     signals     a paused agent opens no turn and gets no reply
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
+    life        a host writes signs of life every 2 s at most, of agents that there are, and of no more than it may
     otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
 
 Each name begins the message of its failures.
@@ -31,12 +32,14 @@ from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
 from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.blobs import read_blobs
+from ikigai_actors.records.host_signs import MOST_SIGNS, HostSigns, decode_signs
 from ikigai_actors.records.mail import MAIL, PROMPT
 from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message
 from ikigai_actors.records.outputs import Expected, expected_in, problems
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.system.host.sign_board import SIGNS_EVERY
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.store import SHARED_TREE, RanStatement, StoredChange, Written
 from supervisors.causes import Cause
@@ -102,6 +105,8 @@ class CommitCheck:
         self.agents: dict[str, Standing] = {}
         self._tree = 0
         self._wrong: list[str] = []
+        self._wrote_signs: dict[str, float] = {}
+        """When each host wrote signs of life last, by the monotonic clock."""
         self._last: dict[str, Message] = {}
         """The last message of each agent that the commit at hand writes."""
 
@@ -208,6 +213,8 @@ class CommitCheck:
                 one.restarts, one.uncertain = [], True
             case "add_restart":
                 self._restarted(given["agent"], given["supervisor"], given["now"])
+            case "publish_signs":
+                self._signs(given["host"], decode_signs(given["signs"]))
 
     def _born(self, given: Mapping[str, Any]) -> None:
         uuid, parent, maker = given["uuid"], given["parent"], given["supervisor"]
@@ -261,6 +268,14 @@ class CommitCheck:
                     f"within {above.period} ms; it did at {counted}"
                 )
         one.restarts, one.restarted, one.uncertain, one.gave_up = [], now, False, False
+
+    def _signs(self, host: str, told: HostSigns) -> None:
+        now = self._world.clock.monotonic()
+        if now - self._wrote_signs.get(host, float("-inf")) < SIGNS_EVERY - 0.001:
+            self._broken(f"life: host {host} writes signs at {now:.3f}, and did at {self._wrote_signs[host]:.3f}")
+        self._wrote_signs[host] = now
+        if len(told.signs) > MOST_SIGNS or told.signs.keys() - self.agents.keys():
+            self._broken(f"life: host {host} writes {len(told.signs)} signs: too many, or of agents that nobody knows")
 
     def _gave_up(self, uuid: str) -> None:
         one, now = self.agents[uuid], self._world.clock.now_ms()

@@ -47,7 +47,7 @@ LEAP = 3_600.0
 TYPES_EVERY = 16
 """After so many commits the type of every value is checked; the rest of fsck checks each commit."""
 
-SIGNS_OF_LIFE = frozenset({"renew_lease", "count_agents", "publish_waits"})
+SIGNS_OF_LIFE = frozenset({"renew_lease", "count_agents", "publish_waits", "publish_signs"})
 """Statements after which the database is as sound as before."""
 
 OF_ONE_HOST = ("takeovers",)
