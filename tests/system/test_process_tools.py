@@ -329,7 +329,7 @@ def test_figures_are_counted(abandoned: str) -> None:
     }
     text = call(abandoned, "stats")[0]
     assert "spent      28 tokens, $0.25\n" in text
-    assert f"{root.uuid} 14 tokens, $0.25\n" in text
+    assert f"{root.uuid} 14 tokens, $0.25, with all below it 28 tokens, $0.25\n" in text
 
 
 def test_agents_as_json_in_the_order_of_the_tree_have_depths(durable: str) -> None:

@@ -54,8 +54,7 @@ def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
     holds = [_Hold._make(row) for row in tx.run("open_holds")]
     limits = {(one.budget, one.unit): one for one in (_Limit._make(row) for row in tx.run("all_limits"))}
     portions = [_Portion._make(row) for row in tx.run("all_portions")]
-    hosts = {host for (host,) in tx.run("living_hosts")}
-    yield from _held(holds, chains, limits, portions, records, hosts)
+    yield from _held(holds, chains, limits, portions, records)
     yield from _spent(records, chains, limits, portions)
     yield from _strict(above, limits, portions)
     yield from _pauses(tx, records, {one.agent for one in holds})
@@ -94,16 +93,12 @@ def _held(
     limits: Mapping[tuple[str, str], _Limit],
     portions: list[_Portion],
     records: Mapping[str, AgentRecord],
-    hosts: set[str],
 ) -> Iterator[Violation]:
     wanted: Counter[tuple[str, str, str]] = Counter()
     for hold in holds:
         record = records[hold.agent]
         if not record.living or hold.host is None:
             text = "expected only a living agent to hold what a request may cost, at a host"
-            yield Violation(Invariant.HOLD, hold.agent, text)
-        elif hold.host != record.owner and hold.host in hosts:
-            text = f"expected no request of host {hold.host} to be open, since host {record.owner} has the agent"
             yield Violation(Invariant.HOLD, hold.agent, text)
         for budget in chains[hold.agent]:
             wanted[budget, "tokens", hold.host or ""] += hold.tokens

@@ -28,7 +28,7 @@ def test_tab_completes_commands_agents_marks_and_documents() -> None:
             prompt.clear()
         await stage.type("/re")
         await stage.press("tab")
-        await stage.expect("/read-mail  /rename  /resume  /rewind")
+        await stage.expect("/read-mail  /rename  /replay  /resume  /rewind")
 
     with open_memory() as system:
         system.root.fork(name="buyer")
