@@ -11,11 +11,16 @@ from tests.kit.faults import HeldStore
 from tests.kit.journals import Answers
 
 
-def somebody_waits(admin: Admin) -> bool:
-    """Whether some transaction on the PostgreSQL server waits for another's lock."""
-    return bool(
+def those_who_wait(admin: Admin) -> int:
+    """How many transactions on the PostgreSQL server wait for another's lock."""
+    return len(
         admin.execute("SELECT pid FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0").fetchall()
     )
+
+
+def somebody_waits(admin: Admin) -> bool:
+    """Whether some transaction on the PostgreSQL server waits for another's lock."""
+    return those_who_wait(admin) > 0
 
 
 class Writer:
