@@ -99,9 +99,9 @@ def test_answers_are_checked_by_character_and_by_type() -> None:
         assert [one(turn, replace(turn, how="failed")) for one in (fits, same_text)] == [None, None]
 
 
-def test_a_regression_is_found_and_says_where_and_nothing_is_done() -> None:
+def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) -> None:
     shop = TeaShop()
-    with shop.open() as system:
+    with shop.open(durable) as system:
         agent = clerk(system)
         done = list(shop.done)
         turns = recorded(agent)

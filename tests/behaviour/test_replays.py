@@ -94,9 +94,9 @@ def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
         assert check(system.store) == []
 
 
-def test_a_change_shows_where_calls_differ_and_the_turn_ends_there() -> None:
+def test_a_change_shows_where_calls_differ_and_the_turn_ends_there(durable: str) -> None:
     shop = TeaShop()
-    with shop.open() as system:
+    with shop.open(durable) as system:
         agent = clerk(system)
         done = list(shop.done)
         found = replay(recorded(agent), change={"system": "Be generous."})
