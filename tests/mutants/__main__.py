@@ -24,6 +24,9 @@ from tests.mutants.memory import MEMORY_MUTANTS
 
 ROOT = Path(__file__).parents[2]
 
+HUNTED = {"hosts": HOST_MUTANTS, "budgets": BUDGET_MUTANTS, "behaviour": BEHAVIOUR_MUTANTS}
+"""The mutants that have a machine of their own, by the name under which it hunts."""
+
 LOADED = 15
 """So many times as long as the processor works on it a hunt may last, on a machine that has other work."""
 
@@ -71,7 +74,7 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
             str(examples),
             str(seconds),
             *(["shrink"] if shrink else []),
-            *(["hosts"] if mutant in HOST_MUTANTS else ["budgets"] if mutant in BUDGET_MUTANTS else []),
+            *(kind for kind, some in HUNTED.items() if mutant in some),
         ]
         known = {"HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}  # what it finds out once for all
         environment = {**known, **os.environ, "PYTHONPATH": str(where)}

@@ -1,4 +1,4 @@
-"""Mutants of experiments: births, books, what a trial may do, bisections. Each is found by the tests of its decision.
+"""Mutants of experiments: births, books, what a trial may do. `BehaviourMachine` finds those without a test.
 
 nice python -m tests.mutants --behaviour
 """
@@ -9,6 +9,7 @@ _SEARCHES = "tests/behaviour/test_searches.py"
 _JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisection_plan.py"
 _REGRESSIONS = "tests/behaviour/test_regressions.py"
 _RECORD = "tests/agent/turn/test_record.py"
+_REPLAYS = "tests/behaviour/test_replays.py"
 
 BEHAVIOUR_MUTANTS = (
     Mutant(
@@ -80,6 +81,47 @@ BEHAVIOUR_MUTANTS = (
         "_FALSE, _TRUE = (1, 9), (9, 1)",
         "_FALSE, _TRUE = (1, 900), (900, 1)",
         test=_PLAN,
+    ),
+    # What the machine of experiments finds
+    Mutant(
+        "a birth is written before the verdict that it depends on",
+        "behaviour/experiment.py",
+        "        self._commit(verdicts_note(now.unwritten), trials)\n",
+        "        self._commit(verdicts_note({}), trials)\n        self._commit(verdicts_note(now.unwritten), ())\n",
+    ),
+    Mutant(
+        "tools of a trial run that change something",
+        "agent/turn/record.py",
+        "return call.name in run and call.name in tools and tools[call.name].read_only",
+        "return call.name in tools",
+    ),
+    Mutant(
+        "the history that is looked at supervises the trials",
+        "agent/turn/fork.py",
+        "supervisor_uuid=None if bed.of is None else parent,",
+        "supervisor_uuid=None,",
+    ),
+    # What tests find
+    Mutant(
+        "the baseline is ignored",
+        "behaviour/rates.py",
+        "usual = _means(baseline) if baseline is not None else",
+        "usual = _means({}) or",
+        test=_REGRESSIONS,
+    ),
+    Mutant(
+        "samples are counted as cases",
+        "behaviour/rates.py",
+        "{case: fmean(samples) for case, samples in judged.items() if samples}",
+        "{case * 100 + place: one for case, some in judged.items() for place, one in enumerate(some)}",
+        test=_REGRESSIONS,
+    ),
+    Mutant(
+        "a difference has the position of the replay",
+        "behaviour/differences.py",
+        'found.append(Difference(one.position, "arguments"',
+        'found.append(Difference(other.position, "arguments"',
+        test=_REPLAYS,
     ),
 )
 """All of them."""

@@ -1,6 +1,6 @@
 """Runs the machine of the kit until it finds something; prints what, as one line of JSON for each stage.
 
-python -m tests.mutants.hunt EXAMPLES SECONDS [shrink] [hosts | budgets]
+python -m tests.mutants.hunt EXAMPLES SECONDS [shrink] [hosts | budgets | behaviour]
 
 The same runtime gives the same programs. SECONDS are of the processor's time: when they are over the process is ended,
 with what it has told until then. So it is when shrinking has long brought nothing.
@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from ikigai_actors.testing import AgentTreeMachine, FleetMachine
+from ikigai_actors.testing.machine.behaviour_rules import BehaviourMachine
 from ikigai_actors.testing.machine.budget_rules import BudgetMachine
 
 FRUITLESS = 300
@@ -109,6 +110,6 @@ def main(kind: Machine, examples: int, shrink: bool) -> None:
 if __name__ == "__main__":
     most = int(float(sys.argv[2]))
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
-    machines: dict[str, Machine] = {"hosts": FleetMachine, "budgets": BudgetMachine}
+    machines: dict[str, Machine] = {"hosts": FleetMachine, "budgets": BudgetMachine, "behaviour": BehaviourMachine}
     named = [machine for name, machine in machines.items() if name in sys.argv[3:]]
     main((named or [AgentTreeMachine])[0], int(sys.argv[1]), "shrink" in sys.argv[3:])
