@@ -15,6 +15,7 @@ from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.experiment import TrialRun
 from ikigai_actors.behaviour.files import turns_of_file
+from ikigai_actors.behaviour.plans.plan import verdict_of
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import regress
 from ikigai_actors.behaviour.replays import replay
@@ -169,11 +170,18 @@ def regress_turns(
 ) -> tuple[str, int]:
     """Say whether a change makes turns worse. Raises what `regress` does."""
     changed, checked = parse_change(change), parse_check(check)
+
+    def checked_aloud(recorded: Turn, again: Turn) -> Any:
+        found = checked(recorded, again)
+        score = verdict_of(found).score
+        tell(f"turn {recorded.opens}: {'not judged' if score is None else f'{score:g}'}")
+        return found
+
     with _turns(options, source, start, tell) as turns:
         if _asks(turns, samples * (1 + baseline), changed, dry_run, yes, tell):
             return "", 0
         report = regress(
-            turns, change=changed, check=checked, samples=samples, baseline=baseline, margin=margin, each=each,
+            turns, change=changed, check=checked_aloud, samples=samples, baseline=baseline, margin=margin, each=each,
             run=run, missing=missing, parallel=parallel, name=name,
         )  # fmt: skip
         _write(html, report.html)

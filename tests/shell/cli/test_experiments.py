@@ -61,7 +61,14 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
 ) -> None:
     file = str(tmp_path / "shop.jsonl")
     assert ikigai(shop, "regress", file, "--check", "text", "--samples", "2") == 0
-    assert capsys.readouterr().out.startswith("pass: right 100.0 %")
+    told = capsys.readouterr()
+    assert told.out.startswith("pass: right 100.0 %")
+    assert [line for line in told.err.splitlines() if ": 1" in line and "turn " in line] == [
+        *["ikigai: turn 2: 1"] * 2,
+        *["ikigai: turn 4: 1"] * 2,
+        *["ikigai: turn 2: 1"] * 2,
+        *["ikigai: turn 4: 1"] * 2,
+    ]
     assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
     assert ikigai(shop, "regress", file, "--check", "sh -c 'exit 125'") == 3
     assert ikigai(shop, "regress", file, "--check", "schema:nowhere:Path") == 2
