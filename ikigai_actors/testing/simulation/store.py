@@ -8,6 +8,7 @@ another, and can be cut off from it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from enum import Enum
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -108,7 +109,8 @@ class SimulatedStore(SQLiteStore):
     def become(self, image: bytes) -> None:
         """Put other contents in the place of all there is, for everybody who has it open or opens it next."""
         if self._shared.open:
-            self._writer.connection.deserialize(image)
+            with closing(SQLiteStore(image=image)) as other:  # deserialize() would leave statements that crash SQLite
+                other._writer.connection.backup(self._writer.connection)
         else:
             self._shared.final = image
 
