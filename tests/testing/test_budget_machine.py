@@ -1,13 +1,15 @@
-"""The machine of budgets: programs that Hypothesis makes up, with a service that counts for itself."""
+"""The machines of budgets: programs that Hypothesis makes up, with a service that counts for itself."""
 
 import logging
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from ikigai_actors.testing.machine.budget_rules import BudgetMachine
+from ikigai_actors.testing.machine.budget_rules import BudgetMachine, FleetBudgetMachine
+from ikigai_actors.testing.simulation.faults import NONE
+from ikigai_actors.testing.simulation.schedule import PLAIN
 
 
 @pytest.fixture(autouse=True)
@@ -18,14 +20,36 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.slow("takes some seconds")
-def test_made_up_programs_keep_every_law_of_budgets() -> None:
+def programs(machine: type[RuleBasedStateMachine], examples: int, steps: int) -> None:
+    """Run so many programs of so many steps, the same ones each time."""
     some = settings(
-        max_examples=60,
-        stateful_step_count=20,
+        max_examples=examples,
+        stateful_step_count=steps,
         deadline=None,
         database=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(BudgetMachine, settings=some)
+    run_state_machine_as_test(machine, settings=some)
+
+
+@pytest.mark.slow("takes some seconds")
+def test_made_up_programs_keep_every_law_of_budgets() -> None:
+    programs(BudgetMachine, 60, steps=20)
+
+
+@pytest.mark.slow("takes some seconds")
+def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets() -> None:
+    programs(FleetBudgetMachine, 5, steps=12)
+
+
+@pytest.mark.slow("several simulated hosts")
+def test_under_budgets_no_host_goes_on_that_knows_more_than_the_database() -> None:
+    machine = FleetBudgetMachine()
+    machine.begin(hosts=2, schedule=PLAIN, misfortunes=NONE)
+    machine.fork(who=0, prompt="go", reply="ok")
+    machine.become_older(who=1)
+    machine.comes_to_rest()
+    machine.what_was_acknowledged_is_there()
+    assert "older" in {line.kind for line in machine.world.trace.lines}
+    machine._context.__exit__(None, None, None)

@@ -4,7 +4,7 @@ Its modules:
 
     machine, fleet                  `AgentTreeMachine` for one host, and `FleetMachine` for several
     rules                           what is done to agents, by both
-    budget_rules, metered_provider  what is done under budgets, by `BudgetMachine`, whose models bill
+    budget_rules, metered_provider  what is done under budgets whose models bill, on one host and on several
     behaviour_rules                 what is tried of histories: experiments, by `BehaviourMachine`
     upkeep_rules                    what is done to a database beside its agents: export, import, prune
     targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely

@@ -1,4 +1,4 @@
-"""`BudgetMachine`: an `AgentTreeMachine` whose agents spend, under budgets that are made, granted and cut down."""
+"""`BudgetMachine` and `FleetBudgetMachine`: agents that spend, under budgets that are made, granted and cut down."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,9 +14,11 @@ from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.budget_oracle import BudgetOracle
 from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of
+from ikigai_actors.testing.machine.fleet import FleetMachine
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
 from ikigai_actors.testing.machine.metered_provider import Meter, MeteredProvider
 from ikigai_actors.testing.simulation.faults import Faults
+from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
@@ -80,13 +82,17 @@ class BudgetRules(Stage):
 
     def comes_to_rest(self) -> None:
         """Everything happens that budgets allow; then they allow everything."""
-        self.attempt(self.world.settle)
-        self.attempt(lambda: self.world.sleep(120))
-        self.attempt(self.world.settle)
+        self.spends_what_is_granted()
         self.budgets.check_rest()
         for uuid in self.ledger.known:
             self._grant_plenty(uuid)
         super().comes_to_rest()
+
+    def spends_what_is_granted(self) -> None:
+        """Everything happens that budgets allow."""
+        self.attempt(self.world.settle)
+        self.attempt(lambda: self.world.sleep(120))
+        self.attempt(self.world.settle)
 
     def _grant_plenty(self, uuid: str) -> None:
         """Grant more than can be used of all that an agent's own budget limits; again until that is acknowledged."""
@@ -200,3 +206,30 @@ class BudgetMachine(BudgetRules, AgentTreeMachine):
         """Open a system in a new world whose models bill."""
         self.strict, self.meter = strict, Meter(quarters)
         self.enter(simulated(schedule, faults=misfortunes))
+
+
+class FleetBudgetMachine(BudgetRules, FleetMachine):
+    """Drives agents of several hosts under budgets. Its laws are those of `FleetMachine`, and of `BudgetOracle`."""
+
+    @initialize(
+        hosts=st.integers(2, 3),
+        schedule=schedules(),
+        misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)),
+        strict=st.booleans(),
+        quarters=st.integers(2, 4),
+    )
+    def begin(
+        self, hosts: int, schedule: Schedule, misfortunes: Faults, strict: bool = True, quarters: int = 4
+    ) -> None:
+        """Open a system in every host of a new world whose models bill."""
+        self.strict, self.meter = strict, Meter(quarters)
+        FleetMachine.begin(self, hosts, schedule, misfortunes)
+
+    def spends_what_is_granted(self) -> None:
+        """Every host is there, and everything happens that budgets allow, without that any more goes wrong."""
+        before = -1
+        while before != (now := self.facts.misfortunes()):
+            before = now
+            self.revive()
+            self.pass_leases(LEASES)
+            super().spends_what_is_granted()

@@ -62,8 +62,12 @@ class FleetLedger:
 
     def excuses(self) -> bool:
         """Whether anything has happened for which a store may be out of reach, or a host may have ended."""
+        return self.misfortunes() > 0
+
+    def misfortunes(self) -> int:
+        """How much has gone wrong so far."""
         kinds = ("crash", "fault", "freeze", "partition", "kill")
-        return any(line.kind in kinds for line in self._world.trace.lines)
+        return sum(line.kind in kinds for line in self._world.trace.lines)
 
     def takers(self) -> list[SimulatedHost]:
         """The hosts that can be asked and may get agents."""
