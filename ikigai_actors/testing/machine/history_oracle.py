@@ -43,8 +43,8 @@ class Copy:
     fork: int = 0
     """The position at which the agent was forked."""
     parent: str = ""
-    """The agent that it is a copy of, and the ``inherited`` positions that were shown then; none once a clear, a rewind
-    or a summary of its own has cut them.
+    """The agent that it is a copy of, and what was shown then, ``inherited``: before which position long results were
+    shown by reference, and the positions. None once a clear, a rewind or a summary of its own has cut them.
     """
     inherited: tuple[int, ...] = ()
     written: list[tuple[int, str, str, str]] = field(default_factory=list)
@@ -63,16 +63,20 @@ class Copy:
     def copy(self, parent: str = "") -> "Copy":
         """The same history, for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
-        shown = tuple(self.shown)
-        return Copy(*copies, self.head, parent, shown, list(self.written), list(self.told), set(self.summaries))
+        return Copy(*copies, self.head, parent, self._given(), list(self.written), list(self.told), set(self.summaries))
 
     def copy_of_beginning(self, end: int, parent: str) -> "Copy":
         """The history as it was at a position, for a child: all of it is written anew."""
         child = Copy()
         for message in self.written[:end]:
             child.write(*message)
-        child.fork, child.parent, child.inherited = end, parent, tuple(child.shown)
+        child.fork, child.parent, child.inherited = end, parent, child._given()
         return child
+
+    def _given(self) -> tuple[int, ...]:
+        """What a child inherits, as ``inherited`` has it."""
+        shown = self.shown
+        return (self.told[-1].elide if self.told else 0, *shown) if shown else ()
 
     def _back_to(self, end: int) -> None:
         """Nothing behind a position counts any more: a text that stands for any of it is not true."""
