@@ -6,6 +6,7 @@ It reads all that wait at once, so a few queries serve a thousand agents.
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from ikigai_actors.actors.futures import forbid_blocking
@@ -66,7 +67,7 @@ class LogLoader(Service):
         for whole in (False, True):
             wanted = [(uuid, done) for uuid, done, entirely in batch if entirely is whole]
             uuids = [uuid for uuid, _ in wanted]
-            found = _result_of(lambda: self._log_cache.load_many(uuids, whole=whole) if uuids else [])  # noqa: B023
+            found = _result_of(partial(self._log_cache.load_many, uuids, whole=whole)) if uuids else []
             logs = [found] * len(uuids) if isinstance(found, IkigaiError) else found
             for (_, done), log in zip(wanted, logs, strict=True):
                 done(log)

@@ -74,7 +74,7 @@ def ask(question: str, *, model: str | None = None) -> Judge:
         word, number = answered.groups()
         return Verdict(float(number) if word is None else float(word.lower() == "yes"), text)
 
-    judge.model = model  # type: ignore[attr-defined]
+    judge.model = model  # type: ignore[attr-defined]  # functions have attributes
     return judge
 
 

@@ -104,7 +104,7 @@ def spent_by_branches(records: Iterable[AgentRecord]) -> dict[str, tuple[int, in
     everybody = list(records)
     sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
     parents = {one.uuid: one.parent_uuid for one in everybody}
-    missing = Counter(parents.values())  # children whose sums are not in their parent's yet
+    missing = Counter(parents.values())  # how many children are still to be added, by parent
     ready = [uuid for uuid in sums if not missing[uuid]]
     while ready:
         own = sums[uuid := ready.pop()]

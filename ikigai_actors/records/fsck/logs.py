@@ -270,7 +270,7 @@ class LogCheck:
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
 
     def _is_made(self, maker: str, position: int, child: object) -> bool:
-        """Whether a ``fork`` message tells of the birth of an agent that says so itself, or whose log is gone."""
+        """Whether a maker says at a position that it made a child, and the child says so, too, if it is not pruned."""
         if not isinstance(child, str) or child not in self._records or self._records[child].born != position:
             return False
         pruned = self.is_pruned(child) and (maker, position, child) in self._births

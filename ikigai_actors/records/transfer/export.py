@@ -200,7 +200,7 @@ class Branch:
         return [one for one in self._everybody.values() if one.uuid in found]
 
     def _origin(self, agents: list[AgentRecord]) -> Inheritance:
-        """What agents inherit whose parent is the same, and who are all pruned, or not."""
+        """What the children of one outside parent inherit. All of them are pruned, or none is."""
         if agents[0].pruned_at is not None:
             return Inheritance(tuple(agents), (), 0, {}, {})
         furthest = max(agents, key=lambda one: one.fork_message_id)

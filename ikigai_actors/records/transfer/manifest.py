@@ -32,7 +32,7 @@ class Manifest:
         self.top = ""
         """The uuid of the agent that was exported, with all below it."""
         self.origins: dict[str, str] = {}
-        """The text that tells from whom agents have inherited whose parent is not in the file, for each origin."""
+        """For each origin, the text that names the parent outside the file from which its agents inherit."""
         self.agents: dict[str, AgentRecord] = {}
         """By uuid, parents first. The parent of an heir of an origin is ``origin:…``; of any agent 0, None."""
         self.heads: dict[str, int] = {}

@@ -112,7 +112,7 @@ class Ledger:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
 
     def _kept(self) -> list[str]:
-        """The known agents whose histories are there."""
+        """The known agents with a history: those that are not pruned."""
         return [uuid for uuid in self.known if uuid not in self.pruned]
 
     def check_requests(self, world: Simulation) -> None:

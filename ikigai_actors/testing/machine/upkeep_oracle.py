@@ -48,7 +48,7 @@ class UpkeepOracle:
         self.before = 0
         """Who died before this time is to be pruned, in milliseconds since 1970."""
         self.pruned: set[str] = set()
-        """The agents whose histories are gone."""
+        """The agents that are pruned: they have no history."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Follow a commit."""

@@ -68,7 +68,7 @@ class UpkeepRules(AimedRules):
 
     @rule(who=AGENTS, deep=st.booleans(), moves=st.booleans())
     def prune_line(self, who: int, deep: bool, moves: bool) -> None:
-        """An agent dies whose child has died, too; perhaps the child of that one lives on. Then the dead are pruned."""
+        """An agent and its child die, and a grandchild may live on. Then the dead are pruned."""
         before = len(self.ledger.known)
         self.fork_line(who, length=3 if deep else 2)
         born = len(self.ledger.known) - before
