@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type
+from ikigai_actors.arguments import check_flag, check_mapping, check_type
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.experiment import Experiment, FollowUp, Judge, TrialStart, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection
 from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.positions import position
+from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import Turn, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
@@ -37,7 +39,7 @@ STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"
 
 
 @dataclass(frozen=True, slots=True)
-class Bisected:
+class Bisected(ExperimentResult):
     """What a bisection has found."""
 
     position: int | None
@@ -52,16 +54,6 @@ class Bisected:
     """How many trials have a verdict."""
     curve: list[tuple[int, float]]
     """For each place its position, and the probability that the history is bad there."""
-    experiment: Experiment
-    """The experiment: an agent, whose children the trials are."""
-    resumed: bool
-    """Whether it was begun before."""
-    ended: str
-    """Why it has ended before its plan: ``budget`` or ``stopped``; empty when it has not."""
-
-    def end(self) -> None:
-        """End the experiment and all its trials. Their histories can be read until they are pruned."""
-        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
 
 
 def bisect(
@@ -97,11 +89,11 @@ def bisect(
         steps: whether every boundary is a place, within turns too; else the ends of turns are.
         prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
         at: the position up to which it is looked for; None for the end of the history.
+        parallel: so many trials are in flight at most. More of them end it sooner, and cost more probes.
         name: the name of the experiment; None for one that follows from these terms.
         under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many trials are in flight at most. More of them end it sooner, and cost more probes.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
-        budget: the ceiling of all of it.
+        budget: the ceiling of the whole experiment.
         retries: how often a trial that failed is resumed.
         fresh: begin anew, also when there is such an experiment already.
 
@@ -115,9 +107,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    check_count(parallel, "parallel", least=1, most=1_000)
-    check_count(retries, "retries")
-    check_optional(under, AgentRef, "under", "a handle")
+    how = RunConfig(name, under, parallel, budget, retries, False, fresh)
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)
@@ -135,7 +125,7 @@ def bisect(
         "plan": [sure, most, _weights(places, prior)],
         "run": run,
     }
-    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+    experiment = begin_experiment(system, terms, how)
 
     def start(trial: Trial) -> TrialStart:
         place = places[trial.place]
@@ -154,7 +144,7 @@ def bisect(
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))
 
-    experiment.run(plan, start, judge, parallel=parallel, retries=retries)
+    experiment.run(plan, start, judge)
     return _bisected(experiment, plan, places, sure)
 
 
@@ -216,7 +206,5 @@ def _bisected(experiment: Experiment, plan: Bisection, places: Sequence[int], su
         probability,
         len(experiment.book.judged),
         curve,
-        experiment,
-        experiment.resumed,
-        experiment.ended,
+        experiment=experiment,
     )

@@ -1,7 +1,7 @@
 """An experiment is an agent: the trials are its children, and its log is the book of their births and verdicts.
 
-    experiment = begin_experiment(agent, {"verb": "search", …}, name=None, under=None, budget=None)
-    experiment.run(plan, start, judge, parallel=8)
+    experiment = begin_experiment(system, {"verb": "search", …}, RunConfig(parallel=8))
+    experiment.run(plan, start, judge)
 
 The experiment alone forks. A history that is looked at is never written, may be that of a dead agent, and its actor is
 not involved. What is durable is the book alone (`ikigai_actors.behaviour.book`), written in units of verdicts and of
@@ -31,10 +31,12 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import Book, JudgedTrial, TrialRecord, verdicts_note
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict, verdict_of
+from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import (
     AgentDead,
     AgentNotFound,
+    BadInput,
     ExperimentDiffers,
     IkigaiError,
     NoTurn,
@@ -44,12 +46,11 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.records.replies import outcome_of
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
 
@@ -137,7 +138,7 @@ class _Progress:
 class Experiment:
     """The agent that makes trials, with its book."""
 
-    def __init__(self, agent: AgentRef, book: Book) -> None:
+    def __init__(self, agent: AgentRef, book: Book, how: RunConfig) -> None:
         self.agent = agent
         """The agent that it is."""
         self.book = book
@@ -146,6 +147,7 @@ class Experiment:
         """Whether it was begun before."""
         self.ended = ""
         """Why the latest run has ended before its plan: ``budget``, or ``stopped``; empty when it has not."""
+        self._how = how
         self._system = agent.system
 
     def agent_of(self, number: int) -> AgentRef:
@@ -158,16 +160,7 @@ class Experiment:
         """The last position of a trial that was judged."""
         return self.book.judged[number].end
 
-    def run(
-        self,
-        plan: TrialPlan,
-        start: Callable[[Trial], TrialStart],
-        judge: Judge,
-        *,
-        parallel: int,
-        retries: int = 1,
-        warm: bool = False,
-    ) -> None:
+    def run(self, plan: TrialPlan, start: Callable[[Trial], TrialStart], judge: Judge) -> None:
         """Make the trials that a plan asks for, and tell it their verdicts, until it is over.
 
         Args:
@@ -175,10 +168,6 @@ class Experiment:
             start: where a trial begins. It is called once for each that has no verdict yet.
             judge: is called on this thread, for trials in the order of their numbers; one that `blocks` on a thread of
                 each trial, as soon as that has answered.
-            parallel: so many trials are in flight at most.
-            retries: how often a trial that failed is resumed before it is judged.
-            warm: whether the first trial that goes on from a place is awaited before its siblings are born: they find
-                its prefix in the cache of the model's service, where each would pay for it otherwise.
 
         Raises:
             ExperimentDiffers: the plan asks for another trial than the book has.
@@ -187,15 +176,15 @@ class Experiment:
         self.ended = ""
         now = _Progress()
         while True:
-            while len(now.asked) - now.told < parallel and (trial := plan.ask()) is not None:
+            while len(now.asked) - now.told < self._how.parallel and (trial := plan.ask()) is not None:
                 self._ask(now, trial, start)
             ready = self._known(now)
             if ready is None:
-                if not self._may_be_judged_first(now, judge, parallel):
-                    self._write(now, warm)  # before anything is waited for
+                if not self._may_be_judged_first(now, judge):
+                    self._write(now)  # before anything is waited for
                 if now.told == len(now.asked):
                     return
-                ready = self._judged_or_kept(now, judge, retries)
+                ready = self._judged_or_kept(now, judge)
                 if ready is None:
                     return
                 now.unwritten[now.told + 1] = ready
@@ -227,12 +216,12 @@ class Experiment:
         """The verdict of the next trial, when the book has it."""
         return self.book.judged.get(now.told + 1) if now.told < len(now.asked) else None
 
-    def _write(self, now: _Progress, warm: bool) -> None:
+    def _write(self, now: _Progress) -> None:
         """Commit verdicts, and the births that depend on them, as one unit.
 
         Births that wait for a cache, and those behind them, wait: the book has them in order.
         """
-        ready = _before_cold(now) if warm else len(now.births)
+        ready = _before_cold(now) if self._how.warm else len(now.births)
         births, now.births = now.births[:ready], now.births[ready:]
         for place in range(0, max(1, len(births)), MOST_AT_ONCE):
             self._write_unit(now, births[place : place + MOST_AT_ONCE])
@@ -272,44 +261,44 @@ class Experiment:
             else:
                 return
 
-    def _may_be_judged_first(self, now: _Progress, judge: Judge, parallel: int) -> bool:
+    def _may_be_judged_first(self, now: _Progress, judge: Judge) -> bool:
         """Whether the next trial has answered, so that its verdict goes into the same unit as those before it.
 
         No more than a quarter of the window waits to be born meanwhile: the models have the rest to do.
         """
         trial = now.asked[now.told] if now.told < len(now.asked) else None
-        if trial is None or trial.number not in self.book.trials or len(now.births) >= parallel // 4:
+        if trial is None or trial.number not in self.book.trials or len(now.births) >= self._how.parallel // 4:
             return False
         if getattr(judge, "blocks", False) or now.then[trial.number]:
             return False
         return self.agent_of(trial.number).record.turn == 0
 
-    def _judged_or_kept(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
+    def _judged_or_kept(self, now: _Progress, judge: Judge) -> JudgedTrial | None:
         """The verdict on the next trial. Whatever ends the run here, the verdicts before it are written."""
         ready = None
         try:
-            ready = self._judged(now, judge, retries)
+            ready = self._judged(now, judge)
         finally:
             if ready is None:
                 with suppress(IkigaiError):
                     self._write_unit(now, [])
         return ready
 
-    def _judged(self, now: _Progress, judge: Judge, retries: int) -> JudgedTrial | None:
+    def _judged(self, now: _Progress, judge: Judge) -> JudgedTrial | None:
         """The verdict on the next trial; None when its turn cannot go on.
 
         A judge that blocks is at all trials of the window meanwhile, each on its own thread.
         """
         if not getattr(judge, "blocks", False):
-            return self._verdict(now, now.asked[now.told], judge, retries)
+            return self._verdict(now, now.asked[now.told], judge)
         for trial in now.asked[now.told :]:
             if trial.number in self.book.trials and trial.number not in (self.book.judged.keys() | now.verdicts.keys()):
-                now.verdicts[trial.number] = _on_a_thread(partial(self._verdict, now, trial, judge, retries))
+                now.verdicts[trial.number] = _on_a_thread(partial(self._verdict, now, trial, judge))
         return now.verdicts[now.told + 1].get()
 
-    def _verdict(self, now: _Progress, trial: Trial, judge: Judge, retries: int) -> JudgedTrial | None:
+    def _verdict(self, now: _Progress, trial: Trial, judge: Judge) -> JudgedTrial | None:
         agent = self.agent_of(trial.number)
-        then = list(now.then[trial.number])
+        then, retries = list(now.then[trial.number]), self._how.retries
         while True:
             if (then or agent.record.turn) and not self._waited(now, agent):
                 return None
@@ -344,34 +333,30 @@ class Experiment:
         return True
 
 
-def begin_experiment(
-    under: AgentRef,
-    terms: Mapping[str, Any],
-    *,
-    name: str | None = None,
-    fresh: bool = False,
-    budget: Budget | Mapping[str, Any] | None = None,
-) -> Experiment:
+def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -> Experiment:
     """Begin an experiment, or find the one of this name that lives, to go on with it.
 
     Args:
-        under: the agent below which it is made.
+        system: where it is made.
         terms: what is tried, as JSON. The same terms go on.
-        name: the name of the agent that it is; None for the verb and a hash of the terms.
-        fresh: a new one is begun, whatever lives, under a name with a number.
-        budget: its own ceiling.
+        how: how it is run. Without a name it has one of the verb and a hash of the terms; one that is to be fresh gets
+            a number behind the name that another one has.
 
     Raises:
+        BadInput: `under` is an agent of another system.
         ExperimentDiffers: the agent of this name is no experiment, or has other terms.
     """
+    under = how.under or system.root
+    if under.system is not system:
+        raise BadInput(f"Expected under to be an agent of the same database; {under.uuid} is of another one.")
     text = json.dumps(terms, sort_keys=True)
     known: Mapping[str, Any] = json.loads(text)
-    called = name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    while (found := _living(under, called)) is not None and fresh:
+    called = how.name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    while (found := _living(under, called)) is not None and how.fresh:
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
-    agent = found if found is not None else under.fork(name=called, budget=budget)
-    experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)))
+    agent = found if found is not None else under.fork(name=called, budget=how.budget)
+    experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)), how)
     if experiment.book.is_blank:  # new; or a crash came between its birth and its terms
         experiment._commit({"terms": known}, ())
         experiment.book.terms = known

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.arguments import check_callable, check_count, check_flag, check_optional, check_type, shown
+from ikigai_actors.arguments import check_callable, check_flag, check_type, shown
 from ikigai_actors.behaviour.checks import Check, same_calls
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
@@ -24,7 +24,9 @@ from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
 from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.rates import Rates, rates_of
-from ikigai_actors.behaviour.replays import BASELINE, CHANGED, begun, checked_terms, replay_cases
+from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
+from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import BadInput
@@ -45,7 +47,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionReport:
+class RegressionReport(ExperimentResult):
     """Whether a change made things worse."""
 
     verdict: str
@@ -66,11 +68,6 @@ class RegressionReport:
     """Samples that could not be judged, the baseline's too."""
     samples: int
     """Samples that were made, the baseline's too."""
-    experiment: Experiment
-    resumed: bool
-    """Whether the experiment was begun before."""
-    ended: str
-    """Why it has ended before all was made: ``budget`` or ``stopped``; empty when it has not."""
 
     def text(self) -> str:
         """The verdict, the figures, and a line for each failure."""
@@ -87,10 +84,6 @@ class RegressionReport:
         names = ("verdict", "rate", "interval", "baseline", "difference", "difference_interval", "undecided", "samples")
         told = {name: getattr(self, name) for name in (*names, "ended")}
         return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
-
-    def end(self) -> None:
-        """End the experiment and all its trials. Their histories can be read until they are pruned."""
-        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
 
     def _told(self) -> list[str]:
         against = "1" if self.baseline is None else f"baseline {_percent(self.baseline)}"
@@ -129,8 +122,8 @@ def regress(
         baseline: whether the turns are replayed without the change too, and the change is held to that.
         margin: how much less often the change may be right.
         each: as in `replay`.
-        run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
-        missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
+        run: as in `replay`.
+        missing: as in `replay`.
         name: the name of the experiment; None for one that follows from these terms.
         under: the agent below which the experiment is made; None for agent 0.
         parallel: so many trials are in flight at most.
@@ -143,7 +136,8 @@ def regress(
     check_callable(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    terms = checked_terms(turns, change, {}, each, run, samples, missing, parallel)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh)
+    terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
@@ -151,7 +145,7 @@ def regress(
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
-    experiment = begun(terms, "regress", arms, under, name, fresh, budget)
+    experiment = begin_experiment(terms.system, terms.as_json("regress", arms), how)
     played = replay_cases(experiment, terms, arms, judge)
     failures = [
         Failure(one.recorded.agent.uuid, one.recorded.opens, one.verdict.why)
@@ -204,9 +198,8 @@ def evaluate(
     check_type(agent, AgentRef, "agent", "a handle")
     check_callable(judge, "judge", "a function of a TrialRun")
     check_flag(baseline, "baseline")
-    check_optional(under, AgentRef, "under", "a handle")
-    check_count(parallel, "parallel", least=1, most=1_000)
     _check_margin(margin)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "a case") for one in cases]
@@ -216,7 +209,7 @@ def evaluate(
     plan = Each(prompts, samples=samples, arms=arms)
     terms = {"verb": "evaluate", "of": agent.uuid, "at": place, "cases": prompts, "samples": samples}
     terms |= {"change": changed, "run": run, "arms": arms}
-    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+    experiment = begin_experiment(system, terms, how)
 
     def start(trial: Trial) -> TrialStart:
         settings = {**(changed if trial.arm == CHANGED else {}), "effects": effects(run)}
@@ -225,7 +218,7 @@ def evaluate(
     def judged(run: TrialRun) -> Any:
         return _within_bounds(_settled(judge(run)), "a judge")
 
-    experiment.run(plan, start, judged, parallel=parallel, warm=True)
+    experiment.run(plan, start, judged)
     book = experiment.book
     verdicts = [
         (trial.place, trial.arm, book.judged[number].verdict)
@@ -262,9 +255,7 @@ def _report(
         failures,
         rates.undecided,
         len(verdicts),
-        experiment,
-        experiment.resumed,
-        experiment.ended,
+        experiment=experiment,
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_choice, check_count, check_mapping, check_optional, check_type, shown
+from ikigai_actors.arguments import check_choice, check_count, check_mapping, check_type, shown
 from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
 from ikigai_actors.behaviour.differences import Difference, differences
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
@@ -22,6 +22,8 @@ from ikigai_actors.behaviour.experiment import Experiment, TrialRun, TrialStart,
 from ikigai_actors.behaviour.pages import ReplayRow, replay_html, replay_json, replay_text
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
+from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import Turn, own_messages, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -42,17 +44,11 @@ class ReplayedTurn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(ExperimentResult):
     """What came of a replay."""
 
     turns: list[ReplayedTurn]
     """In the order of the recorded turns; samples of one turn follow one another."""
-    experiment: Experiment
-    """The experiment: an agent, whose children the trials are."""
-    resumed: bool
-    """Whether it was begun before."""
-    ended: str
-    """Why it has ended before all turns were replayed: ``budget`` or ``stopped``; empty when it has not."""
 
     @property
     def differences(self) -> list[Difference]:
@@ -70,10 +66,6 @@ class Replay:
     def json(self) -> str:
         """All of it as JSON."""
         return replay_json(self._rows())
-
-    def end(self) -> None:
-        """End the experiment and all its trials. Their histories can be read until they are pruned."""
-        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
 
     def _rows(self) -> list[ReplayRow]:
         return [ReplayRow(one.recorded, one.again, one.agent.uuid, one.differences) for one in self.turns]
@@ -103,7 +95,6 @@ class Terms:
     run: Sequence[str]
     missing: str
     samples: int
-    parallel: int
 
     def as_json(self, verb: str, arms: Sequence[str]) -> dict[str, Any]:
         """The terms of the experiment: what it must have in common with one that it goes on with."""
@@ -151,8 +142,8 @@ def replay(
         missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
         name: the name of the experiment; None for one that follows from these terms.
         under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many turns are in flight at most.
-        budget: the ceiling of the whole replay.
+        parallel: so many trials are in flight at most.
+        budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
 
     Raises:
@@ -160,14 +151,15 @@ def replay(
         ExperimentDiffers: the experiment of this name has other terms.
         HistoryPruned: the history of a turn was deleted.
     """
-    terms = checked_terms(turns, change, edit, each, run, samples, missing, parallel)
-    experiment = begun(terms, "replay", [CHANGED], under, name, fresh, budget)
+    terms = checked_terms(turns, change, edit, each, run, samples, missing)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh)
+    experiment = begin_experiment(terms.system, terms.as_json("replay", [CHANGED]), how)
     played = replay_cases(experiment, terms, [CHANGED], _differs)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
         for one in sorted(played, key=lambda one: (one.case, one.number))
     ]
-    return Replay(found, experiment, experiment.resumed, experiment.ended)
+    return Replay(found, experiment=experiment)
 
 
 def checked_terms(
@@ -178,7 +170,6 @@ def checked_terms(
     run: Sequence[str],
     samples: int,
     missing: str,
-    parallel: int,
 ) -> Terms:
     """Check what is to be replayed. Raises `BadInput`, and `HistoryPruned`."""
     if not isinstance(turns, Sequence) or not turns:
@@ -193,7 +184,6 @@ def checked_terms(
     check_choice(each, "each", MODES)
     check_choice(missing, "missing", ("stop", "tell"))
     check_count(samples, "samples", least=1)
-    check_count(parallel, "parallel", least=1, most=1_000)
     edits = check_mapping(edit, "edit", "a dict from positions to texts")
     for position in edits:
         check_count(position, "a position of edit", least=1)
@@ -202,22 +192,7 @@ def checked_terms(
     cases = cases_of(turns, each, edits)
     for uuid, at in {case.start.of: case.start.at for case in cases}.items():
         system.log_cache.settings_at(uuid, at)  # one look a log: prune takes it whole
-    return Terms(system, cases, each, edits, changed, named, missing, samples, parallel)
-
-
-def begun(
-    terms: Terms,
-    verb: str,
-    arms: Sequence[str],
-    under: AgentRef | None,
-    name: str | None,
-    fresh: bool,
-    budget: Budget | Mapping[str, Any] | None,
-) -> Experiment:
-    """The experiment with these terms."""
-    check_optional(under, AgentRef, "under", "a handle")
-    above = under or terms.system.root
-    return begin_experiment(above, terms.as_json(verb, arms), name=name, fresh=fresh, budget=budget)
+    return Terms(system, cases, each, edits, changed, named, missing, samples)
 
 
 def replay_cases(
@@ -242,7 +217,7 @@ def replay_cases(
 
     prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
     plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
-    experiment.run(plan, start, judged, parallel=terms.parallel, warm=True)
+    experiment.run(plan, start, judged)
     played = []
     for number, told in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)

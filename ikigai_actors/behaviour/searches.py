@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.arguments import check_count, check_flag, check_optional, check_type, shown
+from ikigai_actors.arguments import check_count, check_type, shown
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialStart, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.positions import position, started
+from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import check_name, new_agent_uuid
@@ -44,7 +46,7 @@ class FoundTrial(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(ExperimentResult):
     """What a search has found."""
 
     score: float | None
@@ -57,12 +59,6 @@ class Found:
     """The agent of that trial."""
     trials: list[FoundTrial]
     """All trials, in order."""
-    experiment: Experiment
-    """The experiment: an agent, whose children the trials are."""
-    resumed: bool
-    """Whether it was begun before."""
-    ended: str
-    """Why it has ended before its plan: ``budget`` or ``stopped``; empty when it has not."""
 
     def keep(self, name: str | None = None) -> AgentRef:
         """Fork the best trial out: an agent like any other, with effects, below that under which the search was made.
@@ -72,10 +68,6 @@ class Found:
         if self.agent is None:
             raise BadInput("Nothing was found that could be kept.")
         return kept(self.experiment, self.number, name)
-
-    def end(self) -> None:
-        """End the experiment and all its trials. Their histories can be read until they are pruned."""
-        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
 
 
 SearchOptions = Sequence[Continuation] | Callable[[SearchNode], Sequence[Continuation]]
@@ -131,11 +123,8 @@ def search(
     check_type(agent, AgentRef, "agent", "a handle")
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
-    check_count(parallel, "parallel", least=1, most=1_000)
     check_count(seed, "seed")
-    check_count(retries, "retries")
-    check_flag(warm, "warm")
-    check_optional(under, AgentRef, "under", "a handle")
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh)
     given = options if callable(options) else _checked_options(options)
     if given == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
@@ -152,7 +141,7 @@ def search(
         "seed": seed,
         "run": run,
     }
-    experiment = begin_experiment(under or system.root, terms, name=name, fresh=fresh, budget=budget)
+    experiment = begin_experiment(system, terms, how)
 
     def options_of(number: int) -> Sequence[Continuation]:
         if not callable(given):
@@ -166,7 +155,7 @@ def search(
         return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
 
     begun = plan.begin(options_of, random.Random(seed).randrange)
-    experiment.run(begun, start, judge, parallel=parallel, retries=retries, warm=warm)
+    experiment.run(begun, start, judge)
     return _found(experiment)
 
 
@@ -225,7 +214,5 @@ def _found(experiment: Experiment) -> Found:
         path,
         experiment.agent_of(number) if number else None,
         trials,
-        experiment,
-        experiment.resumed,
-        experiment.ended,
+        experiment=experiment,
     )

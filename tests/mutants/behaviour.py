@@ -36,22 +36,22 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "one trial too many is in flight",
         "behaviour/experiment.py",
-        "len(now.asked) - now.told < parallel",
-        "len(now.asked) - now.told <= parallel",
+        "len(now.asked) - now.told < self._how.parallel",
+        "len(now.asked) - now.told <= self._how.parallel",
         test=_JUDGES,
     ),
     Mutant(
         "siblings start with a cold cache",
         "behaviour/experiment.py",
-        "ready = _before_cold(now) if warm else len(now.births)",
+        "ready = _before_cold(now) if self._how.warm else len(now.births)",
         "ready = len(now.births)",
         test=_JUDGES,
     ),
     Mutant(
         "samples of a turn start with a cold cache",
-        "behaviour/replays.py",
-        "parallel=terms.parallel, warm=True)",
-        "parallel=terms.parallel)",
+        "behaviour/regressions.py",
+        "    how = RunConfig(name, under, parallel, budget, fresh=fresh)\n    terms",
+        "    how = RunConfig(name, under, parallel, budget, warm=False, fresh=fresh)\n    terms",
         test=_REGRESSIONS,
     ),
     Mutant(

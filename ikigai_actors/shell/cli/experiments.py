@@ -15,17 +15,41 @@ from ikigai_actors.shell.text.harmless import harmless
 WRONG, UNSURE = 2, 3
 """Exit status of a regression that could not be made, and of one that proves nothing."""
 
-_WITH = click.option("--with", "change", metavar="SETTING=VALUE", multiple=True, help="What differs; @FILE reads it.")
-_RUN = click.option("--run", metavar="TOOL", multiple=True, help="A tool that runs; it must only read.  Repeatable.")
-_PARALLEL = click.option("--parallel", type=click.IntRange(1, 1_000), default=8, show_default=True, help="At once.")
-_NAME = click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on.")
-_JSON = click.option("--json", "json", is_flag=True, help="As JSON.")
-_HTML = click.option("--html", metavar="FILE", help="Write a page to this file, too.")
-_DRY = click.option("--dry-run", is_flag=True, help="Only say how much would be asked.")
-_YES = click.option("--yes", is_flag=True, help="Let another service's model read the recorded histories.")
-_EACH = click.option("--each", type=click.Choice(["turn", "log", "step"]), default="turn", help="What is replayed.")
-_FROM = click.option("--from", "start", metavar="N", type=int, default=0, help="Only turns from this message on.")
-_MISSING = click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls.")
+Decorator = Callable[[Any], Any]
+
+
+def _options(*options: Decorator) -> Decorator:
+    """All of these options, in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_AT = click.option("--at", metavar="N", type=click.IntRange(min=0), help="The position that counts as the end.")
+_TOOLS, _RUN = (
+    click.option("--run", name, metavar="TOOL", multiple=True, help="A tool that runs; it must only read.  Repeatable.")
+    for name in ("tools", "run")
+)
+_TRIALS = _options(
+    click.option("--parallel", type=click.IntRange(1, 1_000), default=8, show_default=True, help="At once."),
+    click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),
+    click.option("--json", "json", is_flag=True, help="As JSON."),
+)
+_REPLAYS = _options(
+    click.option("--with", "change", metavar="SETTING=VALUE", multiple=True, help="What differs; @FILE reads it."),
+    click.option("--from", "start", metavar="N", type=int, default=0, help="Only turns from this message on."),
+    click.option("--each", type=click.Choice(["turn", "log", "step"]), default="turn", help="What is replayed."),
+    click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls."),
+    click.option("--dry-run", is_flag=True, help="Only say how much would be asked."),
+    click.option("--yes", is_flag=True, help="Let another service's model read the recorded histories."),
+    click.option("--html", metavar="FILE", help="Write a page to this file, too."),
+    _RUN,
+    _TRIALS,
+)
 
 
 @click.command("search")
@@ -33,23 +57,19 @@ _MISSING = click.option("--missing", type=click.Choice(["stop", "tell"]), defaul
 @click.option("--plan", required=True, metavar="PLAN", help="best:N, beam:WIDTHxDEPTH or mcts:TRIALS.")
 @click.option("--option", "texts", metavar="PROMPT", multiple=True, required=True, help="To go on with.  Repeatable.")
 @click.option("--score", required=True, metavar="PROGRAM", help="Reads an answer, prints a number; 125: none.")
-@click.option("--at", metavar="N", type=click.IntRange(min=0), help="The position to go on from.")
+@_AT
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the chance in the plan.")
 @click.option("--enough", type=float, help="A score that ends mcts.")
 @click.option("--keep", metavar="NAME", help="Fork the best one out under this name.")
-@_RUN
-@_PARALLEL
-@_NAME
-@_JSON
+@_TOOLS
+@_TRIALS
 @click.pass_context
 def search_command(context: click.Context, /, **how: Any) -> None:
     """Search for the best continuation of an AGENT's history.
 
     Trials are forks; the AGENT itself gets no message. Killed in the middle, the same command goes on.
     """
-    from ikigai_actors.shell.cli import trials
-
-    _run(context, lambda: trials.search_history(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.search_history(context.obj, **how, tell=_notice), 1)
 
 
 @click.command("bisect")
@@ -61,66 +81,40 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 @click.option("--sure", type=click.FloatRange(0.5, 1, True, True), default=0.99, show_default=True, help="Enough.")
 @click.option("--most", type=click.IntRange(min=1), default=60, show_default=True, help="So many probes at most.")
 @click.option("--steps", is_flag=True, help="Look within turns, too.")
-@click.option("--at", metavar="N", type=click.IntRange(min=0), help="Look up to this position.")
-@_RUN
-@_PARALLEL
-@_NAME
-@_JSON
+@_AT
+@_TOOLS
+@_TRIALS
 @click.pass_context
 def bisect_command(context: click.Context, /, **how: Any) -> None:
     """Find the first bad turn of an AGENT's history.
 
     The PROGRAM may err: how often is found out on the way. Killed in the middle, the same command goes on.
     """
-    from ikigai_actors.shell.cli import trials
-
-    _run(context, lambda: trials.bisect_history(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.bisect_history(context.obj, **how, tell=_notice), 1)
 
 
 @click.command("replay")
 @click.argument("source", metavar="AGENT|FILE")
-@_WITH
 @click.option("--edit", metavar="N=TEXT", multiple=True, help="Another text for message N; @FILE reads it.")
-@_FROM
-@_EACH
-@_RUN
-@_MISSING
-@_PARALLEL
-@_NAME
-@_DRY
-@_YES
-@_HTML
-@_JSON
+@_REPLAYS
 @click.pass_context
 def replay_command(context: click.Context, /, **how: Any) -> None:
     """Replay the turns of an AGENT, or of a FILE of ikigai export, and show what differs.
 
     Calls are answered from the record. A FILE is read into a database in memory.
     """
-    from ikigai_actors.shell.cli import trials
-
-    _run(context, lambda: trials.replay_turns(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.replay_turns(context.obj, **how, tell=_notice), 1)
 
 
 @click.command("regress")
 @click.argument("source", metavar="AGENT|FILE")
-@_WITH
 @click.option(
     "--check", default="calls", show_default=True, metavar="CHECK", help="calls, text, schema:MODULE:TYPE or a PROGRAM."
 )
 @click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Of each turn in each arm.")
 @click.option("--baseline/--no-baseline", default=True, help="Hold the change to a replay without it.")
 @click.option("--margin", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="How much worse may be.")
-@_FROM
-@_EACH
-@_RUN
-@_MISSING
-@_PARALLEL
-@_NAME
-@_DRY
-@_YES
-@_HTML
-@_JSON
+@_REPLAYS
 @click.pass_context
 def regress_command(context: click.Context, /, **how: Any) -> None:
     """Say whether a change makes recorded turns of an AGENT, or of a FILE of ikigai export, worse.
@@ -128,15 +122,15 @@ def regress_command(context: click.Context, /, **how: Any) -> None:
     Exit status: 0 it does not, 1 it does, 2 it could not be tried, 3 unsure; so git bisect can run it. A PROGRAM reads
     an answer: status 0 is right, 125 cannot be judged, else it is wrong.
     """
+    _run(context, lambda trials: trials.regress_turns(context.obj, **how, tell=_notice), WRONG)
+
+
+def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed: int) -> None:
+    """Print what comes of an experiment; end with its status, or with another one when it could not be made."""
     from ikigai_actors.shell.cli import trials
 
-    _run(context, lambda: trials.regress_turns(context.obj, **how, tell=_notice), WRONG)
-
-
-def _run(context: click.Context, work: Callable[[], tuple[str, int]], failed: int) -> None:
-    """Print what comes of an experiment; end with its status, or with another one when it could not be made."""
     try:
-        told, status = work()
+        told, status = work(trials)
     except KeyboardInterrupt:
         _notice("Cut off; the same command goes on.")
         context.exit(ENDED_BY_CTRL_C)

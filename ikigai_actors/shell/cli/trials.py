@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
@@ -17,8 +17,8 @@ from ikigai_actors.behaviour.experiment import TrialRun
 from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.plans.plan import verdict_of
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
-from ikigai_actors.behaviour.regressions import regress
-from ikigai_actors.behaviour.replays import replay
+from ikigai_actors.behaviour.regressions import RegressionReport, regress
+from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
@@ -26,6 +26,10 @@ from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.counts import counted
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.attached import AttachedSystem
+    from ikigai_actors.system.system import ActorSystem
 
 _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
@@ -39,28 +43,21 @@ def search_history(
     plan: str,
     texts: Sequence[str],
     score: str,
-    at: int | None,
-    seed: int,
     enough: float | None,
     keep: str | None,
-    run: Sequence[str],
-    parallel: int,
-    name: str | None,
     json: bool,
     tell: _Tell,
+    **how: Any,
 ) -> tuple[str, int]:
-    """Search from a position of an agent's history. Raises what `search` does."""
+    """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
 
     def judge(one: TrialRun) -> float | None:
         found = None if one.reply is None else _score(score, one.text)
         tell(f"trial {one.trial.number}: {'not judged' if found is None else f'{found:g}'}")
         return found
 
-    with opened(options, options.default_provider(), interactive=False) as system:
-        found = search(
-            system.agent(agent), judge, plan=parse_plan(plan, enough), options=list(texts), at=at, seed=seed,
-            tools=run, parallel=parallel, name=name,
-        )  # fmt: skip
+    with _opened(options) as system:
+        found = search(system.agent(agent), judge, plan=parse_plan(plan, enough), options=list(texts), **how)
         winner = found.keep(keep) if keep and found.agent is not None else None
         text = "" if found.agent is None else found.agent.reply().text
         told = {
@@ -83,30 +80,20 @@ def search_history(
 def bisect_history(
     options: Options,
     agent: str,
-    probe: str | None,
     program: str,
-    sure: float,
-    most: int,
-    steps: bool,
-    at: int | None,
-    run: Sequence[str],
-    parallel: int,
-    name: str | None,
     json: bool,
     tell: _Tell,
+    **how: Any,
 ) -> tuple[str, int]:
-    """Find the first bad turn of an agent's history. Raises what `bisect` does."""
+    """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
 
     def judge(one: TrialRun) -> bool | None:
         found = None if one.reply is None else _is_right(program, one.text)
         tell(f"probe {one.trial.number}: {'not judged' if found is None else 'good' if found else 'bad'}")
         return found
 
-    with opened(options, options.default_provider(), interactive=False) as system:
-        found = bisect(
-            system.agent(agent), judge, probe=probe, sure=sure, most=most, steps=steps, at=at, tools=run,
-            parallel=parallel, name=name,
-        )  # fmt: skip
+    with _opened(options) as system:
+        found = bisect(system.agent(agent), judge, **how)
     if json:
         told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
         return json_text.dumps(told), 0
@@ -125,27 +112,19 @@ def replay_turns(
     change: Sequence[str],
     edit: Sequence[str],
     start: int,
-    each: str,
-    run: Sequence[str],
-    missing: str,
-    parallel: int,
-    name: str | None,
     dry_run: bool,
     yes: bool,
     html: str | None,
     json: bool,
     tell: _Tell,
+    **how: Any,
 ) -> tuple[str, int]:
-    """Replay the turns of an agent or a file. Raises what `replay` does."""
+    """Replay the turns of an agent or a file; ``how`` is as for `replay`, which may raise."""
     changed, edits = parse_change(change), parse_edits(edit)
     with _turns(options, source, start, tell) as turns:
         if _asks(turns, 1, changed, dry_run, yes, tell):
             return "", 0
-        found = replay(
-            turns, change=changed, edit=edits, each=each, run=run, missing=missing, parallel=parallel, name=name
-        )
-        _write(html, found.html)
-        return found.json() if json else found.text(), 0
+        return _told(replay(turns, change=changed, edit=edits, **how), html, json), 0
 
 
 def regress_turns(
@@ -155,20 +134,15 @@ def regress_turns(
     check: str,
     samples: int,
     baseline: bool,
-    margin: float,
     start: int,
-    each: str,
-    run: Sequence[str],
-    missing: str,
-    parallel: int,
-    name: str | None,
     dry_run: bool,
     yes: bool,
     html: str | None,
     json: bool,
     tell: _Tell,
+    **how: Any,
 ) -> tuple[str, int]:
-    """Say whether a change makes turns worse. Raises what `regress` does."""
+    """Say whether a change makes turns worse; ``how`` is as for `regress`, which may raise."""
     changed, checked = parse_change(change), parse_check(check)
 
     def checked_aloud(recorded: Turn, again: Turn) -> Any:
@@ -180,12 +154,8 @@ def regress_turns(
     with _turns(options, source, start, tell) as turns:
         if _asks(turns, samples * (1 + baseline), changed, dry_run, yes, tell):
             return "", 0
-        report = regress(
-            turns, change=changed, check=checked_aloud, samples=samples, baseline=baseline, margin=margin, each=each,
-            run=run, missing=missing, parallel=parallel, name=name,
-        )  # fmt: skip
-        _write(html, report.html)
-        return report.json() if json else report.text(), STATUS[report.verdict]
+        report = regress(turns, change=changed, check=checked_aloud, samples=samples, baseline=baseline, **how)
+        return _told(report, html, json), STATUS[report.verdict]
 
 
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
@@ -242,11 +212,15 @@ def parse_check(text: str) -> Check:
     return lambda then, again: _is_right(text, again.text)
 
 
+def _opened(options: Options) -> "ActorSystem | AttachedSystem":
+    return opened(options, options.default_provider(), interactive=False)
+
+
 @contextmanager
 def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[list[Turn]]:
     """The turns of an agent of the database; or of all agents of an exported file, read into a database in memory."""
     if not Path(source).is_file():
-        with opened(options, options.default_provider(), interactive=False) as system:
+        with _opened(options) as system:
             yield _chosen(recorded(system.agent(source)), start, tell)
         return
     parts = {"provider": options.default_provider(), "providers": options.providers(), "tools": options.tools()}
@@ -313,9 +287,11 @@ def _read(value: str) -> str:
         raise BadInput(f"The file {value[1:]!r} cannot be read: {error}.") from error
 
 
-def _write(file: str | None, page: Callable[[], str]) -> None:
+def _told(found: Replay | RegressionReport, file: str | None, json: bool) -> str:
+    """What is printed of a result; a file gets its page, too. Raises `BadInput`."""
     if file is not None:
         try:
-            Path(file).write_text(page(), "utf-8")
+            Path(file).write_text(found.html(), "utf-8")
         except OSError as error:
             raise BadInput(f"The file {file!r} cannot be written: {error.strerror}.") from error
+    return found.json() if json else found.text()

@@ -1,0 +1,27 @@
+"""What the results of all experiments have in common."""
+
+from dataclasses import dataclass
+
+from ikigai_actors.behaviour.experiment import Experiment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentResult:
+    """What came of an experiment."""
+
+    experiment: Experiment
+    """The experiment: an agent, whose children the trials are."""
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it was begun before."""
+        return self.experiment.resumed
+
+    @property
+    def ended(self) -> str:
+        """Why it has ended before all was tried: ``budget`` or ``stopped``; empty when it has not."""
+        return self.experiment.ended
+
+    def end(self) -> None:
+        """End the experiment and all its trials. Their histories can be read until they are pruned."""
+        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")

@@ -1,0 +1,42 @@
+"""How an experiment is run, whatever it tries: what the five verbs have in common."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.arguments import check_count, check_flag, check_optional
+from ikigai_actors.records.budgets.budget import Budget, as_budget
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.system.ref import AgentRef
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """How an experiment is run. Raises `BadInput` when one of them cannot be used."""
+
+    name: str | None = None
+    """Of the experiment; None for one that follows from its terms."""
+    under: AgentRef | None = None
+    """The agent below which it is made; None for agent 0."""
+    parallel: int = 8
+    """So many trials are in flight at most."""
+    budget: Budget | Mapping[str, Any] | None = None
+    """Its own ceiling."""
+    retries: int = 1
+    """How often a trial that failed is resumed before it is judged."""
+    warm: bool = True
+    """Whether the first trial that goes on from a place is awaited before its siblings are born: they find its prefix
+    in the cache of the model's service, where each would pay for it otherwise.
+    """
+    fresh: bool = False
+    """Whether a new one is begun, also when one of this name lives."""
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            object.__setattr__(self, "name", check_name(self.name))
+        check_optional(self.under, AgentRef, "under", "a handle")
+        check_count(self.parallel, "parallel", least=1, most=1_000)
+        as_budget(self.budget)
+        check_count(self.retries, "retries")
+        check_flag(self.warm, "warm")
+        check_flag(self.fresh, "fresh")
