@@ -99,6 +99,8 @@ from ikigai_actors.providers.function import FunctionProvider as FunctionProvide
 from ikigai_actors.providers.limits import Limits as Limits
 from ikigai_actors.providers.offline import OfflineProvider as OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider as OpenAIProvider
+from ikigai_actors.providers.prices import Price as Price
+from ikigai_actors.providers.prices import PricedModel as PricedModel
 from ikigai_actors.providers.pydantic_ai import PydanticAIProvider as PydanticAIProvider
 from ikigai_actors.providers.scripted import ScriptedProvider as ScriptedProvider
 from ikigai_actors.providers.scripted import Stream as Stream

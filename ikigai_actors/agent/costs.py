@@ -31,7 +31,7 @@ from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.providers.prices import Price, Prices
+from ikigai_actors.providers.prices import Price
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
@@ -152,26 +152,21 @@ class Costs:
         runtime = self._runtime
         settings = {**runtime.providers.settings, **state.view.settings}
         try:
-            named = settings.get("model")
-            if state.side is not None:
-                named = settings.get("compact_model") or named
-            models = runtime.providers.choose(named)
+            models = runtime.providers.asked(settings, summary=state.side is not None)
             chosen = models[min(state.passed, len(models) - 1)]
-            provider = chosen.provider
-            counts, own_code = getattr(provider, "counts", None), bool(getattr(provider, "own_code", False))
-            name = str(chosen)
+            counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             overhead = 0 if counts is False else self._overhead(settings, state.output)
         except BaseException:  # other people's code; the request tells of it
             return None
-        price = price_of_model(runtime.prices, chosen.model, name)
+        price = runtime.prices.of_model(name)
         if price is None and counts is True:
             _tell_of_no_price(name)
-        most = usual_output(settings, provider) if state.side is None else answer_tokens(state)
+        most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(state)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(
             name,
-            counts if isinstance(counts, bool) else None,
+            counts,
             own_code,
             most,
             price,
@@ -272,7 +267,7 @@ class Costs:
 
     def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
         """The charge of tokens that a service has counted."""
-        price = price_of_model(self._runtime.prices, made_by, model)
+        price = self._runtime.prices.of_model(model, made_by)
         return Charge(usage.all_tokens, 0 if price is None else price.of(usage))
 
 
@@ -289,11 +284,6 @@ def usual_output(settings: Mapping[str, Any], provider: object) -> int:
 def _tell_of_no_price(model: str) -> None:
     """Say, once in a process, that budgets in dollars do not see a model."""
     logger.warning("Model %s has no price: its tokens count, and no dollars. See ikigai prices %s.", model, model)
-
-
-def price_of_model(prices: Prices, made_by: str, model: str) -> Price | None:
-    """The price of a model, by the name that its service gives it, or else by ``provider:model``."""
-    return prices.of(made_by) or prices.of(model.partition(":")[2]) or prices.of(model)
 
 
 def _cached(usage: Usage) -> tuple[int, int]:

@@ -250,7 +250,7 @@ class Effects:
         """Send the history up to the state's head to the model that the settings name."""
         request = state.request
         try:
-            chosen = self._choose(state, state.view.settings.get("model"))
+            chosen = self._choose(state)
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
@@ -331,9 +331,8 @@ class Effects:
             state = asked_agent(state, log.view(end))
             uuid = state.uuid
         inbox, request, saw = self._inbox, state.request, end
-        settings = state.view.settings
         try:
-            chosen = self._choose(state, settings.get("compact_model") or settings.get("model"))
+            chosen = self._choose(state, summary=True)
             if getattr(chosen.provider, "own_code", False):
                 raise ProviderError(
                     f"Agent {uuid} is answered by code, {chosen.name}, which writes no summary. Set "
@@ -381,14 +380,17 @@ class Effects:
 
         self._send(chosen, question, blobs, lambda delta: None, on_reply)
 
-    def _choose(self, state: State, named: Any) -> "_Chosen":
-        """The model that is to answer, and what it is sent beside the history. Raises `ProviderError`."""
+    def _choose(self, state: State, summary: bool = False) -> "_Chosen":
+        """The model that is to answer, or to write a summary, and what it is sent beside the history.
+
+        Raises `ProviderError`.
+        """
         settings = {**self._runtime.providers.settings, **state.view.settings}
         most = held_output(state)
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)
-            models = self._runtime.providers.choose(named)
+            models = self._runtime.providers.asked(settings, summary)
             chosen, *others = models[min(state.passed, len(models) - 1) :]
             wanted = None if state.output is None else expected_in({"output": state.output})
             tools = self._runtime.toolbox.describe(settings, wanted)

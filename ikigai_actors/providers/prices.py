@@ -18,6 +18,7 @@ them up loses nothing; what a request costs is rounded up once.
 import logging
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from functools import cache
@@ -42,7 +43,8 @@ MICRO = 1_000_000
 logger = logging.getLogger(__name__)
 
 
-class Price(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Price:
     """Micro-dollars for a million tokens."""
 
     input: int
@@ -72,6 +74,15 @@ class Price(NamedTuple):
         """The most that each kind of token costs in requests with at most so many tokens of input."""
         steps = [self, *(price for above, price in self.tiers if size > above)]
         return Price(*(max(kind) for kind in zip(*(step.kinds for step in steps), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class PricedModel:
+    """A model, as far as it matters to those who plan what is asked."""
+
+    name: str
+    """``provider:model``."""
+    price: Price | None
 
 
 class Prices:
@@ -108,13 +119,30 @@ class Prices:
         known = [price.of(tokens) for price, tokens in found if price is not None]
         return sum(known) / MICRO if known and len(known) == len(found) else None
 
-    def of(self, model: str) -> Price | None:
-        """The price of a model, by its name; None when it has none."""
-        for end in range(len(model), -1, -1):
+    def of(self, model: str, least: int = 0) -> Price | None:
+        """The price of a model, by its name; None when it has none.
+
+        Args:
+            model: the name.
+            least: how many characters of it must fit at least.
+        """
+        for end in range(len(model), least - 1, -1):
             name = model[:end]
             if (price := self._prices.get(name)) is not None and (end == len(model) or name not in self._exact):
                 return price
-        return self._others().of(model) if self._others is not None else None
+        return self._others().of(model, least) if self._others is not None else None
+
+    def of_model(self, model: str, made_by: str = "") -> Price | None:
+        """The price of what a model is asked.
+
+        Args:
+            model: ``provider:model``, or a name alone. What is written of this provider counts first.
+            made_by: the name that its service gives the model, which counts before its own; empty when it is not known.
+        """
+        provider, colon, name = model.partition(":")
+        if not colon:
+            return self.of(made_by or model) or self.of(model)
+        return self.of(model, len(provider)) or self.of(made_by or name) or self.of(name)
 
 
 def known_prices(
@@ -214,7 +242,7 @@ def read_price(source: str, name: str, table: Any) -> Price:
         if not isinstance(table.get("exact", False), bool) or not isinstance(tiers, list):
             raise TypeError
         steps = sorted((_tokens(tier["above"]), _step(tier, "above")) for tier in tiers)
-        return _step(kinds)._replace(tiers=tuple(steps))
+        return replace(_step(kinds), tiers=tuple(steps))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(
             f"Expected [{name}] in {source} to give input and output, and at most cache_write and cache_read, as "

@@ -28,6 +28,17 @@ class Choice(NamedTuple):
     def __str__(self) -> str:
         return f"{self.name}:{self.model}"
 
+    @property
+    def counts(self) -> bool | None:
+        """Whether it bills by tokens; None where its provider, other people's code, does not say."""
+        counts = getattr(self.provider, "counts", None)
+        return counts if isinstance(counts, bool) else None
+
+    @property
+    def own_code(self) -> bool:
+        """Whether the agent's own code answers."""
+        return bool(getattr(self.provider, "own_code", False))
+
 
 class Providers:
     """The registered providers by name, and the models for agents whose settings name none."""
@@ -63,6 +74,19 @@ class Providers:
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
         """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
         return tuple(self._find(one) for one in models_in(setting) or models_in(self.default))
+
+    def asked(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[Choice, ...]:
+        """The models of an agent with these settings, in the order in which they are tried.
+
+        Args:
+            settings: those of the agent.
+            summary: whether a summary is asked for.
+
+        Raises:
+            ProviderUnknown: one of them names a provider that is not registered.
+        """
+        named = settings.get("model")
+        return self.choose(settings.get("compact_model") or named if summary else named)
 
     def window(self, setting: str | None) -> int:
         """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""

@@ -31,6 +31,7 @@ from ikigai_actors.agent.subscriptions import (
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.arguments import check_optional, check_type
 from ikigai_actors.providers.base import NO_TOKENS
+from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records import registry
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
@@ -132,6 +133,9 @@ class AttachedSystem(System):
         self.check_open()
         check_optional(model, str, "model", "a model setting")
         return 0  # only the host knows
+
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
+        return ()  # only the host knows
 
     def check_model(self, model: str) -> None:
         self.check_open()

@@ -35,8 +35,9 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_flag, check_type, shown
+from ikigai_actors.arguments import check_callable, check_choice, check_flag, check_mapping, check_type, shown
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
+from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records import registry
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
@@ -46,6 +47,7 @@ from ikigai_actors.records.mail import Mail, letter
 from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.moves import UNSHARED
 from ikigai_actors.records.registry import AgentRecord, Handle
+from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
@@ -158,6 +160,28 @@ class Directory(OfOneProcess, ABC):
         Args:
             model: as a ``model`` setting; None for an agent that has none.
         """
+
+    def asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[PricedModel, ...]:
+        """The models of an agent with these settings, in the order in which they are tried.
+
+        Args:
+            settings: those of the agent.
+            summary: whether a summary is asked for.
+
+        Returns:
+            The models; empty when only another process knows.
+
+        Raises:
+            BadInput: one of them cannot be asked.
+        """
+        self.check_open()
+        given = check_mapping(settings, "settings", "a dict of settings")
+        named = check_settings({one: given.get(one) for one in ("model", "compact_model")})
+        return self._asked_models(named, check_flag(summary, "summary"))
+
+    @abstractmethod
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
+        """As `asked_models`."""
 
     @abstractmethod
     def check_model(self, model: str) -> None:

@@ -39,6 +39,7 @@ from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import BadInput, HostElsewhere, IkigaiError, NoHost, ProviderUnknown, StoreError
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
+from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -519,12 +520,18 @@ class ActorSystem(System):
         check_optional(model, str, "model", "a model setting")
         return self._runtime.providers.window(model)
 
-    def check_model(self, model: str) -> None:
-        self.check_open()
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         try:
-            self._runtime.providers.choose(check_type(model, str, "model", "a model setting"))
+            names = [str(one) for one in self._runtime.providers.asked(settings, summary)]
         except ProviderUnknown as error:
             raise BadInput(str(error)) from error
+        except Exception as error:  # other people's code
+            named = settings.get("model") or self.default_model
+            raise BadInput(f"The model {named} cannot be asked: its provider breaks ({error!r}).") from error
+        return tuple(PricedModel(name, self._runtime.prices.of_model(name)) for name in names)
+
+    def check_model(self, model: str) -> None:
+        self.asked_models({"model": check_type(model, str, "model", "a model setting")})
 
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said

@@ -139,6 +139,7 @@ class Subject:
             "group": "team", "model": "offline",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "recipient": kid,
+            "settings": {"model": "offline"},
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
             "text": kid.uuid, "uuid": kid.uuid, "watched": running.root,
         }  # fmt: skip

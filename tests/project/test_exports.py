@@ -110,6 +110,8 @@ PUBLIC = [
     "PictureBlock",
     "Policy",
     "Preview",
+    "Price",
+    "PricedModel",
     "PromptKept",
     "Provider",
     "ProviderError",

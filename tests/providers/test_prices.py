@@ -56,6 +56,15 @@ def test_a_price_is_a_whole_number_of_micro_dollars_rounded_up_once(tmp_path: Pa
     assert prices.of("coffee") is None
 
 
+def test_what_is_written_of_a_provider_counts_before_the_name_of_the_model_alone(tmp_path: Path) -> None:
+    known = priced(tmp_path, "[tea]\ninput = 2\noutput = 2\n[ada]\ninput = 3\noutput = 3")
+    prices = priced(tmp_path, '["local:tea"]\ninput = 1\noutput = 1\n[home]\ninput = 0\noutput = 0').over(known)
+    asked = ["local:tea", "home:tea", "service:tea", "adapter:tea", "adapter:coffee", "tea", "home:"]
+    found = [prices.of_model(one) for one in asked]
+    assert [None if one is None else one.input / MICRO for one in found] == [1, 0, 2, 2, None, 2, 0]
+    assert prices.of_model("service:alias", made_by="tea-2026") == known.of("tea")
+
+
 def test_an_endless_price_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="to be dollars"):
         priced(tmp_path, "[tea]\ninput = inf\noutput = 1")

@@ -33,6 +33,7 @@ def test_a_person_is_told_what_a_model_costs_and_where_that_is_written(home: Pat
         "tea-2, above 9 tokens of input: input $1, output $2, cache write $1, cache read $1 for a million tokens",
     ]
     assert "service:tea: input $0.5" in ikigai("service:tea")
+    assert "adapter:tea: input $0.5" in ikigai("adapter:tea")  # and not that of a known model, whose name is ada
     assert f"No price is known for coffee: its tokens count as tokens, and no dollars. Write it into {home}" in ikigai(
         "coffee"
     )

@@ -60,6 +60,7 @@ def is_gone(host: ActorSystem, agent: AgentRef) -> bool:
 
 def test_a_prompt_goes_to_the_host_and_its_reply_comes_back(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
+        assert system.asked_models({"model": "scripted:tea"}) == ()
         kid = host.root.fork(name="kid")
         assert system.agent("kid").prompt("tea").get(timeout=DEADLINE).text == "tea / 1"
         assert system.agent("kid").prompt("milk").get(timeout=DEADLINE).text == "milk / 3"

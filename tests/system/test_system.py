@@ -1,5 +1,8 @@
 """The library, from outside: fork, history, settings, names, errors. On every database."""
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from ikigai_actors import (
@@ -149,6 +152,28 @@ def test_bad_input_is_refused_before_anything_is_written(database: str) -> None:
         with pytest.raises(BadInput, match="permanent, transient, temporary"):
             system.root.fork(restart="always")
         assert system.root.history() == []
+
+
+def test_a_system_says_which_models_settings_ask_and_what_these_cost(tmp_path: Path) -> None:
+    class Moody(ScriptedProvider):
+        @property
+        def model(self) -> str:
+            raise RuntimeError("not today")
+
+    (tmp_path / "prices.toml").write_text('["scripted:tea"]\ninput = 1\noutput = 2', "utf-8")
+    open_ = partial(ActorSystem.open, ":memory:", ScriptedProvider([]), {"moody": Moody([])})
+    with open_(prices=tmp_path / "prices.toml") as system:
+        found = system.asked_models({"model": "scripted:tea, offline", "compact_model": "scripted:short"})
+        assert [(one.name, one.price is None) for one in found] == [("scripted:tea", False), ("offline:", True)]
+        assert [one.name for one in system.asked_models({"compact_model": "scripted:short"})] == ["scripted:"]
+        assert [one.name for one in system.asked_models({"compact_model": "scripted:short"}, True)] == [
+            "scripted:short"
+        ]
+        for model, why in (("nowhere:x", "not registered"), ("moody", "model moody cannot be asked: .*not today")):
+            with pytest.raises(BadInput, match=why):
+                system.asked_models({"model": model})
+            with pytest.raises(BadInput, match=why):
+                system.check_model(model)
 
 
 def test_what_a_model_says_is_stored_even_when_no_database_could_hold_it(database: str) -> None:

@@ -23,7 +23,7 @@ def sources() -> list[str]:
 def price_lines(model: str, config: str | None) -> list[str]:
     """Lines about the price of a model. Raises `BadInput` when it has none."""
     prices = Prices(configuration(config).prices).over(usual_prices())
-    price = prices.of(model) or prices.of(model.partition(":")[2])
+    price = prices.of_model(model)
     if price is None:
         raise BadInput(
             f"No price is known for {model}: its tokens count as tokens, and no dollars. Write it into "
