@@ -8,7 +8,6 @@ from ikigai_actors.behaviour.checks import same_text as same_text
 from ikigai_actors.behaviour.checks import schema as schema
 from ikigai_actors.behaviour.differences import Difference as Difference
 from ikigai_actors.behaviour.experiment import Experiment as Experiment
-from ikigai_actors.behaviour.experiment import TrialRun as TrialRun
 from ikigai_actors.behaviour.judges import ask as ask
 from ikigai_actors.behaviour.judges import blocks as blocks
 from ikigai_actors.behaviour.judges import evaluator as evaluator
@@ -30,6 +29,7 @@ from ikigai_actors.behaviour.searches import Found as Found
 from ikigai_actors.behaviour.searches import FoundTrial as FoundTrial
 from ikigai_actors.behaviour.searches import SearchNode as SearchNode
 from ikigai_actors.behaviour.searches import search as search
+from ikigai_actors.behaviour.trials import TrialRun as TrialRun
 from ikigai_actors.behaviour.turns import RecordedTurns as RecordedTurns
 from ikigai_actors.behaviour.turns import Turn as Turn
 from ikigai_actors.behaviour.turns import TurnCall as TurnCall

@@ -16,14 +16,16 @@ from itertools import accumulate
 from typing import Any
 
 from ikigai_actors.arguments import check_flag, check_mapping, check_type
+from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
-from ikigai_actors.behaviour.experiment import Experiment, FollowUp, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection
 from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
+from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
 from ikigai_actors.behaviour.turns import Turn, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
@@ -144,7 +146,7 @@ def bisect(
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))
 
-    experiment.run(plan, start, judge)
+    Driver(experiment, plan, start, judge).run()
     return _bisected(experiment, plan, places, sure)
 
 

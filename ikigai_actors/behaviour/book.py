@@ -75,6 +75,17 @@ class Book:
             self.trials[trial.number] = trial
 
 
+def birth_facts(trial: TrialRecord) -> dict[str, Any]:
+    """What the message of a trial's birth has, beside where it begins."""
+    return {
+        "number": trial.number,
+        "from": trial.of,
+        "prompt": trial.prompt,
+        "place": trial.place,
+        "arm": trial.arm,
+    }
+
+
 def verdicts_note(judged: Mapping[int, JudgedTrial]) -> dict[str, Any]:
     """The data of the note that says these verdicts."""
     return {

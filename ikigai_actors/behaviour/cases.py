@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ikigai_actors.behaviour.experiment import TrialStart
+from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, Turn, own_messages
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages import Kind, Message

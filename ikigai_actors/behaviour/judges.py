@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ikigai_actors.arguments import check_callable, check_flag, check_timeout, shown
-from ikigai_actors.behaviour.experiment import Judge, TrialRun
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
+from ikigai_actors.behaviour.trials import Judge, TrialRun
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.system.ref import System
 from ikigai_actors.text import check_text

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ikigai_actors.arguments import check_count
-from ikigai_actors.behaviour.experiment import TrialStart
 from ikigai_actors.behaviour.plans.plan import GO, Continuation
+from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.heads import heads_of
 from ikigai_actors.records.lineage import read_lineage

@@ -16,8 +16,9 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_callable, check_flag, check_type, shown
 from ikigai_actors.behaviour.checks import Check, same_calls
 from ikigai_actors.behaviour.differences import differences
+from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
-from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialRun, TrialStart, begin_experiment
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
@@ -28,6 +29,7 @@ from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, re
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
+from ikigai_actors.behaviour.trials import Judge, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -218,7 +220,7 @@ def evaluate(
     def judged(run: TrialRun) -> Any:
         return _within_bounds(_settled(judge(run)), "a judge")
 
-    experiment.run(plan, start, judged)
+    Driver(experiment, plan, start, judged).run()
     book = experiment.book
     verdicts = [
         (trial.place, trial.arm, book.judged[number].verdict)

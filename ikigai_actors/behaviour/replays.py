@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_choice, check_count, check_mapping, check_type, shown
 from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
 from ikigai_actors.behaviour.differences import Difference, differences
+from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
-from ikigai_actors.behaviour.experiment import Experiment, TrialRun, TrialStart, begin_experiment
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.pages import ReplayRow, replay_html, replay_json, replay_text
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
+from ikigai_actors.behaviour.trials import TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import Turn, own_messages, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -217,7 +219,7 @@ def replay_cases(
 
     prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
     plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
-    experiment.run(plan, start, judged)
+    Driver(experiment, plan, start, judged).run()
     played = []
     for number, told in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_count, check_type, shown
+from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
-from ikigai_actors.behaviour.experiment import Experiment, Judge, TrialStart, begin_experiment
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.positions import position, started
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
+from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import check_name, new_agent_uuid
@@ -155,7 +157,7 @@ def search(
         return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
 
     begun = plan.begin(options_of, random.Random(seed).randrange)
-    experiment.run(begun, start, judge)
+    Driver(experiment, begun, start, judge).run()
     return _found(experiment)
 
 

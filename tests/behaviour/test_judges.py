@@ -9,7 +9,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Request, ScriptedProvider, StoreConflict
 from ikigai_actors.behaviour import BestOf, TrialRun, ask, blocks, evaluator, program, search
-from ikigai_actors.behaviour.experiment import Judge
+from ikigai_actors.behaviour.trials import Judge
 from ikigai_actors.records.fsck.check import check
 from tests.kit.blocking_provider import DEADLINE
 

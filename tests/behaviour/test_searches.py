@@ -236,6 +236,28 @@ def test_a_judge_that_raises_loses_nothing() -> None:
         assert [trial.score for trial in found.trials] == [0.5, 0.5, None, None]
 
 
+def test_options_that_raise_end_the_call_and_no_verdict_is_lost() -> None:
+    def raises(node: SearchNode) -> list[str]:
+        if node.number:
+            raise ZeroDivisionError
+        return ["a", "b"]
+
+    judged: list[int] = []
+
+    def judge(run: TrialRun) -> Verdict:
+        judged.append(run.trial.number)
+        return closeness(run)
+
+    with opened(":memory:") as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": Beam(2, 2), "parallel": 4}
+        with pytest.raises(ZeroDivisionError):
+            search(agent, judge, options=raises, **how)
+        assert judged == [1, 2]
+        search(agent, judge, options=lambda _: ["a", "b"], **how)
+        assert judged == [1, 2, 3, 4, 5, 6]
+
+
 def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
     with opened(":memory:") as system:
         agent = player(system)

@@ -21,30 +21,30 @@ BEHAVIOUR_MUTANTS = (
     ),
     Mutant(
         "births are not found again",
-        "behaviour/experiment.py",
-        "        born = self.book.trials.get(trial.number)\n",
-        "        born = None\n",
+        "behaviour/driver.py",
+        "            born = self._book.trials.get(trial.number)\n",
+        "            born = None\n",
         test=_SEARCHES,
     ),
     Mutant(
         "verdicts are not written",
-        "behaviour/experiment.py",
-        "                now.unwritten[now.told + 1] = ready\n",
-        "",
+        "behaviour/driver.py",
+        "self._unwritten[trial.number] = self._book.judged[trial.number] = judged",
+        "self._book.judged[trial.number] = judged",
         test=_SEARCHES,
     ),
     Mutant(
         "one trial too many is in flight",
-        "behaviour/experiment.py",
-        "len(now.asked) - now.told < self._how.parallel",
-        "len(now.asked) - now.told <= self._how.parallel",
+        "behaviour/driver.py",
+        "len(self._window) < self._how.parallel",
+        "len(self._window) <= self._how.parallel",
         test=_JUDGES,
     ),
     Mutant(
         "siblings start with a cold cache",
-        "behaviour/experiment.py",
-        "ready = _before_cold(now) if self._how.warm else len(now.births)",
-        "ready = len(now.births)",
+        "behaviour/driver.py",
+        "ready = self._before_cold() if self._how.warm else len(self._unborn)",
+        "ready = len(self._unborn)",
         test=_JUDGES,
     ),
     Mutant(
@@ -85,9 +85,10 @@ BEHAVIOUR_MUTANTS = (
     # What the machine of experiments finds
     Mutant(
         "a birth is written before the verdict that it depends on",
-        "behaviour/experiment.py",
-        "        self._commit(verdicts_note(now.unwritten), trials)\n",
-        "        self._commit(verdicts_note({}), trials)\n        self._commit(verdicts_note(now.unwritten), ())\n",
+        "behaviour/driver.py",
+        "        self._experiment.write(verdicts_note(verdicts), births)\n",
+        "        self._experiment.write(verdicts_note({}), births)\n"
+        "        self._experiment.write(verdicts_note(verdicts), ())\n",
     ),
     Mutant(
         "tools of a trial run that change something",

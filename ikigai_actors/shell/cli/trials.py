@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
-from ikigai_actors.behaviour.experiment import TrialRun
 from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.plans.plan import verdict_of
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.searches import search
+from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.settings import parse_setting

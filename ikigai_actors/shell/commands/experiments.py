@@ -24,7 +24,7 @@ from ikigai_actors.system.ref import AgentRef, System
 if TYPE_CHECKING:
     from ikigai_actors.behaviour.bisections import Bisected
     from ikigai_actors.behaviour.book import Book
-    from ikigai_actors.behaviour.experiment import TrialRun
+    from ikigai_actors.behaviour.trials import TrialRun
 
 
 class AwaitsVerdict(Exception):

@@ -14,10 +14,10 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.book import Book
-from ikigai_actors.behaviour.experiment import TrialRun
 from ikigai_actors.behaviour.plans.plan import Verdict
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.searches import search
+from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.providers.base import Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.testing.machine.base import AGENTS, Stage

@@ -1,0 +1,281 @@
+"""The driver of an experiment: it makes the trials that a plan asks for, and tells the plan their verdicts.
+
+    window of 3     told: 1 2 3     in flight: 4 5 6     to be asked for: 7, when the verdict on 4 is told
+
+Trial i is asked for when 1 … i − parallel are told, so what is asked for is a function of the seed and the verdicts,
+whatever finishes first. What is durable is the book alone, written in units of verdicts and of the births that depend
+on them:
+
+    crash before a unit         the same trials are asked for again, with new uuids
+    unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
+    reply, before its verdict   it is judged again; nothing could depend on the first verdict
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.waits import WaitResult
+from ikigai_actors.behaviour.book import JudgedTrial, TrialRecord, birth_facts, verdicts_note
+from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict, verdict_of
+from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
+from ikigai_actors.behaviour.turns import own_messages
+from ikigai_actors.errors import AgentDead, ExperimentDiffers, IkigaiError, NoTurn, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.heads import heads_of
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.system.ref import AgentRef
+
+T = TypeVar("T")
+
+MOST_AT_ONCE = 1_000
+"""Trials of one unit at most."""
+
+Prefix = tuple[str, int, str]
+"""What trials share that go on from one place: whose history, up to where, and their arm."""
+
+
+class Driver:
+    """One run of an experiment."""
+
+    def __init__(
+        self, experiment: Experiment, plan: TrialPlan, start: Callable[[Trial], TrialStart], judge: Judge
+    ) -> None:
+        """Make one.
+
+        Args:
+            experiment: whose trials are made.
+            plan: as it is before its first trial. What the book has is played through it first.
+            start: where a trial begins. It is called once for each that has no verdict yet.
+            judge: is called on the driver's thread, for trials in the order of their numbers; one that `blocks` on a
+                thread of each trial, as soon as that has answered.
+        """
+        self._experiment, self._book, self._how = experiment, experiment.book, experiment.how
+        self._system = experiment.agent.system
+        self._plan, self._start, self._judge = plan, start, judge
+        self._judge_blocks = bool(getattr(judge, "blocks", False))
+        self._window: list[Trial] = []
+        """The trials that were asked for, and whose verdicts are not told."""
+        self._starts: dict[int, TrialStart] = {}
+        """Of those in the window which have no verdict in the book, by number."""
+        self._unborn: list[Trial] = []
+        """The last ones of the window: they are not in the book."""
+        self._warm: set[Prefix] = set()
+        """Those with which a trial has answered: they are in the cache of the model's service."""
+        self._unwritten: dict[int, JudgedTrial] = {}
+        """Verdicts that are not in the book of the database."""
+        self._judging: dict[int, Future[JudgedTrial | None]] = {}
+        """Verdicts that are made on threads of their own, by number."""
+
+    def run(self) -> None:
+        """Make all trials. Whatever ends it, the verdicts are written, and another run goes on behind them.
+
+        Raises:
+            ExperimentDiffers: the plan asks for another trial than the book has.
+            IkigaiError: what a unit raises; and what the plan, the judge and `start` raise.
+        """
+        self._experiment.ended = ""
+        try:
+            while self._fill_window():
+                trial = self._window[0]
+                judged = self._book.judged.get(trial.number)
+                if judged is None:
+                    if not self._waits_to_be_judged(trial):
+                        self._write()  # before anything is waited for
+                    judged = self._judged(trial)
+                    if judged is None:
+                        return
+                    self._unwritten[trial.number] = self._book.judged[trial.number] = judged
+                self._tell(trial, judged)
+            self._write()
+        finally:
+            with suppress(IkigaiError):
+                self._write_unit([])
+
+    def _fill_window(self) -> bool:
+        """Ask for trials until the window is full; False when there is none to be judged."""
+        while len(self._window) < self._how.parallel and (trial := self._plan.ask()) is not None:
+            self._window.append(trial)
+            born = self._book.trials.get(trial.number)
+            if born is None:
+                self._unborn.append(trial)
+            elif born != _record(trial, born.agent):
+                raise ExperimentDiffers(
+                    f"Experiment {self._experiment.agent.uuid} has another trial {trial.number} in its book than the "
+                    "plan asks for: its options have changed. Give it another name."
+                )
+            if trial.number not in self._book.judged:
+                self._starts[trial.number] = self._start(trial)
+                if born is not None and (agent := self._agent_of(trial)).state == Phase.INTERRUPTED:
+                    _resume(agent)  # the process that ran it has ended in its turn
+        return bool(self._window)
+
+    def _tell(self, trial: Trial, judged: JudgedTrial) -> None:
+        del self._window[0]
+        if trial.number in self._starts:
+            self._warm.add(self._prefix(trial))
+            del self._starts[trial.number]
+        self._plan.tell(trial.number, judged.verdict)
+
+    def _write(self) -> None:
+        """Commit verdicts, and the births that depend on them, as one unit.
+
+        Births that wait for a cache, and those behind them, wait: the book has them in order.
+        """
+        ready = self._before_cold() if self._how.warm else len(self._unborn)
+        births, self._unborn = self._unborn[:ready], self._unborn[ready:]
+        for place in range(0, max(1, len(births)), MOST_AT_ONCE):
+            self._write_unit(births[place : place + MOST_AT_ONCE])
+
+    def _write_unit(self, trials: Sequence[Trial]) -> None:
+        if not self._unwritten and not trials:
+            return
+        records = [_record(trial, new_agent_uuid(self._system.random_bytes)) for trial in trials]
+        births = []
+        for record in records:
+            start = self._starts[record.number]
+            births.append(on.TrialBirth(record.agent, *start[:5], birth_facts(record), start.go, start.begin))
+        verdicts, self._unwritten = self._unwritten, {}  # a unit that fails is not tried again
+        self._experiment.write(verdicts_note(verdicts), births)
+        self._book.trials.update((record.number, record) for record in records)
+
+    def _before_cold(self) -> int:
+        """How many of the births come before the first that waits for a sibling's answer.
+
+        A trial that goes on from another one finds the prefix that the other one's request has written.
+        """
+        cold: set[Prefix] = set()
+        for place, trial in enumerate(self._window, len(self._unborn) - len(self._window)):
+            if trial.number not in self._starts:
+                continue
+            prefix = self._prefix(trial)
+            if place >= 0 and trial.of == 0 and prefix in cold:
+                return place
+            if prefix not in self._warm:
+                cold.add(prefix)
+        return len(self._unborn)
+
+    def _prefix(self, trial: Trial) -> Prefix:
+        start = self._starts[trial.number]
+        return start.of, start.at, trial.arm
+
+    def _waits_to_be_judged(self, trial: Trial) -> bool:
+        """Whether a trial has answered, so that its verdict goes into the same unit as those before it.
+
+        No more than a quarter of the window waits to be born meanwhile: the models have the rest to do.
+        """
+        if not self._is_born(trial) or len(self._unborn) >= self._how.parallel // 4:
+            return False
+        if self._judge_blocks or self._starts[trial.number].then:
+            return False
+        return self._agent_of(trial).record.turn == 0
+
+    def _judged(self, first: Trial) -> JudgedTrial | None:
+        """The verdict on the first trial of the window; None when its turn cannot go on.
+
+        A judge that blocks is at all trials of the window meanwhile, each on its own thread.
+        """
+        if not self._judge_blocks:
+            return self._verdict(first)
+        for trial in self._window:
+            if self._is_born(trial) and trial.number in self._starts and trial.number not in self._judging:
+                self._judging[trial.number] = _on_a_thread(partial(self._verdict, trial))
+        return self._judging.pop(first.number).get()
+
+    def _verdict(self, trial: Trial) -> JudgedTrial | None:
+        agent = self._agent_of(trial)
+        then, retries = self._starts[trial.number].then, self._how.retries
+        while True:
+            if (then or agent.record.turn) and not self._waited(agent):
+                return None
+            run = _run_of(trial, agent)
+            if run.error is None:
+                follow_up = _next_of(then, agent)
+                if follow_up is None:
+                    break
+                self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
+            elif run.diverged or not retries or not _resume(agent):
+                break
+            else:
+                retries -= 1
+        [head] = self._system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
+        verdict = self._judge(run)
+        verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
+        if run.error is not None and verdict.score is None and not verdict.why:
+            verdict = Verdict(None, str(run.error), over=True)
+        return JudgedTrial(verdict, head.position)
+
+    def _waited(self, agent: AgentRef) -> bool:
+        """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
+        me = self._experiment.agent
+        [why] = me.wait([agent]).values()
+        if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
+            return True
+        me.wait([self._agent_of(one) for one in self._window if self._is_born(one)])  # what they leave may be enough
+        [why] = me.wait([agent]).values()
+        if why is WaitResult.BUDGET or why is WaitResult.STOPPED:
+            self._experiment.ended = str(why)
+            return False
+        return True
+
+    def _is_born(self, trial: Trial) -> bool:
+        return trial.number in self._book.trials
+
+    def _agent_of(self, trial: Trial) -> AgentRef:
+        return self._experiment.agent_of(trial.number)
+
+
+def _record(trial: Trial, agent: str) -> TrialRecord:
+    prompt = None if trial.prompt is GO else str(trial.prompt)
+    return TrialRecord(trial.number, agent, trial.of, prompt, trial.place, trial.arm)
+
+
+def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
+    """The next prompt of a trial that has answered: its log says how many it got."""
+    if not then:
+        return None
+    asked = sum(one.kind == Kind.USER and "from" not in one.data for one in own_messages(agent))
+    return then[asked - 1] if asked <= len(then) else None
+
+
+def _on_a_thread(work: Callable[[], T]) -> Future[T]:
+    """What work returns, or raises, from a thread of its own."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException:
+            done.set_exception()
+        else:
+            done.set(value)
+
+    current_threads().thread(run, "ikigai-judge").start()
+    return done
+
+
+def _run_of(trial: Trial, agent: AgentRef) -> TrialRun:
+    """What came of a trial that has nothing to do. One that was never prompted has the answer that it inherits."""
+    try:
+        return TrialRun(trial, agent, agent.reply())
+    except NoTurn:
+        outcome = outcome_of(reversed(agent.history()))
+        return TrialRun(trial, agent, outcome if isinstance(outcome, Reply) else None)
+    except IkigaiError as error:
+        return TrialRun(trial, agent, None, error)
+
+
+def _resume(agent: AgentRef) -> bool:
+    """Have a turn that failed, or was cut off, go on; return whether there was one."""
+    try:
+        return agent.resume()
+    except (AgentDead, TurnInterrupted):
+        return False

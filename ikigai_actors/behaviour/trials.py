@@ -1,0 +1,67 @@
+"""Where a trial begins, and what comes of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.behaviour.plans.plan import Trial
+from ikigai_actors.errors import IkigaiError, ReplayDiverged
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.system.ref import AgentRef
+
+
+class FollowUp(NamedTuple):
+    """A prompt that a trial gets when it has answered the one before."""
+
+    prompt: str
+    data: Mapping[str, Any] = NO_DATA
+    """As the data of a prompt."""
+
+
+class TrialStart(NamedTuple):
+    """Where a trial begins, and how."""
+
+    of: str
+    """Whose history it inherits, by uuid."""
+    at: int
+    """The last position that it inherits."""
+    prompt: str | None
+    data: Mapping[str, Any] = NO_DATA
+    """As the data of a prompt."""
+    settings: Mapping[str, Any] = NO_DATA
+    """What differs from the settings at that position; `effects` among them."""
+    go: bool = False
+    """Whether it goes on at once with what its history ends with, without a prompt."""
+    begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+    """Copies of messages that it begins with: `TrialBirth.begin`."""
+    then: tuple[FollowUp, ...] = ()
+    """What it is prompted with afterwards. Of these none has a verdict of its own: the last answer is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRun:
+    """What came of a trial: what a judge is given."""
+
+    trial: Trial
+    """The trial, as the plan asked for it."""
+    agent: AgentRef
+    """The agent that it is."""
+    reply: Reply | None
+    """Its reply; None when its turn failed."""
+    error: IkigaiError | None = None
+    """Why it has none."""
+
+    @property
+    def text(self) -> str:
+        """The text of its reply; empty when it has none."""
+        return "" if self.reply is None else self.reply.text
+
+    @property
+    def diverged(self) -> bool:
+        """Whether its model has called what the record does not have."""
+        return isinstance(self.error, ReplayDiverged)
+
+
+Judge = Callable[[TrialRun], Any]
+"""Returns a number, True or False, a `Verdict`, None for what it cannot judge, or a future of one of these."""
