@@ -28,9 +28,9 @@ from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentDead, ExperimentDiffers, IkigaiError, NoTurn, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.heads import heads_of
+from ikigai_actors.records.heads import heads_of, latest_at_rest
 from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.system.ref import AgentRef
 
@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 MOST_AT_ONCE = 1_000
 """Trials of one unit at most."""
+
+LOOKED_AT = 32
+"""Of so many trials it is read at once whether they have answered."""
 
 Prefix = tuple[str, int, str]
 """What trials share that go on from one place: whose history, up to where, and their arm."""
@@ -74,6 +77,8 @@ class Driver:
         """Verdicts that are not in the book of the database."""
         self._judging: dict[int, Future[JudgedTrial | None]] = {}
         """Verdicts that are made on threads of their own, by number."""
+        self._latest: dict[str, Message] = {}
+        """The latest messages of trials that have answered and have no verdict, by uuid."""
 
     def run(self) -> None:
         """Make all trials. Whatever ends it, the verdicts are written, and another run goes on behind them.
@@ -176,7 +181,7 @@ class Driver:
             return False
         if self._judge_blocks or self._starts[trial.number].then:
             return False
-        return self._agent_of(trial).record.turn == 0
+        return self._answered(trial) is not None
 
     def _judged(self, first: Trial) -> JudgedTrial | None:
         """The verdict on the first trial of the window; None when its turn cannot go on.
@@ -194,9 +199,10 @@ class Driver:
         agent = self._agent_of(trial)
         then, retries = self._starts[trial.number].then, self._how.retries
         while True:
-            if (then or agent.record.turn) and not self._waited(agent):
+            if (then or self._answered(trial) is None) and not self._waited(agent):
                 return None
-            run = _run_of(trial, agent)
+            run, end = _run_of(trial, agent, self._answered(trial))
+            self._latest.pop(agent.uuid, None)
             if run.error is None:
                 follow_up = _next_of(then, agent)
                 if follow_up is None:
@@ -206,12 +212,27 @@ class Driver:
                 break
             else:
                 retries -= 1
-        [head] = self._system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
         verdict = self._judge(run)
         verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        return JudgedTrial(verdict, head.position)
+        return JudgedTrial(verdict, end)
+
+    def _answered(self, trial: Trial) -> Message | None:
+        """The latest message of a trial that lives and has no turn open; None of another.
+
+        It is read together with those of the trials behind it, but for those that are prompted again.
+        """
+        uuid = self._agent_of(trial).uuid
+        if uuid not in self._latest:
+            behind = () if self._judge_blocks else self._window[1:LOOKED_AT]  # else each has its own thread
+            others = [self._agent_of(one).uuid for one in behind if self._has_one_turn(one)]
+            self._latest |= self._system.store.read(lambda tx: latest_at_rest(tx, [uuid, *others]))
+        return self._latest.get(uuid)
+
+    def _has_one_turn(self, trial: Trial) -> bool:
+        """Whether a trial is born, and its first answer is its last one."""
+        return self._is_born(trial) and trial.number in self._starts and not self._starts[trial.number].then
 
     def _waited(self, agent: AgentRef) -> bool:
         """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
@@ -262,15 +283,28 @@ def _on_a_thread(work: Callable[[], T]) -> Future[T]:
     return done
 
 
-def _run_of(trial: Trial, agent: AgentRef) -> TrialRun:
-    """What came of a trial that has nothing to do. One that was never prompted has the answer that it inherits."""
+def _run_of(trial: Trial, agent: AgentRef, latest: Message | None) -> tuple[TrialRun, int]:
+    """What came of a trial that has nothing to do, and its last position.
+
+    One that was never prompted has the answer that it inherits.
+    """
+    if latest is not None and (outcome := outcome_of([latest])) is not None:
+        return _run_with(trial, agent, outcome), latest.id
     try:
-        return TrialRun(trial, agent, agent.reply())
+        run = _run_with(trial, agent, agent.reply())
     except NoTurn:
-        outcome = outcome_of(reversed(agent.history()))
-        return TrialRun(trial, agent, outcome if isinstance(outcome, Reply) else None)
+        inherited = outcome_of(reversed(agent.history()))
+        run = TrialRun(trial, agent, inherited if isinstance(inherited, Reply) else None)
     except IkigaiError as error:
-        return TrialRun(trial, agent, None, error)
+        run = _run_with(trial, agent, error)
+    [head] = agent.system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
+    return run, head.position
+
+
+def _run_with(trial: Trial, agent: AgentRef, outcome: Reply | IkigaiError) -> TrialRun:
+    if isinstance(outcome, Reply):
+        return TrialRun(trial, agent, outcome)
+    return TrialRun(trial, agent, None, outcome)
 
 
 def _resume(agent: AgentRef) -> bool:

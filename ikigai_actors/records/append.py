@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from ikigai_actors.errors import (
+    AgentNotFound,
     AgentStopped,
     Fenced,
     MailNotFound,
@@ -23,7 +24,7 @@ from ikigai_actors.records.lineage import check_unpruned
 from ikigai_actors.records.log_unit import Birth, LogUnit
 from ikigai_actors.records.merges import add_merge
 from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import check_free, get
+from ikigai_actors.records.registry import check_free, get, some
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 
@@ -236,8 +237,12 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
         )
-    for uuid in {birth.parent_uuid for birth in births} - {parent.uuid}:
-        check_unpruned(uuid, get(tx, uuid).pruned_at)  # nobody prunes meanwhile, since births share the tree
+    inherited = sorted({birth.parent_uuid for birth in births} - {parent.uuid})
+    pruned = {record.uuid: record.pruned_at for record in some(tx, inherited)} if inherited else {}
+    for uuid in inherited:
+        if uuid not in pruned:
+            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        check_unpruned(uuid, pruned[uuid])  # nobody prunes meanwhile, since births share the tree
     given: set[str] = set()
     for name in (birth.name for birth in births if birth.name is not None):
         if name in given:

@@ -2,6 +2,7 @@
 
 store.read(lambda tx: heads(tx, since))             # of everybody
 store.read(lambda tx: heads_of(tx, uuids))          # of these
+store.read(lambda tx: latest_at_rest(tx, uuids))   # how the latest turn of each of these has ended
 store.read(lambda tx: section(tx, uuid, 17, 20))    # messages 18, 19 and 20 of one log
 """
 
@@ -63,6 +64,11 @@ def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -
 def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:
     """The heads of those of these agents that exist, the dead too."""
     return [Head._make(row) for row in tx.run("heads_of", uuids=list(uuids))]
+
+
+def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message]:
+    """The latest message of each of these agents that lives and has no turn open, by uuid."""
+    return {row[0]: Message.from_row(row) for row in tx.run("latest_at_rest", uuids=list(uuids))}
 
 
 def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) -> list[Message]:

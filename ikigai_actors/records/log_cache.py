@@ -211,9 +211,10 @@ class LogCache:
                 if stretch.key not in logs:
                     need = needs.get(stretch.key, WHOLE)
                     logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key], need)
-            latest = logs[lineages.latest(uuid)]
+            key = lineages.latest(uuid)
+            latest = logs[key]
             if isinstance(latest, Log):
-                _complete(tx, latest)
+                _complete(tx, latest, was_read=key in rows and needs.get(key, WHOLE).upto is None)
                 if latest.damage is None and not latest.shows(latest.head):
                     short.append(uuid)
             found[uuid] = _sound(uuid, latest)
@@ -297,9 +298,10 @@ def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -
     return HistoryError(text, parent.agent_uuid if own_agree else agent.uuid)
 
 
-def _complete(tx: Transaction, log: Log) -> None:
-    """Read the messages that the latest log of an agent lacks."""
-    _read_on(tx, log)
+def _complete(tx: Transaction, log: Log, was_read: bool) -> None:
+    """Read the messages that the latest log of an agent lacks: none behind its end when it was just read."""
+    if not was_read:
+        _read_on(tx, log)
     if log.start > log.fork and log.ended is None:
         rows = tx.run("latest_before", uuid=log.agent_uuid, position=log.start + 1, kinds=sorted(_LAST))
         with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows

@@ -195,6 +195,12 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
        a.exit_cause, a.exit_reason, a.name
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
+-- name: latest_at_rest
+-- The latest message of each of these agents that lives and has no turn open.
+SELECT m.agent_uuid, m.id, m.kind, m.content, m.data, m.created_at
+  FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
+ WHERE a.uuid = ANY(:uuids) AND a.turn = 0 AND a.status = 'running'
+
 -- name: controls_in
 -- What decides settings, marks, what counts and how it is shown, without a look at the rest of the logs: by messages_control, whose
 -- condition stands here word for word, else SQLite would not use it.
