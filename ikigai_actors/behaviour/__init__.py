@@ -13,6 +13,8 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     turns, files         the turns of a log, as cases; those of an exported file
     replays, cases       recorded turns once more, with a change; where each begins
     differences, pages   what differs; reports of it
+    expectations         what trials are expected to ask, by the record
+    forecasts            the sum of that, and what it costs, said before the first request: pure
     regressions, checks  how often a change is right, and whether that is worse; what counts as right
     experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
     driver, trials       what makes them in their order; where one begins, and what comes of it

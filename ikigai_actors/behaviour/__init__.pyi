@@ -8,6 +8,7 @@ from ikigai_actors.behaviour.checks import same_text as same_text
 from ikigai_actors.behaviour.checks import schema as schema
 from ikigai_actors.behaviour.differences import Difference as Difference
 from ikigai_actors.behaviour.experiment import Experiment as Experiment
+from ikigai_actors.behaviour.forecasts import Forecast as Forecast
 from ikigai_actors.behaviour.judges import ask as ask
 from ikigai_actors.behaviour.judges import blocks as blocks
 from ikigai_actors.behaviour.judges import evaluator as evaluator
@@ -33,6 +34,7 @@ from ikigai_actors.behaviour.trials import TrialRun as TrialRun
 from ikigai_actors.behaviour.turns import RecordedTurns as RecordedTurns
 from ikigai_actors.behaviour.turns import Turn as Turn
 from ikigai_actors.behaviour.turns import TurnCall as TurnCall
+from ikigai_actors.behaviour.turns import TurnRequest as TurnRequest
 from ikigai_actors.behaviour.turns import recorded as recorded
 from ikigai_actors.errors import ExperimentDiffers as ExperimentDiffers
 

@@ -18,7 +18,9 @@ from typing import Any
 from ikigai_actors.arguments import check_flag, check_mapping, check_type
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.expectations import expected_trial, further_request, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.forecasts import Forecast, largest
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection
 from ikigai_actors.behaviour.plans.plan import GO, Trial
@@ -26,7 +28,7 @@ from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
-from ikigai_actors.behaviour.turns import Turn, turns_in
+from ikigai_actors.behaviour.turns import Turn, TurnRequest, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.budgets.budget import Budget
@@ -75,6 +77,7 @@ def bisect(
     budget: Budget | Mapping[str, Any] | None = None,
     retries: int = 1,
     fresh: bool = False,
+    dry_run: bool = False,
 ) -> Bisected:
     """Find the first bad turn of an agent's history.
 
@@ -98,6 +101,7 @@ def bisect(
         budget: the ceiling of the whole experiment.
         retries: how often a trial that failed is resumed.
         fresh: begin anew, also when there is such an experiment already.
+        dry_run: as in `search`.
 
     Raises:
         BadInput: an argument cannot be used, or the history has no turn.
@@ -109,7 +113,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    how = RunConfig(name, under, parallel, budget, retries, False, fresh)
+    how = RunConfig(name, under, parallel, budget, retries, False, fresh, dry_run)
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)
@@ -127,6 +131,7 @@ def bisect(
         "plan": [sure, most, _weights(places, prior)],
         "run": run,
     }
+    expected = _dearest_probe(agent, places, counting, None if probe is not None else turns, judge)
     experiment = begin_experiment(system, terms, how)
 
     def start(trial: Trial) -> TrialStart:
@@ -146,7 +151,7 @@ def bisect(
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))
 
-    Driver(experiment, plan, start, judge).run()
+    Driver(experiment, plan, start, judge, lambda number: expected).run()
     return _bisected(experiment, plan, places, sure)
 
 
@@ -183,6 +188,44 @@ def places_in(
         return everything[bisect_right(ids, start) : bisect_right(ids, end)]
 
     return [one for one in wanted if is_boundary(read, one)]
+
+
+def _dearest_probe(
+    agent: AgentRef,
+    places: Sequence[int],
+    counting: Sequence[Message],
+    again: Sequence[Turn] | None,
+    judge: Judge,
+) -> Forecast:
+    """The most that a probe is expected to ask: places are chosen by verdicts.
+
+    Args:
+        agent: whose history it is.
+        places: the positions that can be probed.
+        counting: what counts of the history.
+        again: the turns, if those behind a place are taken again; None if a question is asked.
+        judge: judges the probe.
+
+    Raises `BadInput` when a model cannot be asked.
+    """
+    ids = [message.id for message in counting]
+
+    def requests_at(place: int) -> list[TurnRequest]:
+        if again is None:
+            return [further_request(reversed(counting[: bisect_right(ids, place)]))]
+        behind = [turn for turn in again if turn.opens > place and turn.prompt is not None]
+        return [request for turn in behind for request in turn.requests if request.was_answered]
+
+    def tokens_at(place: int) -> int:
+        return sum(one.usage.all_tokens for one in requests_at(place) if one.usage is not None)
+
+    settings = settings_of(agent.system, agent.uuid, places)
+    alike: dict[int, list[int]] = {}
+    for place in places:
+        alike.setdefault(id(settings[place]), []).append(place)
+    # Of places with equal settings the first has the most behind it.
+    dearest = [same[0] if again is not None else max(same, key=tokens_at) for same in alike.values()]
+    return largest([expected_trial(agent.system, requests_at(one), settings[one], judge=judge) for one in dearest])
 
 
 def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[float] | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.behaviour.trials import TrialStart
-from ikigai_actors.behaviour.turns import ANSWERED, Turn, own_messages
+from ikigai_actors.behaviour.turns import ANSWERED, Turn, TurnRequest, own_messages
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import calls_in
@@ -33,6 +33,12 @@ class ReplayCase(NamedTuple):
     start: TrialStart
     after: int | None = None
     """The case from whose end it goes on; None for the recorded history."""
+
+    def requests(self) -> tuple[TurnRequest, ...]:
+        """Those of the recorded turn that its replay makes again. One that failed, or broke off, is not expected to."""
+        behind = max((data["from"] for _, _, data in self.start.begin), default=self.start.at)
+        made = (one for one in self.turn.requests if behind < one.position <= self.turn.end)
+        return tuple(one for one in made if one.was_answered)
 
     def record(self) -> RecordedCalls:
         """The calls that the record answers."""

@@ -9,8 +9,12 @@ on them:
     crash before a unit         the same trials are asked for again, with new uuids
     unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
     reply, before its verdict   it is judged again; nothing could depend on the first verdict
+
+Before it writes or asks anything, it says what is left to be asked (`ikigai_actors.behaviour.forecasts`): the book has
+been played through the plan by then. A dry run ends there.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,6 +27,7 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial, TrialRecord, birth_facts, verdicts_note
 from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.behaviour.forecasts import Forecast, total_of
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict, verdict_of
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import own_messages
@@ -35,6 +40,11 @@ from ikigai_actors.records.replies import outcome_of
 from ikigai_actors.system.ref import AgentRef
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+DRY_RUN = "dry run"
+"""Why a run has ended that was only to say what is left to be asked."""
 
 MOST_AT_ONCE = 1_000
 """Trials of one unit at most."""
@@ -50,7 +60,12 @@ class Driver:
     """One run of an experiment."""
 
     def __init__(
-        self, experiment: Experiment, plan: TrialPlan, start: Callable[[Trial], TrialStart], judge: Judge
+        self,
+        experiment: Experiment,
+        plan: TrialPlan,
+        start: Callable[[Trial], TrialStart],
+        judge: Judge,
+        expected: Callable[[int], Forecast],
     ) -> None:
         """Make one.
 
@@ -60,10 +75,11 @@ class Driver:
             start: where a trial begins. It is called once for each that has no verdict yet.
             judge: is called on the driver's thread, for trials in the order of their numbers; one that `blocks` on a
                 thread of each trial, as soon as that has answered.
+            expected: what a trial is expected to ask, by its number.
         """
         self._experiment, self._book, self._how = experiment, experiment.book, experiment.how
         self._system = experiment.agent.system
-        self._plan, self._start, self._judge = plan, start, judge
+        self._plan, self._start, self._judge, self._expected = plan, start, judge, expected
         self._judge_blocks = bool(getattr(judge, "blocks", False))
         self._window: list[Trial] = []
         """The trials that were asked for, and whose verdicts are not told."""
@@ -71,6 +87,10 @@ class Driver:
         """Of those in the window which have no verdict in the book, by number."""
         self._unborn: list[Trial] = []
         """The last ones of the window: they are not in the book."""
+        self._cut_off: list[AgentRef] = []
+        """Trials whose process has ended in their turn, and that do not go on yet."""
+        self._has_said = False
+        """Whether it was said what is left."""
         self._warm: set[Prefix] = set()
         """Those with which a trial has answered: they are in the cache of the model's service."""
         self._unwritten: dict[int, JudgedTrial] = {}
@@ -87,12 +107,16 @@ class Driver:
             ExperimentDiffers: the plan asks for another trial than the book has.
             IkigaiError: what a unit raises; and what the plan, the judge and `start` raise.
         """
-        self._experiment.ended = ""
+        self._experiment.ended = DRY_RUN if self._how.dry_run else ""
         try:
             while self._fill_window():
                 trial = self._window[0]
                 judged = self._book.judged.get(trial.number)
                 if judged is None:
+                    self._say_what_is_left(trial)
+                    if self._how.dry_run:
+                        return
+                    self._resume_cut_off()
                     if not self._waits_to_be_judged(trial):
                         self._write()  # before anything is waited for
                     judged = self._judged(trial)
@@ -120,8 +144,22 @@ class Driver:
             if trial.number not in self._book.judged:
                 self._starts[trial.number] = self._start(trial)
                 if born is not None and (agent := self._agent_of(trial)).state == Phase.INTERRUPTED:
-                    _resume(agent)  # the process that ran it has ended in its turn
+                    self._cut_off.append(agent)
         return bool(self._window)
+
+    def _say_what_is_left(self, first: Trial) -> None:
+        """Say once what is left from this trial on."""
+        if self._has_said:
+            return
+        last = first.number + len(self._window) - 1 if self._plan.is_over else self._plan.most
+        forecast = total_of(map(self._expected, range(first.number, last + 1)))
+        self._has_said, self._experiment.forecast = True, forecast
+        logger.info("%s: %s", (self._book.terms or {}).get("verb"), forecast.text())
+
+    def _resume_cut_off(self) -> None:
+        for agent in self._cut_off:
+            _resume(agent)
+        self._cut_off.clear()
 
     def _tell(self, trial: Trial, judged: JudgedTrial) -> None:
         del self._window[0]

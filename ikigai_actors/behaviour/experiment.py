@@ -1,7 +1,7 @@
 """An experiment is an agent: the trials are its children, and its log is the book of their births and verdicts.
 
     experiment = begin_experiment(system, {"verb": "search", …}, RunConfig(parallel=8))
-    Driver(experiment, plan, start, judge).run()
+    Driver(experiment, plan, start, judge, expected).run()
 
 The experiment alone forks. A history that is looked at is never written, may be that of a dead agent, and its actor is
 not involved. Trials are children of the experiment, under its budget, and do nothing outside: their setting ``effects``
@@ -16,10 +16,12 @@ from typing import Any
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.behaviour.book import Book
+from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, StoreConflict
 from ikigai_actors.records import registry
+from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.system.ref import AgentRef, System
 
 
@@ -36,7 +38,9 @@ class Experiment:
         self.resumed = bool(book.trials)
         """Whether it was begun before."""
         self.ended = ""
-        """Why the latest run has ended before its plan: ``budget``, or ``stopped``; empty when it has not."""
+        """Why the latest run has ended before its plan: ``budget``, ``stopped`` or ``dry run``; else empty."""
+        self.forecast = Forecast()
+        """What was still to be asked before the first request of the latest run."""
 
     def agent_of(self, number: int) -> AgentRef:
         """The agent of a trial, by its number. Raises `AgentNotFound` when there is no such trial."""
@@ -75,7 +79,8 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
         system: where it is made.
         terms: what is tried, as JSON. The same terms go on.
         how: how it is run. Without a name it has one of the verb and a hash of the terms; one that is to be fresh gets
-            a number behind the name that another one has.
+            a number behind the name that another one has. In a dry run one that is not there has the handle of an agent
+            that does not exist.
 
     Raises:
         BadInput: `under` is an agent of another system.
@@ -90,10 +95,15 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
     while (found := _living(under, called)) is not None and how.fresh:
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
-    agent = found if found is not None else under.fork(name=called, budget=how.budget)
-    experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)), how)
+    if found is None and how.dry_run:
+        nobody = new_agent_uuid(system.random_bytes)
+        experiment = Experiment(system.handle(nobody), Book(nobody, ()), how)
+    else:
+        agent = found if found is not None else under.fork(name=called, budget=how.budget)
+        experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)), how)
     if experiment.book.is_blank:  # new; or a crash came between its birth and its terms
-        experiment.write({"terms": known}, ())
+        if not how.dry_run:
+            experiment.write({"terms": known}, ())
         experiment.book.terms = known
         return experiment
     if experiment.book.terms is None:

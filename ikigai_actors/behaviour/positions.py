@@ -45,7 +45,7 @@ def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | Non
     """What a model that goes on from a position is asked for, as the data of a prompt; None when it is not asked."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     is_open = False
-    for message in _backwards(history, position):
+    for message in backwards(history, position):
         if message.kind == Kind.ASSISTANT and not is_open:
             return None
         born = message.kind == Kind.FORK and "parent" in message.data and (is_open or "go" in message.data)
@@ -55,7 +55,7 @@ def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | Non
     return {} if is_open else None
 
 
-def _backwards(history: StoredHistory, position: int) -> Iterator[Message]:
+def backwards(history: StoredHistory, position: int) -> Iterator[Message]:
     """The messages that count up to a position, newest first; read a few at once."""
     for start, end in reversed(history.view(position).visible(position)):
         while end > start:

@@ -18,6 +18,7 @@ from ikigai_actors.behaviour.checks import Check, same_calls
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
+from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
@@ -113,6 +114,7 @@ def regress(
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
+    dry_run: bool = False,
 ) -> RegressionReport:
     """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
 
@@ -131,6 +133,7 @@ def regress(
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
+        dry_run: as in `search`.
 
     Raises:
         BadInput, ExperimentDiffers, HistoryPruned: as `replay`.
@@ -138,7 +141,7 @@ def regress(
     check_callable(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
@@ -147,8 +150,7 @@ def regress(
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
-    experiment = begin_experiment(terms.system, terms.as_json("regress", arms), how)
-    played = replay_cases(experiment, terms, arms, judge)
+    experiment, played = replay_cases("regress", terms, arms, judge, how)
     failures = [
         Failure(one.recorded.agent.uuid, one.recorded.opens, one.verdict.why)
         for one in sorted(played, key=lambda one: (one.case, one.number))
@@ -174,6 +176,7 @@ def evaluate(
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
+    dry_run: bool = False,
 ) -> RegressionReport:
     """Say how often an agent answers prompts rightly. Each is asked of forks of it; nothing is done outside.
 
@@ -193,6 +196,7 @@ def evaluate(
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
+        dry_run: as in `search`.
 
     Raises:
         BadInput, NotABoundary, ExperimentDiffers, HistoryPruned: as `search`.
@@ -201,7 +205,7 @@ def evaluate(
     check_callable(judge, "judge", "a function of a TrialRun")
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "a case") for one in cases]
@@ -211,16 +215,18 @@ def evaluate(
     plan = Each(prompts, samples=samples, arms=arms)
     terms = {"verb": "evaluate", "of": agent.uuid, "at": place, "cases": prompts, "samples": samples}
     terms |= {"change": changed, "run": run, "arms": arms}
+    differs = {arm: changed if arm == CHANGED else {} for arm in arms}
+    expected = {arm: expected_answer(system, agent.uuid, place, differs[arm], judge) for arm in arms}
     experiment = begin_experiment(system, terms, how)
 
     def start(trial: Trial) -> TrialStart:
-        settings = {**(changed if trial.arm == CHANGED else {}), "effects": effects(run)}
+        settings = {**differs[trial.arm], "effects": effects(run)}
         return TrialStart(agent.uuid, place, prompts[trial.place], settings=settings)
 
     def judged(run: TrialRun) -> Any:
         return _within_bounds(_settled(judge(run)), "a judge")
 
-    Driver(experiment, plan, start, judged).run()
+    Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1][1]]).run()
     book = experiment.book
     verdicts = [
         (trial.place, trial.arm, book.judged[number].verdict)

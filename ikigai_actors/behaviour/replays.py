@@ -19,7 +19,9 @@ from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
 from ikigai_actors.behaviour.differences import Difference, differences
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
+from ikigai_actors.behaviour.expectations import expected_trial, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.pages import ReplayRow, replay_html, replay_json, replay_text
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
@@ -129,6 +131,7 @@ def replay(
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
+    dry_run: bool = False,
 ) -> Replay:
     """Replay recorded turns, with a change. Nothing is done outside; after a crash, the same call goes on.
 
@@ -147,6 +150,7 @@ def replay(
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
+        dry_run: as in `search`.
 
     Raises:
         BadInput: an argument cannot be used, or the change names an unknown setting, model or tool.
@@ -154,9 +158,8 @@ def replay(
         HistoryPruned: the history of a turn was deleted.
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh)
-    experiment = begin_experiment(terms.system, terms.as_json("replay", [CHANGED]), how)
-    played = replay_cases(experiment, terms, [CHANGED], _differs)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
+    experiment, played = replay_cases("replay", terms, [CHANGED], _differs, how)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
         for one in sorted(played, key=lambda one: (one.case, one.number))
@@ -198,13 +201,11 @@ def checked_terms(
 
 
 def replay_cases(
-    experiment: Experiment,
-    terms: Terms,
-    arms: Sequence[str],
-    judge: Callable[[Turn, Turn], Verdict],
-) -> list[Played]:
-    """Replay all cases in all arms; return those that have a verdict."""
-    cases = terms.cases
+    verb: str, terms: Terms, arms: Sequence[str], judge: Callable[[Turn, Turn], Verdict], how: RunConfig
+) -> tuple[Experiment, list[Played]]:
+    """Replay all cases in all arms; return the experiment, and those that have a verdict."""
+    cases, expected = terms.cases, _expected(terms, arms)
+    experiment = begin_experiment(terms.system, terms.as_json(verb, arms), how)
     seen: dict[int, Turn] = {}
 
     def judged(run: TrialRun) -> Verdict:
@@ -219,19 +220,35 @@ def replay_cases(
 
     prompts = [GO if case.start.go else str(case.start.prompt) for case in cases]
     plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
-    Driver(experiment, plan, start, judged).run()
+    Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1]]).run()
     played = []
     for number, told in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)
         again = seen.get(number) or _again(agent, terms.each)
         played.append(Played(trial.place, trial.arm, number, cases[trial.place].turn, again, agent, told.verdict))
-    return played
+    return experiment, played
+
+
+def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Forecast]:
+    """What the replay of each case in each arm is expected to ask. Raises `BadInput`."""
+    places: dict[str, list[int]] = {}
+    for case in terms.cases:
+        places.setdefault(case.start.of, []).append(case.start.at)
+    then = {uuid: settings_of(terms.system, uuid, positions) for uuid, positions in places.items()}
+    return {
+        (place, arm): expected_trial(
+            terms.system, case.requests(), then[case.start.of][case.start.at], {} if arm == BASELINE else terms.change
+        )
+        for place, case in enumerate(terms.cases)
+        for arm in arms
+    }
 
 
 def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
     case = terms.cases[trial.place]
     change = {} if trial.arm == BASELINE else terms.change
-    settings = {**_since(terms, case), "effects": effects(terms.run, case.record(), terms.missing), **change}
+    allowed = effects() if terms.each == "step" else effects(terms.run, case.record(), terms.missing)  # one reply
+    settings = {**_since(terms, case), "effects": allowed, **change}
     begin = case.start._replace(settings=settings)
     if not trial.of:
         return begin

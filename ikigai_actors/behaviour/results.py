@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.behaviour.forecasts import Forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +20,13 @@ class ExperimentResult:
 
     @property
     def ended(self) -> str:
-        """Why it has ended before all was tried: ``budget`` or ``stopped``; empty when it has not."""
+        """Why it has ended before all was tried: ``budget``, ``stopped`` or ``dry run``; empty when it has not."""
         return self.experiment.ended
+
+    @property
+    def forecast(self) -> Forecast:
+        """What was still to be asked before the first request of this call."""
+        return self.experiment.forecast
 
     def end(self) -> None:
         """End the experiment and all its trials. Their histories can be read until they are pruned."""

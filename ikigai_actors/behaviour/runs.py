@@ -30,6 +30,8 @@ class RunConfig:
     """
     fresh: bool = False
     """Whether a new one is begun, also when one of this name lives."""
+    dry_run: bool = False
+    """Whether nothing is asked and nothing written: only what it would cost is said."""
 
     def __post_init__(self) -> None:
         if self.name is not None:
@@ -40,3 +42,4 @@ class RunConfig:
         check_count(self.retries, "retries")
         check_flag(self.warm, "warm")
         check_flag(self.fresh, "fresh")
+        check_flag(self.dry_run, "dry_run")

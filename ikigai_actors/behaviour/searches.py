@@ -10,6 +10,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_count, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
@@ -92,6 +93,7 @@ def search(
     retries: int = 1,
     warm: bool = True,
     fresh: bool = False,
+    dry_run: bool = False,
 ) -> Found:
     """Search for the best continuation of an agent's history.
 
@@ -115,6 +117,8 @@ def search(
         warm: whether the first trial is awaited before its siblings start, which then read its prefix from the cache of
             the model's service; otherwise each pays for it.
         fresh: begin anew, also when there is such an experiment already.
+        dry_run: ask nothing and write nothing: the result has the ``forecast``, and what an experiment with these terms
+            has found so far.
 
     Raises:
         BadInput: an argument cannot be used.
@@ -126,7 +130,7 @@ def search(
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh)
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run)
     given = options if callable(options) else _checked_options(options)
     if given == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
@@ -143,6 +147,7 @@ def search(
         "seed": seed,
         "run": run,
     }
+    expected = expected_answer(system, agent.uuid, place, judge=judge)
     experiment = begin_experiment(system, terms, how)
 
     def options_of(number: int) -> Sequence[Continuation]:
@@ -157,7 +162,7 @@ def search(
         return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
 
     begun = plan.begin(options_of, random.Random(seed).randrange)
-    Driver(experiment, begun, start, judge).run()
+    Driver(experiment, begun, start, judge, lambda number: expected).run()
     return _found(experiment)
 
 

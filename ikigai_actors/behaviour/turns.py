@@ -9,16 +9,17 @@ happened all the same.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.heads import UP_TO_THE_END, section
 from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import SPENDING, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, calls_in, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import AgentRef
@@ -38,6 +39,23 @@ class TurnCall:
     result: str | None = field(default=None, compare=False)
     """None when it got none."""
     is_error: bool = field(default=False, compare=False)
+
+
+class TurnRequest(NamedTuple):
+    """A request of a turn, as the message has it that it ended with."""
+
+    position: int
+    kind: str
+    """``assistant`` for a reply, ``summary`` for that of a model; else that of a request which gave neither."""
+    model: str
+    """Who was asked, as ``provider:model``; empty where the message does not say."""
+    usage: Usage | None
+    """What it has cost; None where the provider told nothing."""
+
+    @property
+    def was_answered(self) -> bool:
+        """Whether it gave a reply, or a summary; else it failed, or was interrupted."""
+        return self.kind in (Kind.ASSISTANT, Kind.SUMMARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +80,15 @@ class Turn:
     """
     error: str = ""
     """Why it failed."""
-    tokens: int = field(default=0, compare=False)
-    """How many its requests have cost, in and out, as far as the provider told."""
+    requests: tuple[TurnRequest, ...] = field(default=(), compare=False, repr=False)
+    """Those that were answered, and those that have cost something."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The data of its prompt: which type of value it must give, and what was attached."""
+
+    @property
+    def tokens(self) -> int:
+        """How many its requests have cost, in and out, as far as the provider told."""
+        return sum(one.usage.all_tokens for one in self.requests if one.usage is not None)
 
 
 class RecordedTurns(list[Turn]):
@@ -192,5 +215,13 @@ def _turn(agent: AgentRef, messages: Sequence[Message]) -> Turn:
     told = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
     data = opener.data if opener.kind == Kind.USER else {}
-    tokens = sum(spent.usage.all_tokens for one in messages if (spent := spent_of(one)) is not None)
-    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, tokens, data)
+    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data)
+
+
+def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
+    """The requests that these messages answer, or say the cost of."""
+    return tuple(
+        TurnRequest(one.id, one.kind, str(one.data.get("model", "")), None if spent is None else spent.usage)
+        for one in messages
+        if one.kind in SPENDING and ((spent := spent_of(one)) is not None or one.kind == Kind.ASSISTANT)
+    )

@@ -14,6 +14,7 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     ToolCall,
+    Usage,
     tool,
 )
 from ikigai_actors.behaviour import Turn, recorded
@@ -35,6 +36,23 @@ def shop(answers: Iterator[Any]) -> ActorSystem:
 
 def asks(*teas: str) -> Reply:
     return Reply("I look.", tuple(ToolCall("price", {"tea": tea}, f"c{tea}") for tea in teas))
+
+
+def test_what_a_turn_has_cost_is_counted_once_and_by_request() -> None:
+    answers = [
+        Reply("", asks("Assam").tool_calls, usage=Usage(10, 2)),
+        "It is 12.",
+        Reply(output=12, usage=Usage(20, 3)),
+    ]
+    with shop(iter(answers)) as system:
+        system.root.prompt("How much?").get(timeout=DEADLINE)
+        system.root.prompt("And as a number?", output=int).get(timeout=DEADLINE)
+        first, typed = recorded(system.root)
+        assert [(one.kind, one.model, one.usage) for one in first.requests] == [
+            ("assistant", "scripted:", Usage(10, 2)),
+            ("assistant", "scripted:", None),
+        ]
+        assert (first.tokens, typed.tokens, len(typed.requests)) == (12, 23, 1)
 
 
 def test_a_turn_has_its_prompt_its_calls_with_results_and_its_answer() -> None:

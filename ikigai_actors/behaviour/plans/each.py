@@ -52,6 +52,8 @@ class Each(TrialPlan):
             0 if (one := before[place]) is None else numbers[one, arm, sample] for place, arm, sample in self._trials
         ]
         self._prompts, self._made, self._told = prompts, 0, 0
+        self.trials = [(place, arm) for place, arm, _ in self._trials]
+        """Case and arm of each trial, in the order of their numbers."""
         self.most = len(self._trials)
 
     @property

@@ -1,0 +1,116 @@
+"""What trials are expected to ask, by the record: their forecasts, made of what a system knows of logs and models.
+
+    replayed turn    its recorded requests
+    further prompt   one request, which reads all that the latest reply before it has read and said, and is as long
+    judge            when it asks a model: one request more, which reads all that the trial has
+
+What a trial's own answers add for those that go on from it is in no record, and is not foreseen.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ikigai_actors.behaviour.forecasts import ExpectedRequest, Forecast, trial_forecast
+from ikigai_actors.behaviour.positions import backwards
+from ikigai_actors.behaviour.turns import TurnRequest
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.prices import PricedModel
+from ikigai_actors.providers.selection import models_in
+from ikigai_actors.records.history import EMPTY, merge, play
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.replies import INTERRUPTED, spent_of
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.ref import System
+
+
+def expected_trial(
+    system: System,
+    requests: Sequence[TurnRequest],
+    then: Mapping[str, Any],
+    change: Mapping[str, Any] = NO_DATA,
+    judge: object = None,
+) -> Forecast:
+    """The forecast of a trial.
+
+    Args:
+        system: who knows the models.
+        requests: those of the record that the trial is expected to repeat.
+        then: the settings at its place.
+        change: what differs from these.
+        judge: what judges the trial; it may ask a model.
+
+    Raises:
+        BadInput: a model cannot be asked.
+    """
+    settings = merge(then, change)
+    writers = {one.model for one in requests if one.model}
+    asked, summarised = (_asked(system, settings, writers, summary) for summary in (False, True))
+    expected = [ExpectedRequest((summarised if one.kind == Kind.SUMMARY else asked)[0], one.usage) for one in requests]
+    readers, models = [*asked, *summarised], [asked[0]]
+    if hasattr(judge, "model"):
+        judges = _asked(system, merge(settings, {"model": judge.model}) if judge.model else settings, writers)
+        read = expected[-1].usage if expected else None
+        expected.append(ExpectedRequest(judges[0], None if read is None else Usage(read.all_tokens)))
+        readers, models = [*readers, *judges], [*models, judges[0]]
+    own = _own(system, then) if not writers or then.get("model") or then.get("compact_model") else set()
+    return trial_forecast(expected, models, [one.name for one in readers], writers | own)
+
+
+def expected_answer(
+    system: System, uuid: str, at: int, change: Mapping[str, Any] = NO_DATA, judge: object = None
+) -> Forecast:
+    """The forecast of a trial that gets one prompt at a position of a history. Raises `BadInput`."""
+
+    def read(tx: Transaction) -> TurnRequest:
+        return further_request(backwards(StoredHistory(tx, read_lineage(tx, uuid, whole=True)), at))
+
+    return expected_trial(system, [system.store.read(read)], settings_of(system, uuid, [at])[at], change, judge)
+
+
+def further_request(newest_first: Iterable[Message]) -> TurnRequest:
+    """What one prompt more costs behind these messages, as far as the latest reply among them tells."""
+    for message in newest_first:
+        if message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED:
+            spent, model = spent_of(message), str(message.data.get("model", ""))
+            usage = None if spent is None else Usage(spent.usage.all_tokens, spent.usage.output_tokens)
+            return TurnRequest(message.id, message.kind, model, usage)
+    return TurnRequest(0, Kind.ASSISTANT, "", None)
+
+
+def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, Mapping[str, Any]]:
+    """The settings in force at positions of a history; the same object where nothing has changed between two."""
+    wanted = sorted(set(positions))
+
+    def read(tx: Transaction) -> list[Message]:
+        return StoredHistory(tx, read_lineage(tx, uuid, whole=True)).controls(wanted[-1])
+
+    controls, view, place = system.store.read(read), EMPTY, 0
+    found: dict[int, Mapping[str, Any]] = {}
+    for position in wanted:
+        while place < len(controls) and controls[place].id <= position:
+            view, place = play(view, controls[place]), place + 1
+        found[position] = view.settings
+    return found
+
+
+def _asked(
+    system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
+) -> tuple[PricedModel, ...]:
+    """The models that are asked; where only another process knows them, those that are named, or have been asked."""
+    if found := system.asked_models(settings, summary):
+        return found
+    named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))
+    return tuple(PricedModel(name, None) for name in named or sorted(writers) or [""])
+
+
+def _own(system: System, settings: Mapping[str, Any]) -> set[str]:
+    """The models of an agent that has these settings, as far as they can be asked here."""
+    own: set[str] = set()
+    for summary in (False, True):
+        with suppress(BadInput):
+            own |= {one.name for one in _asked(system, settings, (), summary)}
+    return own
