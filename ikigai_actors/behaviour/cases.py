@@ -79,7 +79,7 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
 
 
 def _whole(turn: Turn) -> ReplayCase:
-    if turn.prompt is None:
+    if turn.prompt is None or turn.forked:
         return ReplayCase(turn, TrialStart(turn.agent.uuid, turn.opens, None, go=True))
     return ReplayCase(turn, _prompted(turn, turn.prompt))
 
@@ -103,8 +103,10 @@ def _steps(turn: Turn) -> list[ReplayCase]:
 def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     """The turn with some of its messages changed."""
     for position, text in edit.items():
-        check_text(text, f"the edit of {position}")
-    if turn.prompt is not None and turn.opens in edit:
+        check_text(text, f"edit of {position}")
+    if turn.opens in edit and (turn.forked or turn.prompt is None):
+        raise BadInput(f"Message {turn.opens} came with the call that forked the agent: edit what is behind it.")
+    if turn.opens in edit:
         if len(edit) > 1:
             raise BadInput("An edit of a prompt changes all that follows it: edit nothing else of its turn.")
         return ReplayCase(turn, _prompted(turn, edit[turn.opens]))
@@ -114,7 +116,9 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
             kind = messages[position].kind
             raise BadInput(f"Message {position} is of kind {kind}: edit a prompt, a reply with calls, or a result.")
     replies = _replies(turn, list(messages.values()))
-    reply = max((one for one in replies if one.id <= min(edit)), key=lambda one: one.id)
+    reply = max((one for one in replies if one.id <= min(edit)), key=lambda one: one.id, default=None)
+    if reply is None:
+        raise BadInput(f"Message {min(edit)} was cut off: nothing goes on from it.")
     later = [one.id for one in replies if one.id > reply.id]
     end = min(later, default=turn.end + 1)
     if not calls_in(reply) or max(edit) >= end:

@@ -42,8 +42,11 @@ def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None)
         more, less = Counter(now) - Counter(then), Counter(then) - Counter(now)
         if match == SUBSET:
             return not more
+        if less and again.how == DIVERGED and (match == SUPERSET or not more):
+            is_right_so_far = match != EXACT or then[: len(now)] == now
+            return None if is_right_so_far else False  # it was cut off before it could make the others
         if match == SUPERSET:
-            return None if less and again.how == DIVERGED else not less  # it was cut off before it could make them
+            return not less
         return not more and not less and (match == ANY_ORDER or then == now)
 
     return check

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from ikigai_actors.behaviour.differences import Difference, as_words
-from ikigai_actors.behaviour.turns import Turn
+from ikigai_actors.behaviour.turns import DIVERGED, Turn
 from ikigai_actors.records.identity import SHORT_LENGTH
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;
@@ -33,9 +33,7 @@ class ReplayRow(NamedTuple):
 def replay_text(rows: Sequence[ReplayRow]) -> str:
     """A line for each difference, and a last one that counts."""
     lines = [
-        f"{row.recorded.agent.uuid[:SHORT_LENGTH]} {' '.join(str(one).split())}"
-        for row in rows
-        for one in row.differences
+        f"{_short(row)} {' '.join(f'{one}{_reason(row, one)}'.split())}" for row in rows for one in row.differences
     ]
     return "\n".join([*lines, _counted(rows)])
 
@@ -56,7 +54,7 @@ def replay_json(rows: Sequence[ReplayRow]) -> str:
 def replay_html(rows: Sequence[ReplayRow]) -> str:
     """One page: a row for each difference, beside the prompt of its turn."""
     cells: list[list[str | Difference]] = [
-        [row.recorded.agent.uuid[:SHORT_LENGTH], str(one.position), row.recorded.prompt or "", one.what, one]
+        [_short(row), str(one.position), row.recorded.prompt or "", f"{one.what}{_reason(row, one)}", one]
         for row in rows
         for one in row.differences
     ]
@@ -93,6 +91,15 @@ def _cell(part: str | Difference) -> str:
         return f"<td>{escape(part)}</td>"
     then, now = (escape(as_words(one)) for one in (part.recorded, part.replayed))
     return f"<td><del>{then}</del></td><td><ins>{now}</ins></td>"
+
+
+def _short(row: ReplayRow) -> str:
+    return row.recorded.agent.uuid[:SHORT_LENGTH]
+
+
+def _reason(row: ReplayRow, one: Difference) -> str:
+    """Why a replay failed, behind the difference that says so."""
+    return f": {row.again.error}" if one.what == "end" and row.again.error and row.again.how != DIVERGED else ""
 
 
 def _counted(rows: Sequence[ReplayRow]) -> str:

@@ -8,6 +8,7 @@ run, and the change is held to that *baseline*, not to the record: a model's own
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
@@ -71,6 +73,8 @@ class RegressionReport(ExperimentResult):
     """Samples that could not be judged, the baseline's too."""
     samples: int
     """Samples that were made, the baseline's too."""
+    reasons: Mapping[str, int]
+    """Why samples could not be judged, and how many for each reason."""
 
     def text(self) -> str:
         """The verdict, the figures, and a line for each failure."""
@@ -85,7 +89,7 @@ class RegressionReport(ExperimentResult):
     def json(self) -> str:
         """All of it as JSON."""
         names = ("verdict", "rate", "interval", "baseline", "difference", "difference_interval", "undecided", "samples")
-        told = {name: getattr(self, name) for name in (*names, "ended")}
+        told = {name: getattr(self, name) for name in (*names, "ended", "reasons")}
         return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
 
     def _told(self) -> list[str]:
@@ -95,6 +99,8 @@ class RegressionReport(ExperimentResult):
             f"{self.verdict}: {rates}, difference {_percent(self.difference)}{_between(self.difference_interval)}",
             f"{self.samples} samples, {self.undecided} undecided, {len(self.failures)} wrong",
         ]
+        commonest = Counter(self.reasons).most_common(3)
+        lines += (f"Not judged: {count} × {' '.join(why.split())}" for why, count in commonest)
         return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
 
 
@@ -146,7 +152,7 @@ def regress(
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
-        verdict = _within_bounds(verdict_of(check(recorded, again)), "a check")
+        verdict = _within_bounds(verdict_of(check(recorded, again), "a check"), "a check")
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
@@ -202,13 +208,13 @@ def evaluate(
         BadInput, NotABoundary, ExperimentDiffers, HistoryPruned: as `search`.
     """
     check_type(agent, AgentRef, "agent", "a handle")
-    check_callable(judge, "judge", "a function of a TrialRun")
+    check_judge(judge, agent.system)
     check_flag(baseline, "baseline")
     _check_margin(margin)
     how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
-    prompts = [check_text(one, "a case") for one in cases]
+    prompts = [check_text(one, "case") for one in cases]
     system, place = agent.system, position(agent.system, agent.uuid, at)
     changed, run = check_change(system, change), check_read_only(system, tools)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
@@ -226,6 +232,7 @@ def evaluate(
     def judged(run: TrialRun) -> Any:
         return _within_bounds(_settled(judge(run)), "a judge")
 
+    judged.blocks = getattr(judge, "blocks", False)  # type: ignore[attr-defined]  # functions have attributes
     Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1][1]]).run()
     book = experiment.book
     verdicts = [
@@ -263,6 +270,7 @@ def _report(
         failures,
         rates.undecided,
         len(verdicts),
+        Counter(verdict.why or "no reason was given" for _, _, verdict in verdicts if verdict.score is None),
         experiment=experiment,
     )
 

@@ -266,12 +266,12 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
 
 
 def _again(agent: AgentRef, each: str) -> Turn:
-    """The turn that a trial has taken; of one that is to be a step, its first reply."""
+    """The turn that a trial has taken; of one that is to be a step, its first reply: no call of that has a result."""
     turn = next(turns_in(agent, own_messages(agent)))
     if each != "step" or not turn.calls:
         return turn
     first = turn.calls[0].position
-    return replace(turn, calls=tuple(call for call in turn.calls if call.position == first), how="open")
+    return replace(turn, calls=tuple(call for call in turn.calls if call.position == first), how="open", error="")
 
 
 def _differs(recorded: Turn, again: Turn) -> Verdict:

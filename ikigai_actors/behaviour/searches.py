@@ -195,7 +195,7 @@ def _checked_options(options: object) -> list[Continuation]:
     if isinstance(options, str) or not isinstance(options, Sequence):
         raise BadInput(f"Expected options to be a list of prompts, or a function of a node; got {shown(options)}.")
     for one in options:
-        if one is not GO and not check_text(one, "an option").strip():
+        if one is not GO and not check_text(one, "option").strip():
             raise BadInput("Expected each option to be a prompt, or GO; got blank text.")
     return list(options)
 

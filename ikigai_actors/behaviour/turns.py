@@ -69,7 +69,7 @@ class Turn:
     end: int
     """That of the message with which it ended; of the latest one in a turn that is open."""
     prompt: str | None
-    """None when no prompt opened it: a call of the parent's model did, or the agent's birth."""
+    """None when it had none: a call of the parent's model forked the agent without, or its birth opened the turn."""
     calls: tuple[TurnCall, ...]
     """In order; without the call that gives the value of a typed turn."""
     text: str
@@ -84,6 +84,8 @@ class Turn:
     """Those that were answered, and those that have cost something."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The data of its prompt: which type of value it must give, and what was attached."""
+    forked: bool = field(default=False, repr=False)
+    """Whether a call of the parent's model opened it, which forked the agent: its prompt is a part of that call."""
 
     @property
     def tokens(self) -> int:
@@ -143,36 +145,39 @@ def own_messages(agent: AgentRef) -> list[Message]:
 
 def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
     """The turns among an agent's own messages, oldest first."""
+    forked = [one.kind for one in messages[:3]] == [Kind.FORK, Kind.TOOL_RESULT, Kind.USER]
+    for opened in _by_turn(messages, forked):
+        yield _turn(agent, opened, forked and opened[0] is messages[2])
+
+
+def _by_turn(messages: Sequence[Message], forked: bool) -> Iterator[list[Message]]:
+    """The messages of each turn."""
     opened: list[Message] = []
     for place, message in enumerate(messages):
-        if _opens(messages, place):
-            if opened:
-                yield _turn(agent, opened)
-            opened = [message]
-        elif opened and message.kind in (Kind.CLEAR, Kind.REWIND):
-            yield _turn(agent, opened)
+        opens = _opens(messages, place) and not (forked and place == 1)
+        if opened and (opens or message.kind in (Kind.CLEAR, Kind.REWIND)):
+            yield opened
             opened = []
-        elif opened:
+        if opens or opened:
             opened.append(message)
     if opened:
-        yield _turn(agent, opened)
+        yield opened
 
 
 def _opens(messages: Sequence[Message], place: int) -> bool:
     """Whether a message opens a turn."""
     message = messages[place]
-    before = [one.kind for one in messages[:place]] if place < 3 else []
     match message.kind:
         case Kind.USER:
-            return "from" not in message.data and before != [Kind.FORK, Kind.TOOL_RESULT]
+            return "from" not in message.data
         case Kind.FORK:
             return message.data.get("go") is True
         case Kind.TOOL_RESULT:  # of the call that forked the agent
-            return before == [Kind.FORK]
+            return place == 1 and messages[0].kind == Kind.FORK
     return False
 
 
-def _turn(agent: AgentRef, messages: Sequence[Message]) -> Turn:
+def _turn(agent: AgentRef, messages: Sequence[Message], forked: bool) -> Turn:
     """The turn that the first of these messages opens."""
     opener = messages[0]
     calls: list[TurnCall] = []
@@ -215,7 +220,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message]) -> Turn:
     told = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
     data = opener.data if opener.kind == Kind.USER else {}
-    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data)
+    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data, forked)
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:

@@ -55,10 +55,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(RECORDED)
     if marker is None or "turn" not in metafunc.fixturenames:
         return
-    from ikigai_actors.testing.recorded_turns import cases_in
+    from ikigai_actors.testing.recorded_turns import cases_in, file_of
 
-    [named] = marker.args
-    file = metafunc.definition.path.parent / named
+    file = metafunc.definition.path.parent / file_of(marker)
     cases = cases_in(file)
     metafunc.parametrize("turn", [(file, place) for place in range(len(cases))], ids=cases, indirect=True)
 

@@ -7,6 +7,7 @@
 The fixture ``ikigai_parts`` gives what `ActorSystem.open` gets: the provider, and the tools that the model is shown.
 """
 
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import fields
@@ -19,6 +20,7 @@ from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.replays import replay
 from ikigai_actors.behaviour.turns import ANSWERED, DIVERGED, Turn
 from ikigai_actors.errors import IkigaiError, ProviderError
+from ikigai_actors.providers.offline import OfflineProvider
 
 
 class ReplayableTurn(Turn):
@@ -54,11 +56,19 @@ class TurnFiles:
 
     def turn(self, file: Path, place: int, parts: Mapping[str, Any]) -> ReplayableTurn:
         """A turn of a file, by its place, in a system that is opened with these parts."""
+        if not isinstance(parts, Mapping):
+            pytest.fail(f"The fixture ikigai_parts gives a dict of what ActorSystem.open gets, not {parts!r}.", False)
         if self._latest is None or self._latest[0] != file or self._latest[1] is not parts:
             self.close()
             self._turns = self._closing.enter_context(turns_of_file(file, **parts))
             self._latest = file, parts
         turn = self._turns[place]
+        if "provider" not in parts and _is_offline(turn):
+            pytest.fail(
+                "No model is there to be asked, but the offline stand-in: define the fixture ikigai_parts, as "
+                '{"provider": "anthropic", "tools": [...]}, or set the key of the provider.',
+                False,
+            )
         return ReplayableTurn(**{field.name: getattr(turn, field.name) for field in fields(turn)})
 
     def close(self) -> None:
@@ -67,17 +77,34 @@ class TurnFiles:
         self._latest = None
 
 
+def _is_offline(turn: Turn) -> bool:
+    """Whether only the stand-in, which is no model, would answer a turn."""
+    system = turn.agent.system
+    asked = system.asked_models(system.log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
+    return all(one.name.startswith(f"{OfflineProvider.name}:") for one in asked)
+
+
+def file_of(marker: pytest.Mark) -> str | os.PathLike[str]:
+    """The file that a marker names. Raises ``CollectError`` when it names none, or something else."""
+    match marker.args, marker.kwargs:
+        case ((str() | os.PathLike() as named,), {}) if not marker.kwargs:
+            return named
+    raise pytest.Collector.CollectError(
+        'The marker recorded names one file of ikigai export: @pytest.mark.recorded("support.jsonl").'
+    )
+
+
 def cases_in(file: Path) -> list[str]:
     """The names of the cases of a file: agent and position of each turn.
 
     Raises:
-        UsageError: the file cannot be read, or has no turn.
+        CollectError: the file cannot be read, or has no turn.
     """
     try:
         with turns_of_file(file, provider="offline") as turns:
             names = [f"{turn.agent.record.name or turn.agent.record.short}-{turn.opens}" for turn in turns]
     except IkigaiError as error:
-        raise pytest.UsageError(f"The recorded turns of {file} cannot be read: {error}") from error
+        raise pytest.Collector.CollectError(f"The recorded turns of {file} cannot be read: {error}") from error
     if not names:
-        raise pytest.UsageError(f"File {file} has no turn that was answered.")
+        raise pytest.Collector.CollectError(f"File {file} has no turn that was answered.")
     return names

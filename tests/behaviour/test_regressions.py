@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,19 @@ import pytest
 from pydantic import BaseModel
 
 from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, ScriptedProvider, Usage
-from ikigai_actors.behaviour import TrialRun, Turn, calls, evaluate, recorded, regress, same_calls, same_text, schema
+from ikigai_actors.behaviour import (
+    TrialRun,
+    Turn,
+    ask,
+    blocks,
+    calls,
+    evaluate,
+    recorded,
+    regress,
+    same_calls,
+    same_text,
+    schema,
+)
 from ikigai_actors.behaviour.rates import rates_of
 from ikigai_actors.behaviour.regressions import RegressionReport
 from ikigai_actors.behaviour.turns import TurnCall, own_messages
@@ -85,6 +98,24 @@ def test_there_are_four_ways_to_match_calls(then: str, now: str, expected: tuple
         assert calls("superset", ignore)(both[0], cut) is (True if expected[3] else None)
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "expected"),
+    [
+        ("a b", "a b", (True, True)),
+        ("a b", "a", (None, None)),
+        ("a b", "b", (False, None)),
+        ("a b", "a c", (False, False)),
+    ],
+)
+def test_calls_that_a_replay_did_not_come_to_are_not_judged(then: str, now: str, expected: tuple[Any, ...]) -> None:
+    """It diverged at a call of which an ignored argument differs."""
+    with ActorSystem.open(":memory:", ScriptedProvider(["x"])) as system:
+        system.root.prompt("x").get(timeout=DEADLINE)
+        [turn] = recorded(system.root)
+        cut, ignore = made(turn, *now.split(), how="diverged"), {name: ["body"] for name in "ab"}
+        assert tuple(calls(one, ignore)(made(turn, *then.split()), cut) for one in ("exact", "any order")) == expected
+
+
 def test_answers_are_checked_by_character_and_by_type() -> None:
     class Price(BaseModel):
         euros: int
@@ -140,6 +171,8 @@ def test_what_failed_is_undecided_and_no_pass() -> None:
         report = regress(turns, check=same_text)
         assert (report.verdict, report.undecided, report.rate) == ("unsure", 2, 1.0)
         assert report.failures == []
+        assert report.reasons == {"down": 2}
+        assert "Not judged: 2 × down" in report.text()
 
 
 def test_a_regression_whose_budget_ends_is_unsure_and_goes_on_after_a_grant() -> None:
@@ -177,6 +210,21 @@ def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None
             evaluate(agent, TEAS, lambda run: 5, name="five")
 
 
+def test_judges_of_an_evaluation_that_block_are_at_all_its_trials_at_once() -> None:
+    together = threading.Barrier(4)
+
+    @blocks
+    def waits(run: TrialRun) -> bool:
+        if run.trial.number > 1:  # its siblings are born when the first one has answered
+            together.wait(timeout=DEADLINE)
+        return True
+
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda request: "fine")) as system:
+        assert evaluate(system.root.fork(), TEAS, waits, samples=3, name="waits").rate == 1.0
+        with pytest.raises(BadInput, match="not registered"):
+            evaluate(system.root, TEAS, ask("Is it?", model="nowhere:big"))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"check": "calls"}, {"margin": 2}, {"margin": True}, {"baseline": 1}, {"samples": 0}], ids=str
 )
@@ -186,6 +234,8 @@ def test_a_wrong_argument_of_a_regression_is_named(wrong: dict[str, Any]) -> Non
         with pytest.raises(BadInput, match=next(iter(wrong))):
             regress(turns, **wrong)
         assert len(system.agents()) == 2
+        with pytest.raises(BadInput, match="Expected a check to return a number, True"):
+            regress(turns, check=lambda then, now: "yes")  # type: ignore[arg-type, return-value]  # a user's mistake
 
 
 @pytest.mark.parametrize(

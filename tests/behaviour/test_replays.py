@@ -150,9 +150,10 @@ def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
     shop = TeaShop()
     with shop.open() as system:
         agent = clerk(system, TEAS[:1])
-        done = list(shop.done)
-        found = replay(recorded(agent), each="step", parallel=1)
-        assert [len(one.again.calls) for one in found.turns] == [1, 1, 0]
+        done, asked = list(shop.done), len(shop.requests)
+        found = replay(recorded(agent), each="step", parallel=1, run=["price"], missing="tell")
+        assert [(len(one.again.calls), one.again.error) for one in found.turns] == [(1, ""), (1, ""), (0, "")]
+        assert len(shop.requests) == 2 * asked
         assert found.differences == []
         changed = replay(recorded(agent), each="step", change={"system": "Be generous."})
         [turn] = recorded(agent)
@@ -215,6 +216,7 @@ def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
         found = replay(recorded(agent), parallel=1)
         assert [(one.again.how, one.again.error) for one in found.turns] == [("answered", ""), ("failed", "still")]
         assert [one.what for one in found.differences] == ["end"]
+        assert "end: answered → failed: still" in found.text()
         assert answers == []
 
 
@@ -286,6 +288,7 @@ Wrong = Callable[[Turn], Mapping[str, Any]]
         (lambda turn: {"edit": {9_999: "x"}}, "in none of the turns"),
         (lambda turn: {"edit": {turn.calls[0].position + 1: "x"}}, "of kind tool_call"),
         (lambda turn: {"edit": {turn.opens: 5}}, "text"),
+        (lambda turn: {"edit": {turn.opens: "\0"}}, "The edit of 3 holds"),
         (lambda turn: {"edit": {turn.opens: "x"}, "each": "step"}, "replays every request"),
         (lambda turn: {"edit": {turn.calls[0].position: "a", turn.calls[1].position: "b"}}, "several steps"),
         (lambda turn: {"edit": {turn.opens: "a", turn.calls[1].position: "b"}}, "edit nothing else"),

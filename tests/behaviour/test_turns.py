@@ -17,7 +17,7 @@ from ikigai_actors import (
     Usage,
     tool,
 )
-from ikigai_actors.behaviour import Turn, recorded
+from ikigai_actors.behaviour import Turn, recorded, replay
 from ikigai_actors.records.pruning import prune_logs
 from tests.kit.blocking_provider import DEADLINE
 
@@ -94,20 +94,28 @@ def test_turns_that_failed_are_left_out_and_counted_unless_they_are_asked_for() 
         assert "no answer today" in failed.error
 
 
-def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call() -> None:
+@pytest.mark.parametrize("given", ["do it", None])
+def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call_and_is_replayed(
+    given: str | None,
+) -> None:
     def forks(request: Request) -> Reply | str:
         last = request.messages[-1]["content"][-1]
         if last.get("text") == "divide":
-            return Reply(tool_calls=(ToolCall("fork", {"prompt": "do it", "name": "part"}),))
+            prompt = {} if given is None else {"prompt": given}
+            return Reply(tool_calls=(ToolCall("fork", {**prompt, "name": "part"}), ToolCall("check_mail")))
         return "done"
 
     with ActorSystem.open(":memory:", ScriptedProvider(forks)) as system:
         system.root.prompt("divide").get(timeout=DEADLINE)
         part = system.agent("part")
         part.reply(timeout=DEADLINE)
-        assert [(turn.prompt, turn.text) for turn in recorded(part)] == [(None, "done")]
-        [turn] = recorded(system.root)
-        assert [call.name for call in turn.calls] == ["fork"]
+        [turn] = recorded(part)
+        assert (turn.prompt, turn.text) == (given, "done")
+        assert [call.name for call in recorded(system.root)[0].calls] == ["fork", "check_mail"]
+        for each in ("turn", "log", "step"):
+            assert replay([turn], each=each).differences == []
+        with pytest.raises(BadInput, match="the call that forked the agent"):
+            replay([turn], edit={turn.opens: "do that"})
 
 
 def test_the_value_of_a_typed_turn_is_its_text_and_no_call() -> None:

@@ -46,13 +46,18 @@ def ran(folder: Path, *more: str) -> tuple[int, dict[str, str]]:
     return int(status), outcomes.of
 
 
-def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
+def exported(file: Path) -> list[int]:
+    """Export an agent that has taken two turns; return where they begin."""
     with ActorSystem.open(":memory:", ScriptedProvider(lambda request: "You said tea.")) as system:
         clerk = system.root.fork(name="clerk")
         for _ in range(2):
             clerk.prompt("tea").get(timeout=DEADLINE)
-        places = [one.id for one in clerk.history() if one.kind == "user"]
-        system.export(clerk, tmp_path / "shop.jsonl")
+        system.export(clerk, file)
+        return [one.id for one in clerk.history() if one.kind == "user"]
+
+
+def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
+    places = exported(tmp_path / "shop.jsonl")
     (tmp_path / "test_shop_turns.py").write_text(TESTS, "utf-8")
     status, outcomes = ran(tmp_path)
     assert status == 1
@@ -63,13 +68,32 @@ def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_is_not_there_and_a_turn_without_a_marker_are_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        (TESTS, "shop.jsonl cannot be read: No such file"),
+        (TESTS.replace('"shop.jsonl"', ""), "names one file of ikigai export"),
+        (TESTS.replace('"shop.jsonl"', '"a", "b"'), "names one file of ikigai export"),
+        (TESTS.replace("shop.jsonl", "damaged.jsonl"), "damaged.jsonl cannot be read"),
+        (
+            TESTS.replace("shop.jsonl", "old.jsonl").replace('return {"provider"', "{1"),
+            "a dict of what ActorSystem.open",
+        ),
+        (TESTS.replace("shop.jsonl", "old.jsonl").replace("def ikigai_parts", "def other_parts"), "offline stand-in"),
+        ("def test_it(turn): pass", "pytest.mark.recorded"),
+    ],
+    ids=range(7),
+)
+def test_what_is_missing_is_said_in_a_line_and_no_test_passes(
+    test: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "test_no_file.py").write_text(TESTS, "utf-8")
-    assert ran(tmp_path)[0] != 0
-    assert "shop.jsonl cannot be read" in "".join(capsys.readouterr())
-    (tmp_path / "test_no_file.py").unlink()
-    (tmp_path / "test_no_marker.py").write_text("def test_it(turn):\n    pass\n", "utf-8")
-    assert ran(tmp_path) == (1, {"test_it": "failed"})
-    assert "pytest.mark.recorded" in capsys.readouterr().out
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    (tmp_path / "damaged.jsonl").write_text('{"record":"header"', "utf-8")
+    exported(tmp_path / "old.jsonl")
+    (tmp_path / f"test_of_{tmp_path.name}.py").write_text(test, "utf-8")  # modules are imported once by name
+    status, outcomes = ran(tmp_path)
+    assert status != 0
+    assert "passed" not in outcomes.values()
+    said = "".join(capsys.readouterr())
+    assert told in said
+    assert "recorded_turns.py" not in said  # no traceback through the plugin

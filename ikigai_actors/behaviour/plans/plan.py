@@ -43,20 +43,24 @@ class Verdict:
 UNJUDGED = Verdict(None)
 
 
-def verdict_of(value: object) -> Verdict:
+def verdict_of(value: object, who: str = "a judge") -> Verdict:
     """What a judge returned as a verdict: a number, True or False, a `Verdict`, or None for what it cannot judge.
+
+    Args:
+        value: what was returned.
+        who: by whom, for the error.
 
     Raises:
         BadInput: it is anything else.
     """
     if isinstance(value, Verdict):
         return value
-    return UNJUDGED if value is None else Verdict(_checked_score(value))
+    return UNJUDGED if value is None else Verdict(_checked_score(value, who))
 
 
-def _checked_score(value: object) -> float:
+def _checked_score(value: object, who: str = "a judge") -> float:
     if not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadInput(f"Expected a judge to return a number, True, False, None or a Verdict; got {shown(value)}.")
+        raise BadInput(f"Expected {who} to return a number, True, False, None or a Verdict; got {shown(value)}.")
     return float(value)
 
 

@@ -147,7 +147,7 @@ def regress_turns(
 
     def checked_aloud(recorded: Turn, again: Turn) -> Any:
         found = checked(recorded, again)
-        score = verdict_of(found).score
+        score = verdict_of(found, "a check").score
         tell(f"turn {recorded.opens}: {'not judged' if score is None else f'{score:g}'}")
         return found
 
