@@ -27,7 +27,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
+from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
 from ikigai_actors.behaviour.turns import Turn, TurnRequest, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
@@ -78,6 +78,7 @@ def bisect(
     retries: int = 1,
     fresh: bool = False,
     dry_run: bool = False,
+    on_trial: OnTrial | None = None,
 ) -> Bisected:
     """Find the first bad turn of an agent's history.
 
@@ -102,6 +103,7 @@ def bisect(
         retries: how often a trial that failed is resumed.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
+        on_trial: as in `search`.
 
     Raises:
         BadInput: an argument cannot be used, or the history has no turn.
@@ -113,7 +115,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    how = RunConfig(name, under, parallel, budget, retries, False, fresh, dry_run)
+    how = RunConfig(name, under, parallel, budget, retries, False, fresh, dry_run, on_trial)
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)

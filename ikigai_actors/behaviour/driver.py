@@ -17,6 +17,7 @@ been played through the plan by then. A dry run ends there.
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -95,7 +96,7 @@ class Driver:
         """Those with which a trial has answered: they are in the cache of the model's service."""
         self._unwritten: dict[int, JudgedTrial] = {}
         """Verdicts that are not in the book of the database."""
-        self._judging: dict[int, Future[JudgedTrial | None]] = {}
+        self._judging: dict[int, Future[tuple[TrialRun, JudgedTrial] | None]] = {}
         """Verdicts that are made on threads of their own, by number."""
         self._latest: dict[str, Message] = {}
         """The latest messages of trials that have answered and have no verdict, by uuid."""
@@ -105,7 +106,7 @@ class Driver:
 
         Raises:
             ExperimentDiffers: the plan asks for another trial than the book has.
-            IkigaiError: what a unit raises; and what the plan, the judge and `start` raise.
+            IkigaiError: what a unit raises; and what the plan, `start`, the judge and `on_trial` raise.
         """
         self._experiment.ended = DRY_RUN if self._how.dry_run else ""
         try:
@@ -119,10 +120,13 @@ class Driver:
                     self._resume_cut_off()
                     if not self._waits_to_be_judged(trial):
                         self._write()  # before anything is waited for
-                    judged = self._judged(trial)
-                    if judged is None:
+                    made = self._judged(trial)
+                    if made is None:
                         return
+                    run, judged = made
                     self._unwritten[trial.number] = self._book.judged[trial.number] = judged
+                    if self._how.on_trial is not None:
+                        self._how.on_trial(run, judged.verdict)
                 self._tell(trial, judged)
             self._write()
         finally:
@@ -221,8 +225,8 @@ class Driver:
             return False
         return self._answered(trial) is not None
 
-    def _judged(self, first: Trial) -> JudgedTrial | None:
-        """The verdict on the first trial of the window; None when its turn cannot go on.
+    def _judged(self, first: Trial) -> tuple[TrialRun, JudgedTrial] | None:
+        """What came of the first trial of the window, and the verdict on it; None when its turn cannot go on.
 
         A judge that blocks is at all trials of the window meanwhile, each on its own thread.
         """
@@ -233,16 +237,16 @@ class Driver:
                 self._judging[trial.number] = _on_a_thread(partial(self._verdict, trial))
         return self._judging.pop(first.number).get()
 
-    def _verdict(self, trial: Trial) -> JudgedTrial | None:
+    def _verdict(self, trial: Trial) -> tuple[TrialRun, JudgedTrial] | None:
         agent = self._agent_of(trial)
-        then, retries = self._starts[trial.number].then, self._how.retries
+        start, retries = self._starts[trial.number], self._how.retries
         while True:
-            if (then or self._answered(trial) is None) and not self._waited(agent):
+            if (start.then or self._answered(trial) is None) and not self._waited(agent):
                 return None
             run, end = _run_of(trial, agent, self._answered(trial))
             self._latest.pop(agent.uuid, None)
             if run.error is None:
-                follow_up = _next_of(then, agent)
+                follow_up = _next_of(start.then, agent)
                 if follow_up is None:
                     break
                 self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
@@ -250,11 +254,12 @@ class Driver:
                 break
             else:
                 retries -= 1
+        run = replace(run, recorded=start.recorded)
         verdict = self._judge(run)
         verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        return JudgedTrial(verdict, end)
+        return run, JudgedTrial(verdict, end)
 
     def _answered(self, trial: Trial) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.

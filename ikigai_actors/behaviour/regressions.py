@@ -32,7 +32,7 @@ from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, re
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
-from ikigai_actors.behaviour.trials import Judge, TrialRun, TrialStart
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -121,6 +121,7 @@ def regress(
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
     dry_run: bool = False,
+    on_trial: OnTrial | None = None,
 ) -> RegressionReport:
     """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
 
@@ -140,6 +141,7 @@ def regress(
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
+        on_trial: as in `search`.
 
     Raises:
         BadInput, ExperimentDiffers, HistoryPruned: as `replay`.
@@ -147,7 +149,7 @@ def regress(
     check_callable(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
@@ -183,6 +185,7 @@ def evaluate(
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
     dry_run: bool = False,
+    on_trial: OnTrial | None = None,
 ) -> RegressionReport:
     """Say how often an agent answers prompts rightly. Each is asked of forks of it; nothing is done outside.
 
@@ -203,6 +206,7 @@ def evaluate(
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
+        on_trial: as in `search`.
 
     Raises:
         BadInput, NotABoundary, ExperimentDiffers, HistoryPruned: as `search`.
@@ -211,7 +215,7 @@ def evaluate(
     check_judge(judge, agent.system)
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "case") for one in cases]

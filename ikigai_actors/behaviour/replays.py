@@ -27,7 +27,7 @@ from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import TrialRun, TrialStart
+from ikigai_actors.behaviour.trials import OnTrial, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import Turn, own_messages, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -132,6 +132,7 @@ def replay(
     budget: Budget | Mapping[str, Any] | None = None,
     fresh: bool = False,
     dry_run: bool = False,
+    on_trial: OnTrial | None = None,
 ) -> Replay:
     """Replay recorded turns, with a change. Nothing is done outside; after a crash, the same call goes on.
 
@@ -151,6 +152,7 @@ def replay(
         budget: the ceiling of the whole experiment.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
+        on_trial: as in `search`.
 
     Raises:
         BadInput: an argument cannot be used, or the change names an unknown setting, model or tool.
@@ -158,7 +160,7 @@ def replay(
         HistoryPruned: the history of a turn was deleted.
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)
+    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
     experiment, played = replay_cases("replay", terms, [CHANGED], _differs, how)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
@@ -209,11 +211,11 @@ def replay_cases(
     seen: dict[int, Turn] = {}
 
     def judged(run: TrialRun) -> Verdict:
-        case = cases[run.trial.place]
+        assert run.recorded is not None  # as each starts with its case
         again = seen[run.trial.number] = _again(run.agent, terms.each)
         if run.error is not None and not run.diverged:
             return Verdict(None, str(run.error))
-        return judge(case.turn, again)
+        return judge(run.recorded, again)
 
     def start(trial: Trial) -> TrialStart:
         return _start(experiment, terms, trial)
@@ -249,7 +251,7 @@ def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
     change = {} if trial.arm == BASELINE else terms.change
     allowed = effects() if terms.each == "step" else effects(terms.run, case.record(), terms.missing)  # one reply
     settings = {**_since(terms, case), "effects": allowed, **change}
-    begin = case.start._replace(settings=settings)
+    begin = case.start._replace(settings=settings, recorded=case.turn)
     if not trial.of:
         return begin
     return begin._replace(of=experiment.agent_of(trial.of).uuid, at=experiment.end_of(trial.of))
@@ -276,4 +278,5 @@ def _again(agent: AgentRef, each: str) -> Turn:
 
 def _differs(recorded: Turn, again: Turn) -> Verdict:
     found = differences(recorded, again)
-    return Verdict(float(not found), "; ".join(map(str, found)))
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return Verdict(float(not found), f"{found[0]}{more}" if found else "")

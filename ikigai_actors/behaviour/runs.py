@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ikigai_actors.arguments import check_count, check_flag, check_optional
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_optional
+from ikigai_actors.behaviour.trials import OnTrial
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.system.ref import AgentRef
@@ -32,6 +33,10 @@ class RunConfig:
     """Whether a new one is begun, also when one of this name lives."""
     dry_run: bool = False
     """Whether nothing is asked and nothing written: only what it would cost is said."""
+    on_trial: OnTrial | None = None
+    """Is called for each trial when its verdict is new, in the order of the numbers, on the driver's thread. It may be
+    called again for a trial whose verdict was not written when the process was killed.
+    """
 
     def __post_init__(self) -> None:
         if self.name is not None:
@@ -43,3 +48,5 @@ class RunConfig:
         check_flag(self.warm, "warm")
         check_flag(self.fresh, "fresh")
         check_flag(self.dry_run, "dry_run")
+        if self.on_trial is not None:
+            check_callable(self.on_trial, "on_trial", "a function of a TrialRun and its Verdict, or None")

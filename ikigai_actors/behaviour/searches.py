@@ -18,7 +18,7 @@ from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.positions import position, started
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import Judge, TrialStart
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import check_name, new_agent_uuid
@@ -94,6 +94,7 @@ def search(
     warm: bool = True,
     fresh: bool = False,
     dry_run: bool = False,
+    on_trial: OnTrial | None = None,
 ) -> Found:
     """Search for the best continuation of an agent's history.
 
@@ -119,6 +120,8 @@ def search(
         fresh: begin anew, also when there is such an experiment already.
         dry_run: ask nothing and write nothing: the result has the ``forecast``, and what an experiment with these terms
             has found so far.
+        on_trial: is called with the `TrialRun` and the `Verdict` of each trial that is judged in this call, in
+            the order of the numbers. What it raises ends the call, as what a judge raises does; the verdict is kept.
 
     Raises:
         BadInput: an argument cannot be used.
@@ -130,7 +133,7 @@ def search(
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run)
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     given = options if callable(options) else _checked_options(options)
     if given == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")

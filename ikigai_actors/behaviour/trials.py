@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.behaviour.plans.plan import Trial
+from ikigai_actors.behaviour.plans.plan import Trial, Verdict
+from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA
@@ -37,11 +38,13 @@ class TrialStart(NamedTuple):
     """Copies of messages that it begins with: `TrialBirth.begin`."""
     then: tuple[FollowUp, ...] = ()
     """What it is prompted with afterwards. Of these none has a verdict of its own: the last answer is judged."""
+    recorded: Turn | None = None
+    """As `TrialRun.recorded`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRun:
-    """What came of a trial: what a judge is given."""
+    """What came of a trial: what a judge is given, and `on_trial`."""
 
     trial: Trial
     """The trial, as the plan asked for it."""
@@ -51,6 +54,8 @@ class TrialRun:
     """Its reply; None when its turn failed."""
     error: IkigaiError | None = None
     """Why it has none."""
+    recorded: Turn | None = None
+    """The recorded turn that it replays; None for trials that replay none."""
 
     @property
     def text(self) -> str:
@@ -65,3 +70,6 @@ class TrialRun:
 
 Judge = Callable[[TrialRun], Any]
 """Returns a number, True or False, a `Verdict`, None for what it cannot judge, or a future of one of these."""
+
+OnTrial = Callable[[TrialRun, Verdict], object]
+"""Hears of each trial that was judged."""

@@ -1,12 +1,24 @@
 """How an experiment is run: the same for all five verbs."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider
-from ikigai_actors.behaviour import BestOf, bisect, evaluate, recorded, regress, replay, search
+from ikigai_actors.behaviour import (
+    BestOf,
+    TrialRun,
+    Verdict,
+    bisect,
+    blocks,
+    evaluate,
+    recorded,
+    regress,
+    replay,
+    search,
+)
 
 VERBS: dict[str, Callable[..., Any]] = {
     "search": lambda agent, **how: search(agent, lambda _: 1, plan=BestOf(2), options=["a"], **how),
@@ -35,6 +47,7 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         {"parallel": 1_001},
         {"budget": {"colours": 3}},
         {"fresh": "no"},
+        {"on_trial": "print"},
     ]
     provider = ScriptedProvider(lambda _: "yes")
     with ActorSystem.open(":memory:", provider) as system, ActorSystem.open(":memory:", provider) as other:
@@ -57,3 +70,53 @@ def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt
         assert VERBS[verb](agent, name="zoë", under=above, fresh=True).experiment.agent.record.name == "zoë.2"
         again.end()
         assert not any(one.living for one in system.agents() if one.supervisor_uuid == first.experiment.agent.uuid)
+
+
+class Stopped(Exception):
+    """Raised by who hears of trials."""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_who_hears_of_trials_hears_of_each_new_verdict_once_in_order_and_may_end_the_call(verb: str) -> None:
+    heard: list[tuple[int, float | None]] = []
+
+    def hears(run: TrialRun, verdict: Verdict) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        assert run.text == "yes"
+        assert (run.recorded is not None) == (verb in ("replay", "regress"))
+        heard.append((run.trial.number, verdict.score))
+        if len(heard) == 1:
+            raise Stopped
+
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda _: "yes")) as system:
+        agent = talker(system)
+        with pytest.raises(Stopped):
+            VERBS[verb](agent, on_trial=hears)
+        found = VERBS[verb](agent, on_trial=hears)
+        book = found.experiment.book
+        assert len(heard) >= 2
+        assert heard == [(number, book.judged[number].verdict.score) for number in range(1, len(book.trials) + 1)]
+        VERBS[verb](agent, on_trial=hears)
+        assert len(heard) == len(book.trials)
+
+
+def test_trials_that_are_judged_on_threads_are_heard_of_in_order_on_the_drivers_thread() -> None:
+    later = threading.Event()
+    heard: list[int] = []
+
+    @blocks
+    def judge(run: TrialRun) -> int:
+        if run.trial.number == 1:
+            later.wait(60)
+        elif run.trial.number == 3:
+            later.set()
+        return run.trial.number
+
+    def hears(run: TrialRun, verdict: Verdict) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        assert verdict.score == run.trial.number
+        heard.append(run.trial.number)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda _: "yes")) as system:
+        search(talker(system), judge, plan=BestOf(4), options=["a"], parallel=3, warm=False, on_trial=hears)
+    assert heard == [1, 2, 3, 4]

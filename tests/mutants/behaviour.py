@@ -50,8 +50,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "samples of a turn start with a cold cache",
         "behaviour/regressions.py",
-        "    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run)\n    terms",
-        "    how = RunConfig(name, under, parallel, budget, warm=False, fresh=fresh, dry_run=dry_run)\n    terms",
+        "dry_run=dry_run, on_trial=on_trial)\n    terms",
+        "dry_run=dry_run, on_trial=on_trial, warm=False)\n    terms",
         test=_REGRESSIONS,
     ),
     Mutant(

@@ -56,7 +56,9 @@ _REPLAYS = _options(
 @click.argument("agent")
 @click.option("--plan", required=True, metavar="PLAN", help="best:N, beam:WIDTHxDEPTH or mcts:TRIALS.")
 @click.option("--option", "texts", metavar="PROMPT", multiple=True, required=True, help="To go on with.  Repeatable.")
-@click.option("--score", required=True, metavar="PROGRAM", help="Reads an answer, prints a number; 125: none.")
+@click.option(
+    "--score", "program", required=True, metavar="PROGRAM", help="Reads an answer, prints a number; 125: none."
+)
 @_AT
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the chance in the plan.")
 @click.option("--enough", type=float, help="A score that ends mcts.")

@@ -14,7 +14,6 @@ from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.files import turns_of_file
-from ikigai_actors.behaviour.plans.plan import verdict_of
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
@@ -26,6 +25,7 @@ from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, score, trial_lines
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
@@ -42,7 +42,7 @@ def search_history(
     agent: str,
     plan: str,
     texts: Sequence[str],
-    score: str,
+    program: str,
     enough: float | None,
     keep: str | None,
     json: bool,
@@ -52,12 +52,11 @@ def search_history(
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
 
     def judge(one: TrialRun) -> float | None:
-        found = None if one.reply is None else _score(score, one.text)
-        tell(f"trial {one.trial.number}: {'not judged' if found is None else f'{found:g}'}")
-        return found
+        return None if one.reply is None else _score(program, one.text)
 
+    how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
     with _opened(options) as system:
-        found = search(system.agent(agent), judge, plan=parse_plan(plan, enough), options=list(texts), **how)
+        found = search(system.agent(agent), judge, **how)
         winner = found.keep(keep) if keep and found.agent is not None else None
         text = "" if found.agent is None else found.agent.reply().text
         told = {
@@ -88,12 +87,10 @@ def bisect_history(
     """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
 
     def judge(one: TrialRun) -> bool | None:
-        found = None if one.reply is None else _is_right(program, one.text)
-        tell(f"probe {one.trial.number}: {'not judged' if found is None else 'good' if found else 'bad'}")
-        return found
+        return None if one.reply is None else _is_right(program, one.text)
 
     with _opened(options) as system:
-        found = bisect(system.agent(agent), judge, **how)
+        found = bisect(system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
     if json:
         told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
         return json_text.dumps(told), 0
@@ -124,7 +121,8 @@ def replay_turns(
     with _turns(options, source, start, tell) as turns:
         if _asks(turns, 1, changed, dry_run, yes, tell):
             return "", 0
-        return _told(replay(turns, change=changed, edit=edits, **how), html, json), 0
+        found = replay(turns, change=changed, edit=edits, on_trial=trial_lines(tell, same_or_different), **how)
+        return _told(found, html, json), 0
 
 
 def regress_turns(
@@ -145,16 +143,11 @@ def regress_turns(
     """Say whether a change makes turns worse; ``how`` is as for `regress`, which may raise."""
     changed, checked = parse_change(change), parse_check(check)
 
-    def checked_aloud(recorded: Turn, again: Turn) -> Any:
-        found = checked(recorded, again)
-        score = verdict_of(found, "a check").score
-        tell(f"turn {recorded.opens}: {'not judged' if score is None else f'{score:g}'}")
-        return found
-
     with _turns(options, source, start, tell) as turns:
         if _asks(turns, samples * (1 + baseline), changed, dry_run, yes, tell):
             return "", 0
-        report = regress(turns, change=changed, check=checked_aloud, samples=samples, baseline=baseline, **how)
+        how |= {"check": checked, "samples": samples, "baseline": baseline, "on_trial": trial_lines(tell, score)}
+        report = regress(turns, change=changed, **how)
         return _told(report, html, json), STATUS[report.verdict]
 
 

@@ -4,7 +4,7 @@ A bisection whose judge is the person needs nothing but its book: each command g
 that waits for a verdict. So it lasts over a restart of the shell.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import AgentRef, System
 
 if TYPE_CHECKING:
-    from ikigai_actors.behaviour.bisections import Bisected
     from ikigai_actors.behaviour.book import Book
     from ikigai_actors.behaviour.trials import TrialRun
 
@@ -59,6 +58,7 @@ def replay_here(shell: CommandContext, change: tuple[str, ...]) -> None:
     """
     from ikigai_actors.behaviour.replays import replay
     from ikigai_actors.behaviour.turns import recorded
+    from ikigai_actors.shell.text.trials import same_or_different, trial_lines
 
     changed = {}
     for text in change:
@@ -69,7 +69,8 @@ def replay_here(shell: CommandContext, change: tuple[str, ...]) -> None:
     turns = recorded(shell.current)
     if not turns:
         raise BadInput(f"{named(shell.current)} has taken no turn that was answered.")
-    found = shell.wait_for(lambda: replay(turns, change=changed))
+    show = trial_lines(shell.screen.line, same_or_different)
+    found = shell.wait_for(lambda: replay(turns, change=changed, on_trial=show))
     shell.screen.block(found.text())
 
 
@@ -81,10 +82,7 @@ def bisect_here(shell: CommandContext, question: tuple[str, ...]) -> None:
 
     /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
     """
-    from ikigai_actors.behaviour.bisections import bisect
-
-    agent, text = shell.current, " ".join(question)
-    _go_on(shell, lambda judge: bisect(agent, judge, probe=text))
+    _go_on(shell, {"probe": " ".join(question)})
 
 
 @click.command("/good")
@@ -129,16 +127,10 @@ def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
 
 def _judge(shell: CommandContext, verdict: bool | None) -> None:
     """Go on with the bisection of the current agent that waits for a verdict."""
-    from ikigai_actors.behaviour.bisections import bisect
-
-    agent = shell.current
-    name, terms, number = _awaited(shell.system, agent)
+    name, terms, number = _awaited(shell.system, shell.current)
     sure, most, _ = terms["plan"]
-
-    def begun(judge: Callable[["TrialRun"], bool | None]) -> "Bisected":
-        return bisect(agent, judge, probe=terms["probe"], sure=sure, most=most, at=terms["at"], name=name)
-
-    _go_on(shell, begun, number, verdict)
+    how = {"probe": terms["probe"], "sure": sure, "most": most, "at": terms["at"], "name": name}
+    _go_on(shell, how, number, verdict)
 
 
 def _awaited(system: System, agent: AgentRef) -> tuple[str | None, Mapping[str, Any], int]:
@@ -151,13 +143,12 @@ def _awaited(system: System, agent: AgentRef) -> tuple[str | None, Mapping[str, 
     raise BadInput(f'No bisection of {named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
 
 
-def _go_on(
-    shell: CommandContext,
-    begun: Callable[[Callable[["TrialRun"], bool | None]], "Bisected"],
-    judged: int = 0,
-    verdict: bool | None = None,
-) -> None:
+def _go_on(shell: CommandContext, how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None) -> None:
     """Bisect up to the next answer that waits for the person, and show that; or what was found."""
+    from ikigai_actors.behaviour.bisections import bisect
+    from ikigai_actors.shell.text.trials import good_or_bad, trial_lines
+
+    agent, show = shell.current, trial_lines(shell.screen.line, good_or_bad)
 
     def judge(run: "TrialRun") -> bool | None:
         if run.trial.number == judged:
@@ -165,7 +156,7 @@ def _go_on(
         raise AwaitsVerdict(run)
 
     try:
-        found = shell.wait_for(lambda: begun(judge))
+        found = shell.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
     except AwaitsVerdict as waits:
         shell.screen.block(waits.run.text or str(waits.run.error))
         shell.screen.line(f"Answer {waits.run.trial.number}: /good, /bad or /skip?")
