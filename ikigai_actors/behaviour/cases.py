@@ -79,9 +79,10 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
 
 
 def _whole(turn: Turn) -> ReplayCase:
-    if turn.prompt is None or turn.forked:
-        return ReplayCase(turn, TrialStart(turn.agent.uuid, turn.opens, None, go=True))
-    return ReplayCase(turn, _prompted(turn, turn.prompt))
+    if turn.born_at is not None:
+        part = replace(turn, calls=tuple(call for call in turn.calls if call.position > turn.born_at))
+        return ReplayCase(part, _going(turn, turn.born_at))
+    return ReplayCase(turn, _prompted(turn, turn.prompt or ""))
 
 
 def _prompted(turn: Turn, prompt: str) -> TrialStart:
@@ -96,7 +97,7 @@ def _steps(turn: Turn) -> list[ReplayCase]:
         text = turn.text if reply.id >= turn.end or not calls else reply.content
         how = "open" if calls else ANSWERED
         part = replace(turn, calls=calls, end=reply.id, text=text, how=how)
-        cases.append(ReplayCase(part, _going(turn, reply)))
+        cases.append(ReplayCase(part, _going(turn, reply.id - 1)))
     return cases
 
 
@@ -104,8 +105,8 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     """The turn with some of its messages changed."""
     for position, text in edit.items():
         check_text(text, f"edit of {position}")
-    if turn.opens in edit and (turn.forked or turn.prompt is None):
-        raise BadInput(f"Message {turn.opens} came with the call that forked the agent: edit what is behind it.")
+    if turn.born_at is not None and min(edit) <= turn.born_at:
+        raise BadInput(f"Message {min(edit)} came with the birth of the agent: edit what is behind {turn.born_at}.")
     if turn.opens in edit:
         if len(edit) > 1:
             raise BadInput("An edit of a prompt changes all that follows it: edit nothing else of its turn.")
@@ -118,21 +119,24 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     replies = _replies(turn, list(messages.values()))
     reply = max((one for one in replies if one.id <= min(edit)), key=lambda one: one.id, default=None)
     if reply is None:
-        raise BadInput(f"Message {min(edit)} was cut off: nothing goes on from it.")
+        raise BadInput(f"Message {min(edit)} cannot be gone on from: it was cut off.")
     later = [one.id for one in replies if one.id > reply.id]
     end = min(later, default=turn.end + 1)
     if not calls_in(reply) or max(edit) >= end:
         text = "nothing goes on from it" if not calls_in(reply) else "the edits are of several steps"
         raise BadInput(f"The reply at {reply.id} cannot be gone on from with this edit: {text}.")
+    cut = next((call for call in turn.calls if call.position == reply.id and call.result is None), None)
+    if cut is not None:
+        raise BadInput(f"The reply at {reply.id} cannot be gone on from: its call of {cut.name} has no result.")
     begin = _copies([one for one in messages.values() if reply.id <= one.id < end], edit)
     part = replace(turn, calls=tuple(call for call in turn.calls if call.position >= reply.id))
-    return ReplayCase(part, _going(turn, reply)._replace(begin=begin))
+    return ReplayCase(part, _going(turn, reply.id - 1)._replace(begin=begin))
 
 
-def _going(turn: Turn, reply: Message) -> TrialStart:
-    """A start before a reply, where the model is asked again for the value that the turn must give."""
+def _going(turn: Turn, at: int) -> TrialStart:
+    """A start behind a position, where the model is asked for the value that the turn must give, if it must."""
     data = {"output": turn.data["output"]} if turn.data.get("output") else {}
-    return TrialStart(turn.agent.uuid, reply.id - 1, None, data, go=True)
+    return TrialStart(turn.agent.uuid, at, None, data, go=True)
 
 
 def _copies(step: Sequence[Message], edit: Mapping[int, str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:

@@ -6,12 +6,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from ikigai_actors.behaviour.turns import RecordedTurns, recorded
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.system import ActorSystem
 
 
 @contextmanager
 def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[RecordedTurns]:
-    """The answered turns of all agents in a file, for as long as they are needed.
+    """The answered turns of all agents in a file, for as long as they are needed; without those of trials.
+
+    An agent is exported with what was forked of it, so also with the trials of its replays: what they did is no record.
 
     Args:
         file: the file.
@@ -23,4 +28,12 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
     with ActorSystem.open(":memory:", **{"approvals": "deny", **parts}) as copy:
         copy.import_(file)
         root = copy.root.uuid
-        yield recorded(*(copy.handle(record.uuid) for record in copy.agents() if record.uuid != root))
+        agents = [record.uuid for record in copy.agents() if record.uuid != root]
+        taken = copy.store.read(lambda tx: [uuid for uuid in agents if not _is_inside(tx, uuid)])
+        yield recorded(*map(copy.handle, taken)) if taken else RecordedTurns([], {})
+
+
+def _is_inside(tx: Transaction, uuid: str) -> bool:
+    """Whether an agent is a trial, or was forked by one and is not kept."""
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    return history.view(history.head).settings.get("effects") is not None

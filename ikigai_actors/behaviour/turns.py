@@ -11,6 +11,7 @@ happened all the same.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT
@@ -83,9 +84,11 @@ class Turn:
     requests: tuple[TurnRequest, ...] = field(default=(), compare=False, repr=False)
     """Those that were answered, and those that have cost something."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The data of its prompt: which type of value it must give, and what was attached."""
-    forked: bool = field(default=False, repr=False)
-    """Whether a call of the parent's model opened it, which forked the agent: its prompt is a part of that call."""
+    """The data of the message that opened it: which type of value it must give, and what was attached."""
+    born_at: int | None = field(default=None, repr=False)
+    """The last message with which the agent was born, when its birth opened the turn: that of a trial, or by a call of
+    the parent's model, whose prompt it has. None when a prompt opened it.
+    """
 
     @property
     def tokens(self) -> int:
@@ -145,16 +148,26 @@ def own_messages(agent: AgentRef) -> list[Message]:
 
 def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
     """The turns among an agent's own messages, oldest first."""
-    forked = [one.kind for one in messages[:3]] == [Kind.FORK, Kind.TOOL_RESULT, Kind.USER]
-    for opened in _by_turn(messages, forked):
-        yield _turn(agent, opened, forked and opened[0] is messages[2])
+    for opened in _by_turn(messages):
+        yield _turn(agent, opened, _end_of_birth(messages) if opened[0] in messages[:3] else None)
 
 
-def _by_turn(messages: Sequence[Message], forked: bool) -> Iterator[list[Message]]:
+def _end_of_birth(messages: Sequence[Message]) -> int | None:
+    """The last of the messages with which an agent was born, when they opened its first turn."""
+    if messages[0].data.get("go"):
+        born = takewhile(lambda one: one.kind in (Kind.FORK, Kind.CONFIGURE) or "from" in one.data, messages)
+        return [one.id for one in born][-1]
+    kinds = [one.kind for one in messages[:3]]
+    if kinds[:2] != [Kind.FORK, Kind.TOOL_RESULT]:
+        return None
+    return messages[2 if kinds[2:] == [Kind.USER] else 1].id
+
+
+def _by_turn(messages: Sequence[Message]) -> Iterator[list[Message]]:
     """The messages of each turn."""
     opened: list[Message] = []
     for place, message in enumerate(messages):
-        opens = _opens(messages, place) and not (forked and place == 1)
+        opens = _opens(messages, place)
         if opened and (opens or message.kind in (Kind.CLEAR, Kind.REWIND)):
             yield opened
             opened = []
@@ -172,12 +185,12 @@ def _opens(messages: Sequence[Message], place: int) -> bool:
             return "from" not in message.data
         case Kind.FORK:
             return message.data.get("go") is True
-        case Kind.TOOL_RESULT:  # of the call that forked the agent
-            return place == 1 and messages[0].kind == Kind.FORK
+        case Kind.TOOL_RESULT:  # of the call that forked the agent, when that had no prompt
+            return place == 1 and messages[0].kind == Kind.FORK and all(one.kind != Kind.USER for one in messages[2:3])
     return False
 
 
-def _turn(agent: AgentRef, messages: Sequence[Message], forked: bool) -> Turn:
+def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> Turn:
     """The turn that the first of these messages opens."""
     opener = messages[0]
     calls: list[TurnCall] = []
@@ -219,8 +232,8 @@ def _turn(agent: AgentRef, messages: Sequence[Message], forked: bool) -> Turn:
     settle()
     told = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
-    data = opener.data if opener.kind == Kind.USER else {}
-    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data, forked)
+    data = opener.data if opener.kind in (Kind.USER, Kind.FORK) else {}
+    return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data, born_at)
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:

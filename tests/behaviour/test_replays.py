@@ -1,6 +1,7 @@
 """Replays as users make them: over the real store and the real agents, with a scripted model."""
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
@@ -17,7 +18,9 @@ from ikigai_actors import (
     Reply,
     Request,
     ScriptedProvider,
+    Signal,
     ToolCall,
+    TurnInterrupted,
     tool,
 )
 from ikigai_actors.behaviour import ExperimentDiffers, Turn, recorded, replay
@@ -189,6 +192,50 @@ def test_a_message_is_edited_and_the_turn_goes_on_from_there(
         assert check(system.store) == []
         if kind == "result":
             assert shop.requests[-2].messages[-1]["content"][-1]["content"] == text
+
+
+def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:
+    shop = TeaShop()
+    with shop.open() as system:
+        agent = clerk(system, TEAS[:1])
+        [first] = recorded(agent)
+        [edited] = replay([first], edit={first.calls[0].position + 2: "price Assam 99"}).turns
+        [turn] = recorded(edited.agent)
+        assert [call.name for call in turn.calls] == ["price", "sell"]
+        found = replay([turn])
+        assert (found.differences, found.turns[0].again.text) == ([], "Done: sold 2 Assam")
+        assert shop.requests[-2].messages[-1]["content"][-1]["content"] == "price Assam 99"
+
+
+def test_a_reply_that_was_cut_off_among_its_calls_is_not_gone_on_from() -> None:
+    def calls_twice(request: Request) -> Reply:
+        return Reply("", (ToolCall("fast"), ToolCall("slow")))
+
+    begun, done = threading.Event(), threading.Event()
+
+    @tool
+    def fast() -> str:
+        return "quick"
+
+    @tool
+    def slow() -> str:
+        begun.set()
+        done.wait(DEADLINE)
+        return "late"
+
+    with ActorSystem.open(":memory:", ScriptedProvider(calls_twice), tools=[fast, slow]) as system:
+        agent = system.root.fork()
+        answer = agent.ask.prompt("both")
+        begun.wait(DEADLINE)
+        agent.signal(Signal.INT)
+        done.set()
+        with pytest.raises(TurnInterrupted):
+            answer.get(timeout=DEADLINE)
+        [turn] = recorded(agent, where=lambda turn: True)
+        [reply] = {call.position for call in turn.calls}
+        with pytest.raises(BadInput, match="its call of slow has no result"):
+            replay([turn], edit={reply: "I do both."})
+        assert len(system.agents()) == 2
 
 
 def test_what_is_behind_an_edit_follows_in_a_log() -> None:

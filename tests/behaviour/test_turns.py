@@ -1,6 +1,7 @@
 """Turns as they are read from logs."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from ikigai_actors import (
     Usage,
     tool,
 )
-from ikigai_actors.behaviour import Turn, recorded, replay
+from ikigai_actors.behaviour import BestOf, Turn, recorded, replay, search
+from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.records.pruning import prune_logs
 from tests.kit.blocking_provider import DEADLINE
 
@@ -114,7 +116,9 @@ def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call_an
         assert [call.name for call in recorded(system.root)[0].calls] == ["fork", "check_mail"]
         for each in ("turn", "log", "step"):
             assert replay([turn], each=each).differences == []
-        with pytest.raises(BadInput, match="the call that forked the agent"):
+        [trial] = replay([turn], each="step").turns  # its turn is opened by its birth, too
+        assert replay(recorded(trial.agent)).differences == []
+        with pytest.raises(BadInput, match="came with the birth of the agent"):
             replay([turn], edit={turn.opens: "do that"})
 
 
@@ -146,3 +150,15 @@ def test_turns_are_values() -> None:
         [turn] = recorded(system.root)
         assert isinstance(turn, Turn)
         assert [turn] == recorded(system.root)
+
+
+def test_the_turns_of_a_file_are_without_those_of_trials_that_were_exported_with_their_agent(tmp_path: Path) -> None:
+    with shop(iter(["fine"] * 9)) as system:
+        clerk = system.root.fork(name="clerk")
+        clerk.prompt("one").get(timeout=DEADLINE)
+        found = search(clerk, lambda run: 1, plan=BestOf(2), options=["two"])
+        found.experiment.agent_of(1).prompt("three").get(timeout=DEADLINE)
+        found.keep("winner").prompt("four").get(timeout=DEADLINE)
+        system.export(clerk, tmp_path / "clerk.jsonl")
+    with turns_of_file(tmp_path / "clerk.jsonl", provider="offline") as turns:
+        assert sorted(str(turn.prompt) for turn in turns) == ["four", "one"]
