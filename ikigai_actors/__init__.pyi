@@ -128,6 +128,7 @@ from ikigai_actors.records.timers import Timer as Timer
 from ikigai_actors.records.transfer.export import Exported as Exported
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
+from ikigai_actors.system.births import Child as Child
 from ikigai_actors.system.context import Context as Context
 from ikigai_actors.system.ref import AgentCommands as AgentCommands
 from ikigai_actors.system.ref import AgentRef as AgentRef

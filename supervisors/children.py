@@ -25,7 +25,7 @@ class RestartType(StrEnum):
     """None."""
 
 
-class Child(NamedTuple):
+class SupervisedChild(NamedTuple):
     """An agent as its supervisor sees it."""
 
     agent: str

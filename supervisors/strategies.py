@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from supervisors.children import Child, RestartType
+from supervisors.children import RestartType, SupervisedChild
 
 
 class Strategy(StrEnum):
@@ -31,13 +31,13 @@ class Strategy(StrEnum):
 class Plan(NamedTuple):
     """A restart: first the stops, then the starts, each in this order."""
 
-    stop: tuple[Child, ...]
+    stop: tuple[SupervisedChild, ...]
     """Siblings, the last one first; the failed child itself has ended already."""
-    start: tuple[Child, ...]
+    start: tuple[SupervisedChild, ...]
     """The failed child, and the siblings that are not temporary."""
 
 
-def plan(strategy: Strategy, children: Sequence[Child], failed: Child) -> Plan:
+def plan(strategy: Strategy, children: Sequence[SupervisedChild], failed: SupervisedChild) -> Plan:
     """Which children to stop and start for the restart of one child.
 
     Args:
@@ -47,7 +47,7 @@ def plan(strategy: Strategy, children: Sequence[Child], failed: Child) -> Plan:
     """
     match strategy:
         case Strategy.ONE_FOR_ONE:
-            taken: Sequence[Child] = (failed,)
+            taken: Sequence[SupervisedChild] = (failed,)
         case Strategy.REST_FOR_ONE:
             taken = children[children.index(failed) :]
         case Strategy.ONE_FOR_ALL:

@@ -23,7 +23,7 @@ specification, and starts it again with its siblings). And a failed restart is r
 from dataclasses import dataclass, replace
 
 from supervisors.causes import Cause
-from supervisors.children import Child, RestartType, is_restarted
+from supervisors.children import RestartType, SupervisedChild, is_restarted
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD, add_restart, backoff
 from supervisors.strategies import Strategy, plan
 
@@ -32,7 +32,7 @@ from supervisors.strategies import Strategy, plan
 class Supervisor:
     """An agent as the supervisor of its children. Raises `ValueError` for settings that make no sense."""
 
-    children: tuple[Child, ...] = ()
+    children: tuple[SupervisedChild, ...] = ()
     """The living ones, in order."""
     strategy: Strategy = Strategy.ONE_FOR_ONE
     intensity: int = DEFAULT_INTENSITY
@@ -126,7 +126,7 @@ def unstarted(supervisor: Supervisor, agent: str) -> Decided:
     return supervisor, (Retry(agent, backoff(len(supervisor.restarts))),)
 
 
-def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
+def _restart(supervisor: Supervisor, child: SupervisedChild, now: int) -> Decided:
     """Restart a child and the siblings that the strategy takes along, or give up."""
     restarts = add_restart(supervisor.restarts, now, supervisor.intensity, supervisor.period)
     if restarts is None:
@@ -140,7 +140,7 @@ def _restart(supervisor: Supervisor, child: Child, now: int) -> Decided:
     return after, (*stops, Start(tuple(one.agent for one in start)))
 
 
-def _bury(supervisor: Supervisor, child: Child, cause: Cause) -> Decided:
+def _bury(supervisor: Supervisor, child: SupervisedChild, cause: Cause) -> Decided:
     """Let go of a child."""
     children = tuple(one for one in supervisor.children if one != child)
     return replace(supervisor, children=children), (Bury(child.agent, cause),)
@@ -151,5 +151,5 @@ def _give_up(supervisor: Supervisor) -> Decided:
     return replace(supervisor, restarts=()), (GiveUp(tuple(child.agent for child in reversed(supervisor.children))),)
 
 
-def _child(supervisor: Supervisor, agent: str) -> Child | None:
+def _child(supervisor: Supervisor, agent: str) -> SupervisedChild | None:
     return next((child for child in supervisor.children if child.agent == agent), None)

@@ -8,7 +8,7 @@
 The agent itself is not asked, and gets no message. Each trial is a fork, below an agent that is the experiment, and
 nothing that its model calls is done outside. Killed in the middle, the same call goes on.
 
-    searches, positions  the best continuation of a history; where trials begin
+    searches             the best continuation of a history
     bisections           from where on a history is bad, with a judge that errs
     turns, files         the turns of a log, as cases; those of an exported file
     replays, cases       recorded turns once more, with a change; where each begins

@@ -24,7 +24,6 @@ from ikigai_actors.behaviour.forecasts import Forecast, largest
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection
 from ikigai_actors.behaviour.plans.plan import GO, Trial
-from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
@@ -36,6 +35,7 @@ from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.stored_history import StoredHistory
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import check_text
 

@@ -54,7 +54,7 @@ class Book:
     def has_gone_on(self, own: Iterable[Message]) -> bool:
         """Whether what the agent has written since is of an experiment; else it is read now, and does not matter."""
         later = [message for message in own if message.id > self.head]
-        if any(message.kind == Kind.NOTE or "number" in message.data for message in later):
+        if any(message.data.keys() & {"terms", "verdicts", "number"} for message in later):
             return True
         self.head = max((message.id for message in later), default=self.head)
         return False
@@ -65,8 +65,8 @@ class Book:
             self.is_blank = False
         if message.kind == Kind.NOTE and "terms" in data:
             self.terms = data["terms"]
-        elif message.kind == Kind.NOTE:
-            for number, score, why, over, end in data.get("verdicts", ()):
+        elif message.kind == Kind.NOTE and "verdicts" in data:
+            for number, score, why, over, end in data["verdicts"]:
                 self.judged[number] = JudgedTrial(Verdict(score, why, over), end)
         elif message.kind == Kind.FORK and "number" in data:
             trial = TrialRecord(

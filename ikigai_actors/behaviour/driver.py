@@ -38,6 +38,7 @@ from ikigai_actors.records.heads import heads_of, latest_at_rest
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.ref import AgentRef
 
 T = TypeVar("T")
@@ -46,9 +47,6 @@ logger = logging.getLogger(__name__)
 
 DRY_RUN = "dry run"
 """Why a run has ended that was only to say what is left to be asked."""
-
-MOST_AT_ONCE = 1_000
-"""Trials of one unit at most."""
 
 LOOKED_AT = 32
 """Of so many trials it is read at once whether they have answered."""

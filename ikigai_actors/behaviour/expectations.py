@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any
 
 from ikigai_actors.behaviour.forecasts import ExpectedRequest, Forecast, trial_forecast
-from ikigai_actors.behaviour.positions import backwards
 from ikigai_actors.behaviour.turns import TurnRequest
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
@@ -66,7 +65,7 @@ def expected_answer(
     """The forecast of a trial that gets one prompt at a position of a history. Raises `BadInput`."""
 
     def read(tx: Transaction) -> TurnRequest:
-        return further_request(backwards(StoredHistory(tx, read_lineage(tx, uuid, whole=True)), at))
+        return further_request(StoredHistory(tx, read_lineage(tx, uuid, whole=True)).backwards(at))
 
     return expected_trial(system, [system.store.read(read)], settings_of(system, uuid, [at])[at], change, judge)
 

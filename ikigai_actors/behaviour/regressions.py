@@ -26,7 +26,6 @@ from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
-from ikigai_actors.behaviour.positions import position
 from ikigai_actors.behaviour.rates import Rates, rates_of
 from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -37,6 +36,7 @@ from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import check_text
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_count, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
@@ -15,13 +13,13 @@ from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
-from ikigai_actors.behaviour.positions import position, started
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart, started
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.identity import check_name, new_agent_uuid
+from ikigai_actors.records.identity import check_name
+from ikigai_actors.system.births import Child, position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import check_text
 
@@ -181,14 +179,10 @@ def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
     if name is not None:
         check_name(name)
     above = experiment.agent.supervisor or system.root
-    child = new_agent_uuid(system.random_bytes)
     now, then = system.handle(of).context().settings, trial.context().settings
     changed = {one: now.get(one) for one in {**then, **now} if now.get(one) != then.get(one)}  # `effects` among them
-    birth = on.TrialBirth(child, trial.uuid, experiment.end_of(number), None, {}, changed, {})
-    forked: Future[int] = Future(above.uuid)
-    system.tell(above.uuid, on.ForkTrials({"kept": number, "of": experiment.agent.uuid}, (birth,), forked))
-    forked.get()
-    agent = system.handle(child)
+    winner = Child(trial, experiment.end_of(number), settings=changed)
+    [agent] = above.fork_many([winner], note={"kept": number, "of": experiment.agent.uuid})
     if name is not None:
         agent.rename(name)
     return agent

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.behaviour.plans.plan import Trial, Verdict
+from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial, Verdict
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import NO_DATA
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.births import asked_at
+from ikigai_actors.system.ref import AgentRef, System
 
 
 class FollowUp(NamedTuple):
@@ -40,6 +41,16 @@ class TrialStart(NamedTuple):
     """What it is prompted with afterwards. Of these none has a verdict of its own: the last answer is judged."""
     recorded: Turn | None = None
     """As `TrialRun.recorded`."""
+
+
+def started(system: System, of: str, at: int, continuation: Continuation, settings: Mapping[str, Any]) -> TrialStart:
+    """Where a trial begins that goes on from a position: with a prompt, or with `GO` with what the history ends with.
+
+    Raises `BadInput` when that waits for no answer.
+    """
+    if continuation is not GO:
+        return TrialStart(of, at, str(continuation), settings=settings)
+    return TrialStart(of, at, None, asked_at(system, of, at), settings, go=True)
 
 
 @dataclass(frozen=True, slots=True)

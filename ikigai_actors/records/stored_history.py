@@ -7,7 +7,7 @@
 A position names one message wherever in the lineage it is stored, so what was read once stays true.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
@@ -39,6 +39,14 @@ class StoredHistory:
                 parts.append(section(self._tx, agent.uuid, low, end))
                 end = low
         return [message for part in reversed(parts) for message in part]
+
+    def backwards(self, position: int) -> Iterator[Message]:
+        """The messages that count up to a position, newest first; read a few at once."""
+        for start, end in reversed(self.view(position).visible(position)):
+            while end > start:
+                low = max(start, end - 16)
+                yield from reversed(self.between(low, end))
+                end = low
 
     def controls(self, head: int | None = None) -> list[Message]:
         """The messages up to a position, None for the end, that change a view; oldest first."""

@@ -88,6 +88,7 @@ from ikigai_actors.records.timers import (
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, supervision
@@ -238,6 +239,22 @@ class AgentCommands:
         late = f"the forks may still happen: the first child is agent {first} then (system.agent finds it)."
         made = [_asked(handle(child.uuid), output) for child in children]
         return self._tell(fork, Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP))
+
+    def fork_many(
+        self, children: Sequence[Child], *, note: Mapping[str, Any] | None = None
+    ) -> "Future[list[AgentRef]]":
+        """Make children of any histories. The future gives their handles, in order."""
+        births, told = births_of(self._ref.system, children), note_of({} if note is None else note)
+        made = [self._ref.system.handle(birth.uuid) for birth in births]
+        late = f"the forks may still happen: the first child is agent {births[0].uuid} then (system.agent finds it)."
+        forked: Future[list[AgentRef]] = Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP)
+        return self._tell(lambda caller: on.ForkTrials(told, births, caller), forked)
+
+    def note(self, data: Mapping[str, Any]) -> Future[int]:
+        """Write a note into the log. The future gives its position."""
+        if not (told := note_of(data)):
+            raise BadInput("Expected a note to say something; got an empty dict.")
+        return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future())
 
     def reply(self, *, output: Any = None) -> Future[Reply]:
         """The outcome of the turn in progress, or else of the latest one."""
@@ -541,6 +558,45 @@ class AgentRef:
         forked: Future[Any] = self._within(timeout).fork(prompt, name=name, **how)
         made: AgentRef | list[AgentRef] = forked.get(timeout=timeout)
         return made
+
+    def fork_many(
+        self, children: Sequence[Child], *, note: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> "list[AgentRef]":
+        """Make children that go on from any histories, and are supervised by this agent, in one unit, all or none.
+
+        Those whose histories they inherit are neither asked nor written, and may be dead. A child has the settings of
+        now of the agent whose history it inherits, as with `fork`; one in which nothing happens outside (setting
+        ``effects``) those of then. It is under the budgets of this agent, and is never restarted.
+
+        Args:
+            children: 1 to 1,000 of them.
+            note: why, as in `note`, in this agent's log before the births; None for no note.
+            timeout: seconds to wait. The forks may still happen later; the `TimedOut` names the first child.
+
+        Raises:
+            BadInput: an argument cannot be used, or nothing waits for an answer where a child is to go on.
+            NotABoundary: a step is in the midst at a position; the error names the nearest ones that would do.
+            HistoryPruned: a history was deleted.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or several.
+            AgentDead, AgentStopped: this agent does not fork.
+            BudgetExceeded: a budget allows no more agents.
+        """
+        return self._within(timeout).fork_many(children, note=note).get(timeout=timeout)
+
+    def note(self, data: Mapping[str, Any], timeout: float | None = None) -> int:
+        """Write a note into the log: what programs know of it, and no model sees.
+
+        Args:
+            data: any dict that JSON can hold.
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            The position of the note: a message of kind ``note``, whose ``data`` it is.
+
+        Raises:
+            BadInput: JSON cannot hold it, or it has a name that the book of an experiment has.
+        """
+        return self._within(timeout).note(data).get(timeout=timeout)
 
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Reply:
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from supervisors import supervisor as ours
 from supervisors.causes import Cause
-from supervisors.children import Child, RestartType
+from supervisors.children import RestartType, SupervisedChild
 from supervisors.strategies import Strategy
 from supervisors.supervisor import Decided, Supervisor
 from tests.kit.otp_oracle import OtpSupervisor
@@ -134,7 +134,7 @@ class Ours:
         """Children whose start has failed, and those behind them: OTP starts them with the retry."""
         self._retrying: set[str] = set()
         self._supervisor = Supervisor(
-            tuple(Child(name, RestartType(restart)) for name, restart in scenario.children),
+            tuple(SupervisedChild(name, RestartType(restart)) for name, restart in scenario.children),
             Strategy(scenario.strategy),
             scenario.intensity,
             scenario.period * 1000,
@@ -158,7 +158,7 @@ class Ours:
         match op.what:
             case "fork":
                 self.events.append(f"start {op.child}")
-                child = Child(op.child, RestartType(op.restart))
+                child = SupervisedChild(op.child, RestartType(op.restart))
                 self._supervisor = replace(before, children=(*before.children, child))
             case "retry":
                 agent = self._timers.popleft()

@@ -20,6 +20,7 @@ from ikigai_actors import (
     AgentCommands,
     AgentRef,
     BadInput,
+    Child,
     Documents,
     FunctionTool,
     Future,
@@ -135,7 +136,8 @@ class Subject:
         self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
-            "child": kid, "command": "true", "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
+            "child": kid, "children": [Child(kid)], "command": "true",
+            "data": {"rating": 4}, "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
             "group": "team", "model": "offline",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "recipient": kid,

@@ -44,6 +44,7 @@ PUBLIC = [
     "BudgetExceeded",
     "BudgetStatus",
     "CallBlock",
+    "Child",
     "CommitUnknown",
     "Compacted",
     "Context",

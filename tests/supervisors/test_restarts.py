@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisors.causes import Cause
-from supervisors.children import Child, RestartType, is_restarted
+from supervisors.children import RestartType, SupervisedChild, is_restarted
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD, LONGEST_WAIT, add_restart, backoff, is_poison
 from supervisors.strategies import Strategy, plan
 
-CHILDREN = tuple(Child(name) for name in "abcd")
+CHILDREN = tuple(SupervisedChild(name) for name in "abcd")
 TIMES = st.lists(st.integers(0, 100)).map(sorted)
 
 
-def names(children: tuple[Child, ...]) -> str:
+def names(children: tuple[SupervisedChild, ...]) -> str:
     return "".join(child.agent for child in children)
 
 
@@ -45,20 +45,24 @@ def test_restart_types_and_ends_decide_who_is_restarted() -> None:
 def test_a_strategy_stops_in_reverse_order_and_starts_in_order(
     strategy: Strategy, failed: str, stop: str, start: str
 ) -> None:
-    planned = plan(strategy, CHILDREN, Child(failed))
+    planned = plan(strategy, CHILDREN, SupervisedChild(failed))
     assert (names(planned.stop), names(planned.start)) == (stop, start)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.REST_FOR_ONE, Strategy.ONE_FOR_ALL])
 def test_a_temporary_sibling_is_taken_along_but_not_started_again(strategy: Strategy) -> None:
-    children = (Child("a"), Child("b", RestartType.TEMPORARY), Child("c", RestartType.PERMANENT))
+    children = (
+        SupervisedChild("a"),
+        SupervisedChild("b", RestartType.TEMPORARY),
+        SupervisedChild("c", RestartType.PERMANENT),
+    )
     planned = plan(strategy, children, children[0])
     assert (names(planned.stop), names(planned.start)) == ("cb", "ac")
 
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_a_restart_among_a_hundred_thousand_children_is_planned_in_one_pass(strategy: Strategy) -> None:
-    children = tuple(Child(str(number)) for number in range(100_000))
+    children = tuple(SupervisedChild(str(number)) for number in range(100_000))
     planned = plan(strategy, children, children[50_000])
     assert len(planned.start) - len(planned.stop) == 1
 

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from supervisors.causes import Cause
-from supervisors.children import Child, RestartType
+from supervisors.children import RestartType, SupervisedChild
 from supervisors.strategies import Strategy
 from supervisors.supervisor import (
     Bury,
@@ -20,7 +20,7 @@ from supervisors.supervisor import (
 )
 
 MINUTE = 60_000
-CHILDREN = (Child("a"), Child("b"), Child("c"))
+CHILDREN = (SupervisedChild("a"), SupervisedChild("b"), SupervisedChild("c"))
 ONE, ALL, REST = (
     Supervisor(CHILDREN, strategy) for strategy in (Strategy.ONE_FOR_ONE, Strategy.ONE_FOR_ALL, Strategy.REST_FOR_ONE)
 )
@@ -36,14 +36,14 @@ def crash(supervisor: Supervisor, agent: str, times: int, now: int = 0) -> Super
 
 @pytest.mark.parametrize(("restart", "end"), list(product(RestartType, FINAL)))
 def test_what_ends_an_agent_for_good_buries_it_whatever_its_restart_type(restart: RestartType, end: Cause) -> None:
-    child = Child("b", restart)
+    child = SupervisedChild("b", restart)
     after, decisions = exited(replace(ALL, children=(CHILDREN[0], child)), "b", end, 0)
     assert decisions == (Bury("b", end),)
     assert after == replace(ALL, children=(CHILDREN[0],))
 
 
 def test_a_permanent_agent_that_exits_is_restarted() -> None:
-    permanent = Supervisor((Child("a", RestartType.PERMANENT),))
+    permanent = Supervisor((SupervisedChild("a", RestartType.PERMANENT),))
     after, decisions = exited(permanent, "a", Cause.EXITED, 7)
     assert decisions == (Start(("a",)),)
     assert after == replace(permanent, restarts=(7,))
@@ -56,10 +56,12 @@ def test_siblings_are_stopped_in_reverse_order_before_all_are_started_in_order()
 
 
 def test_a_temporary_sibling_is_buried_with_the_stops() -> None:
-    mixed = replace(ALL, children=(Child("a"), Child("t", RestartType.TEMPORARY), Child("c")))
+    mixed = replace(
+        ALL, children=(SupervisedChild("a"), SupervisedChild("t", RestartType.TEMPORARY), SupervisedChild("c"))
+    )
     after, decisions = exited(mixed, "a", Cause.CRASHED, 0)
     assert decisions == (Stop("c"), Bury("t", Cause.TERMINATED), Start(("a", "c")))
-    assert after.children == (Child("a"), Child("c"))
+    assert after.children == (SupervisedChild("a"), SupervisedChild("c"))
 
 
 def test_who_is_not_a_child_changes_nothing() -> None:
@@ -81,13 +83,13 @@ def test_restarts_longer_ago_than_the_period_are_forgotten() -> None:
 
 
 def test_trouble_climbs_from_supervisor_to_supervisor_and_ends_at_agent_0() -> None:
-    inner, outer = replace(ONE, intensity=0), Supervisor((Child("inner"),), intensity=0)
-    root = Supervisor((Child("outer"), Child("other")), intensity=0, protected=True)
+    inner, outer = replace(ONE, intensity=0), Supervisor((SupervisedChild("inner"),), intensity=0)
+    root = Supervisor((SupervisedChild("outer"), SupervisedChild("other")), intensity=0, protected=True)
     assert exited(inner, "a", Cause.CRASHED, 0)[1] == (GiveUp(("c", "b", "a")),)
     assert exited(outer, "inner", Cause.CRASHED, 0)[1] == (GiveUp(("inner",)),)
     after, decisions = exited(root, "outer", Cause.CRASHED, 0)
     assert decisions == (Bury("outer", Cause.GAVE_UP),)
-    assert after == replace(root, children=(Child("other"),))
+    assert after == replace(root, children=(SupervisedChild("other"),))
 
 
 @pytest.mark.parametrize("supervisor", [ONE, ALL, REST])
@@ -95,7 +97,7 @@ def test_at_agent_0_the_failing_child_alone_is_buried_and_takes_no_restart(super
     tired = crash(replace(supervisor, protected=True), "c", 3)
     after, decisions = exited(tired, "b", Cause.CRASHED, 1)
     assert decisions == (Bury("b", Cause.GAVE_UP),)
-    assert after == replace(tired, children=(Child("a"), Child("c")))
+    assert after == replace(tired, children=(SupervisedChild("a"), SupervisedChild("c")))
 
 
 def test_a_failed_restart_is_retried_later_and_later_and_counted() -> None:
@@ -110,10 +112,10 @@ def test_a_failed_restart_is_retried_later_and_later_and_counted() -> None:
 
 
 def test_a_temporary_child_whose_start_fails_is_buried() -> None:
-    mixed = replace(REST, children=(Child("t", RestartType.TEMPORARY), Child("b")))
+    mixed = replace(REST, children=(SupervisedChild("t", RestartType.TEMPORARY), SupervisedChild("b")))
     after, decisions = unstarted(mixed, "t")
     assert decisions == (Bury("t", Cause.CRASHED),)
-    assert after.children == (Child("b"),)
+    assert after.children == (SupervisedChild("b"),)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
                 facts=one.facts,
             )
         )
-    step = give_birth(state, beds, now, before=((Kind.NOTE, "", dict(event.note)),))
+    step = give_birth(state, beds, now, before=((Kind.NOTE, "", dict(event.note)),) if event.note else ())
     return replace(step, effects=(*step.effects, Answer(event.caller, state.head + 1)), caller=event.caller)
 
 

@@ -61,7 +61,7 @@ from ikigai_actors.system.host.sign_board import SignBoard
 from ikigai_actors.system.host.stuck_watch import StuckWatch
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
-from supervisors.children import Child, RestartType
+from supervisors.children import RestartType, SupervisedChild
 from supervisors.intensity import backoff, is_poison
 from supervisors.signals import Signal, Status
 from supervisors.strategies import Strategy
@@ -437,7 +437,9 @@ def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, 
     record = registry.get(tx, uuid)
     row = registry.get(tx, record.supervisor_uuid or uuid)
     children = tuple(
-        Child(child.uuid, RestartType(child.restart)) for child in registry.children(tx, row.uuid) if child.living
+        SupervisedChild(child.uuid, RestartType(child.restart))
+        for child in registry.children(tx, row.uuid)
+        if child.living
     )
     supervisor = otp.Supervisor(
         children=children,

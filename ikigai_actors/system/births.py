@@ -1,0 +1,134 @@
+"""Children of any histories: where they begin, and with which settings.
+
+    overseer.fork_many([Child(worker, at=41, prompt="B edits that file too."), Child(worker, at=41, go=True)])
+
+Whose histories they inherit is neither asked nor written, and may be dead. What is looked at here can only be pruned
+meanwhile, and the unit of the births looks again.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type, shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.heads import heads_of
+from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.lineage import read_lineage
+from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.registry import Handle, uuid_of
+from ikigai_actors.records.settings import check_settings
+from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.system.directory import Directory
+from ikigai_actors.text import check_text
+
+MOST_AT_ONCE = 1_000
+"""Children of any histories that are born in one unit at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child that goes on from any history: see `AgentRef.fork_many`."""
+
+    of: Handle | str
+    """Whose history it inherits, by handle, uuid, name or prefix: of the living or the dead."""
+    at: int | None = None
+    """The last position that it inherits; None for the end of the history."""
+    prompt: str | None = None
+    """Its first prompt; None lets it wait for one."""
+    go: bool = False
+    """Whether it goes on at once, without a prompt, with what its history ends with: a prompt, or results of calls."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that differ, as in `configure`; None removes one."""
+
+
+def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.TrialBirth, ...]:
+    """The births of these children, each with a uuid of its own.
+
+    Raises what `AgentRef.fork_many` does for an argument that cannot be used.
+    """
+    if not isinstance(children, list | tuple):
+        raise BadInput(f"Expected children to be a list of Child(…); got {shown(children)}.")
+    check_count(len(children), "the number of children", least=1, most=MOST_AT_ONCE)
+    return tuple(_birth(directory, child) for child in children)
+
+
+def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a note, if it can be one. Raises `BadInput`."""
+    given = dict(check_mapping(data, "data", "a dict"))
+    if taken := given.keys() & {"terms", "verdicts"}:
+        raise BadInput(f"Expected a note without {min(taken)!r}: by this name an experiment keeps its book.")
+    try:
+        return dict(json.loads(json.dumps(given, allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"Expected a note to be what JSON can hold: {error}.") from error
+
+
+def position(directory: Directory, uuid: str, at: int | None) -> int:
+    """The position at which a history may be forked: a given one, or its end.
+
+    Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
+    """
+    if at is None:
+        heads = directory.store.read(lambda tx: heads_of(tx, [uuid]))
+        at = heads[0].position if heads else 0
+    check_count(at, "at")
+    directory.log_cache.settings_at(uuid, at)
+    return at
+
+
+def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
+    """What a model that goes on from a position without a prompt is asked for, as the data of a prompt.
+
+    Raises `BadInput` when nothing waits for an answer there.
+    """
+    asked = directory.store.read(lambda tx: _asked(tx, uuid, at))
+    if asked is None:
+        raise BadInput(
+            f"Expected a history that ends with a prompt or with results of calls, to go on without a prompt; at "
+            f"position {at} of {uuid} nothing waits for an answer."
+        )
+    return asked
+
+
+def _birth(directory: Directory, child: Child) -> on.TrialBirth:
+    check_type(child, Child, "each of children", "a Child")
+    uuid = uuid_of(directory.store, child.of)
+    at = position(directory, uuid, child.at)
+    check_optional(child.prompt, str, "prompt", "text")
+    if check_flag(child.go, "go") and child.prompt is not None:
+        raise BadInput("Expected a child to have a prompt, or to go on without one; got both.")
+    prompt = None if child.prompt is None else check_text(child.prompt, "prompt")
+    settings = _settings(directory, uuid, at, check_settings(check_mapping(child.settings, "settings", "a dict")))
+    data = asked_at(directory, uuid, at) if child.go else {}
+    return on.TrialBirth(new_agent_uuid(directory.random_bytes), uuid, at, prompt, data, settings, {}, child.go)
+
+
+def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What differs from the settings of then: what was changed since, so that no tool that was withdrawn comes back.
+
+    A child that does nothing outside keeps those of then.
+    """
+    then = directory.log_cache.settings_at(uuid, at)
+    if {**then, **given}.get("effects") is not None:
+        return given
+    now = directory.log_cache.settings_at(uuid, position(directory, uuid, None))
+    since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
+    return {**since, **given}
+
+
+def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | None:
+    """What a model that goes on from a position is asked for, as the data of a prompt; None when it is not asked."""
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    is_open = False
+    for message in history.backwards(position):
+        if message.kind == Kind.ASSISTANT and not is_open:
+            return None
+        born = message.kind == Kind.FORK and "parent" in message.data and (is_open or "go" in message.data)
+        if message.kind == Kind.USER or born:
+            return {"output": message.data["output"]} if message.data.get("output") else {}
+        is_open = is_open or message.kind in (Kind.TOOL_RESULT, Kind.REPAIR)
+    return {} if is_open else None

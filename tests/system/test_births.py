@@ -1,0 +1,153 @@
+"""Children of any histories, and notes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentNotFound,
+    BadInput,
+    Child,
+    HistoryPruned,
+    Kind,
+    NotABoundary,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    tool,
+)
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.pruning import prune_logs
+from tests.kit.blocking_provider import DEADLINE
+
+
+@tool
+def price(tea: str) -> str:
+    """The price of a tea."""
+    return f"{tea} costs 12"
+
+
+def clerk(request: Request) -> Reply:
+    """Asks for the price of a tea, then tells it, with how many messages it has seen."""
+    said = request.messages[-1]["content"][-1]
+    if said["type"] == "text" and "price" in said["text"]:
+        return Reply("", (ToolCall("price", {"tea": "Assam"}),))
+    seen = f"{len(request.messages)} messages"
+    return Reply(", ".join(filter(None, (said.get("text", said.get("content")), seen, request.system))))
+
+
+@pytest.fixture
+def system() -> Iterator[ActorSystem]:
+    with ActorSystem.open(":memory:", ScriptedProvider(clerk), tools=[price]) as opened:
+        yield opened
+        assert check(opened.store) == []
+
+
+def own(system: ActorSystem, uuid: str) -> list[Message]:
+    return [message for message in system.handle(uuid).history(all=True) if message.agent_uuid == uuid]
+
+
+def test_an_agent_makes_children_of_histories_that_are_not_written(system: ActorSystem) -> None:
+    worker = system.root.fork("the price, please", name="worker")
+    worker.reply(timeout=DEADLINE)
+    overseer = system.root.fork(name="overseer")
+    before = worker.history(all=True)
+    opened = next(message.id for message in before if message.kind == Kind.USER)
+
+    early, late = overseer.fork_many(
+        [Child(worker, at=opened - 1, prompt="Stop."), Child("worker", prompt="Thanks.")], note={"why": "B edits it"}
+    )
+
+    assert early.reply(timeout=DEADLINE).text == "Stop., 1 messages"
+    assert late.reply(timeout=DEADLINE).text == "Thanks., 5 messages"
+    assert worker.history(all=True) == before
+    assert [child.supervisor for child in (early, late)] == [overseer, overseer]
+    assert [child.parent for child in (early, late)] == [worker, worker]
+    note, *births = own(system, overseer.uuid)[1:]
+    assert (note.kind, note.data) == (Kind.NOTE, {"why": "B edits it"})
+    assert [birth.data["child"] for birth in births] == [early.uuid, late.uuid]
+
+
+def test_a_child_goes_on_with_what_the_history_of_a_dead_agent_ends_with(system: ActorSystem) -> None:
+    worker = system.root.fork("the price, please")
+    worker.reply(timeout=DEADLINE)
+    result = next(message.id for message in worker.history() if message.kind == Kind.TOOL_RESULT)
+    worker.kill()
+
+    [again] = system.root.fork_many([Child(worker, at=result, go=True)])
+
+    assert again.reply(timeout=DEADLINE).text == "Assam costs 12, 3 messages"
+
+
+def test_a_child_has_the_settings_of_now_of_the_agent_whose_history_it_inherits(system: ActorSystem) -> None:
+    worker = system.root.fork("hello", system="old", name="worker")
+    worker.reply(timeout=DEADLINE)
+    then = worker.history()[-1].id
+    worker.configure(system="new")
+
+    now, own_choice = system.root.fork_many(
+        [Child(worker, at=then, prompt="a"), Child(worker, at=then, prompt="b", settings={"system": "mine"})]
+    )
+
+    assert now.reply(timeout=DEADLINE).text.endswith("new")
+    assert own_choice.reply(timeout=DEADLINE).text.endswith("mine")
+
+
+@pytest.mark.parametrize(
+    ("children", "error", "told"),
+    [
+        ([], BadInput, "number of children"),
+        ("worker", BadInput, "list of Child"),
+        (["worker"], BadInput, "each of children"),
+        ([Child("nobody")], AgentNotFound, "nobody"),
+        ([Child(7)], BadInput, "an agent"),  # type: ignore[arg-type]
+        ([Child("worker", at=3)], NotABoundary, "nearest"),
+        ([Child("worker", at=99)], NotABoundary, "none of its positions"),
+        ([Child("worker", at=True)], BadInput, "at"),
+        ([Child("worker", prompt="a", go=True)], BadInput, "got both"),
+        ([Child("worker", go=True)], BadInput, "nothing waits"),
+        ([Child("worker", prompt=7)], BadInput, "prompt"),  # type: ignore[arg-type]
+        ([Child("worker", settings={"sytem": "x"})], BadInput, "no setting"),
+    ],
+)
+def test_children_that_cannot_be_are_refused_all_together(
+    system: ActorSystem, children: Any, error: type[Exception], told: str
+) -> None:
+    worker = system.root.fork("the price, please", name="worker")
+    worker.reply(timeout=DEADLINE)
+    before = system.root.history(all=True)
+    good = [Child(worker, prompt="x")] if isinstance(children, list) and children else []
+    with pytest.raises(error, match=told):
+        system.root.fork_many([*good, *children] if good else children)
+    assert system.root.history(all=True) == before
+    assert len(system.agents("running")) == 2
+
+
+def test_a_history_that_was_pruned_has_no_children(system: ActorSystem) -> None:
+    worker = system.root.fork("hello")
+    worker.reply(timeout=DEADLINE)
+    worker.kill()
+    prune_logs(system.store, 2**50, 1)
+    with pytest.raises(HistoryPruned):
+        system.root.fork_many([Child(worker, prompt="x")])
+
+
+def test_a_note_is_in_the_log_and_no_model_sees_it(system: ActorSystem) -> None:
+    worker = system.root.fork("hello")
+    before = worker.reply(timeout=DEADLINE).text
+    position = worker.note({"rating": 4, "by": "Ada"})
+    [note] = [message for message in worker.history() if message.id == position]
+    assert (note.kind, note.data) == (Kind.NOTE, {"rating": 4, "by": "Ada"})
+    assert before == "hello, 1 messages"
+    assert worker.prompt("again").get(timeout=DEADLINE).text == "again, 3 messages"
+
+
+@pytest.mark.parametrize("data", [{}, "text", {"x": float("nan")}, {"x": object()}, {"verdicts": []}, {"terms": 1}])
+def test_a_note_is_what_json_can_hold_and_is_no_book(system: ActorSystem, data: Any) -> None:
+    with pytest.raises(BadInput):
+        system.root.note(data)
+    assert not [message for message in system.root.history(all=True) if message.kind == Kind.NOTE]
