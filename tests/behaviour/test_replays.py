@@ -233,7 +233,7 @@ def test_a_reply_that_was_cut_off_among_its_calls_is_not_gone_on_from() -> None:
             answer.get(timeout=DEADLINE)
         [turn] = recorded(agent, where=lambda turn: True)
         [reply] = {call.position for call in turn.calls}
-        with pytest.raises(BadInput, match="its call of (fast|slow) has no result"):
+        with pytest.raises(BadInput, match=r"its call of (fast|slow) has no result"):
             replay([turn], edit={reply: "I do both."})
         assert len(system.agents()) == 2
 
