@@ -100,7 +100,7 @@ def bisect(
         under: the agent below which the experiment is made; None for agent 0.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
         budget: the ceiling of the whole experiment.
-        retries: how often a trial that failed is resumed.
+        retries: as in `search`.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
         on_trial: as in `search`.
@@ -115,7 +115,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    how = RunConfig(name, under, parallel, budget, retries, False, fresh, dry_run, on_trial)
+    how = RunConfig(name, under, parallel, budget, retries, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)

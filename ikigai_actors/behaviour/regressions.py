@@ -119,6 +119,8 @@ def regress(
     under: AgentRef | None = None,
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
+    retries: int = 1,
+    warm: bool = True,
     fresh: bool = False,
     dry_run: bool = False,
     on_trial: OnTrial | None = None,
@@ -139,6 +141,8 @@ def regress(
         under: the agent below which the experiment is made; None for agent 0.
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
+        retries: as in `search`.
+        warm: as in `search`.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
         on_trial: as in `search`.
@@ -149,7 +153,7 @@ def regress(
     check_callable(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
@@ -183,6 +187,8 @@ def evaluate(
     under: AgentRef | None = None,
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
+    retries: int = 1,
+    warm: bool = True,
     fresh: bool = False,
     dry_run: bool = False,
     on_trial: OnTrial | None = None,
@@ -204,6 +210,8 @@ def evaluate(
         under: the agent below which the experiment is made; None for agent 0.
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
+        retries: as in `search`.
+        warm: as in `search`.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
         on_trial: as in `search`.
@@ -215,7 +223,7 @@ def evaluate(
     check_judge(judge, agent.system)
     check_flag(baseline, "baseline")
     _check_margin(margin)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "case") for one in cases]

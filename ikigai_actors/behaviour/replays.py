@@ -130,6 +130,8 @@ def replay(
     under: AgentRef | None = None,
     parallel: int = 8,
     budget: Budget | Mapping[str, Any] | None = None,
+    retries: int = 1,
+    warm: bool = True,
     fresh: bool = False,
     dry_run: bool = False,
     on_trial: OnTrial | None = None,
@@ -150,6 +152,8 @@ def replay(
         under: the agent below which the experiment is made; None for agent 0.
         parallel: so many trials are in flight at most.
         budget: the ceiling of the whole experiment.
+        retries: as in `search`.
+        warm: as in `search`.
         fresh: begin anew, also when there is such an experiment already.
         dry_run: as in `search`.
         on_trial: as in `search`.
@@ -160,7 +164,7 @@ def replay(
         HistoryPruned: the history of a turn was deleted.
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
-    how = RunConfig(name, under, parallel, budget, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
+    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     experiment, played = replay_cases("replay", terms, [CHANGED], _differs, how)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider
+from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Request, ScriptedProvider
 from ikigai_actors.behaviour import (
     BestOf,
     TrialRun,
@@ -20,12 +20,17 @@ from ikigai_actors.behaviour import (
     search,
 )
 
+
+def is_yes(run: TrialRun) -> bool | None:
+    return None if run.reply is None else run.text == "yes"
+
+
 VERBS: dict[str, Callable[..., Any]] = {
-    "search": lambda agent, **how: search(agent, lambda _: 1, plan=BestOf(2), options=["a"], **how),
-    "bisect": lambda agent, **how: bisect(agent, lambda _: True, probe="?", most=2, **how),
+    "search": lambda agent, **how: search(agent, is_yes, plan=BestOf(3), options=["a"], **how),
+    "bisect": lambda agent, **how: bisect(agent, is_yes, probe="?", most=2, **how),
     "replay": lambda agent, **how: replay(recorded(agent), **how),
     "regress": lambda agent, **how: regress(recorded(agent), **how),
-    "evaluate": lambda agent, **how: evaluate(agent, ["a", "b"], lambda _: 1, **how),
+    "evaluate": lambda agent, **how: evaluate(agent, ["a", "b", "c"], is_yes, **how),
 }
 
 
@@ -46,13 +51,14 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         {"parallel": 0},
         {"parallel": 1_001},
         {"budget": {"colours": 3}},
+        {"retries": -1},
         {"fresh": "no"},
         {"on_trial": "print"},
     ]
     provider = ScriptedProvider(lambda _: "yes")
     with ActorSystem.open(":memory:", provider) as system, ActorSystem.open(":memory:", provider) as other:
         agent = talker(system)
-        for how in [*wrong, {"under": other.root}]:
+        for how in [*wrong, {"under": other.root}, *([] if verb == "bisect" else [{"warm": 1}])]:
             with pytest.raises(BadInput):
                 VERBS[verb](agent, **how)
         assert len(system.agents()) == 2
@@ -70,6 +76,54 @@ def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt
         assert VERBS[verb](agent, name="zoë", under=above, fresh=True).experiment.agent.record.name == "zoë.2"
         again.end()
         assert not any(one.living for one in system.agents() if one.supervisor_uuid == first.experiment.agent.uuid)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_trial_that_the_provider_failed_is_resumed_so_often_before_it_is_judged(verb: str) -> None:
+    failing: list[str] = []
+
+    def answer(request: Request) -> str:
+        if failing:
+            raise ProviderError(failing.pop())
+        return "yes"
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        agent = talker(system)
+        for retries, failures, is_judged in ((1, 1, True), (0, 1, False), (2, 3, False), (3, 3, True)):
+            failing += ["overloaded"] * failures
+            how = {"retries": retries, "parallel": 1, "fresh": True}
+            found = VERBS[verb](agent, **how)
+            verdict = found.experiment.book.judged[1].verdict
+            assert failing == []
+            assert is_judged or "overloaded" in verdict.why
+            assert (verdict.score is not None) == is_judged
+
+
+@pytest.mark.parametrize(
+    ("verb", "how", "first"),
+    [
+        ("search", {}, 1),
+        ("replay", {"samples": 3}, 2),
+        ("regress", {"samples": 3, "baseline": False}, 2),
+        ("evaluate", {}, 1),
+    ],
+)
+def test_siblings_of_the_first_trial_at_a_place_wait_for_its_answer_unless_they_need_not(
+    verb: str, how: dict[str, Any], first: int
+) -> None:
+    """A bisection has no two probes at one place in flight, so there none has siblings to wait for."""
+    born: list[int] = []
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda _: "yes")) as system:
+
+        def counts(run: TrialRun, verdict: Verdict) -> None:
+            above = run.agent.record.supervisor_uuid
+            born.append(sum(one.supervisor_uuid == above for one in system.agents()))
+
+        agent = talker(system)
+        for warm in (True, False):
+            born.clear()
+            VERBS[verb](agent, warm=warm, fresh=True, parallel=6, on_trial=counts, **how)
+            assert born[0] == (first if warm else len(born))
 
 
 class Stopped(Exception):

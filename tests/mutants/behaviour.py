@@ -50,8 +50,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "samples of a turn start with a cold cache",
         "behaviour/regressions.py",
-        "dry_run=dry_run, on_trial=on_trial)\n    terms",
-        "dry_run=dry_run, on_trial=on_trial, warm=False)\n    terms",
+        "budget, retries, warm, fresh, dry_run, on_trial)\n    terms",
+        "budget, retries, False, fresh, dry_run, on_trial)\n    terms",
         test=_REGRESSIONS,
     ),
     Mutant(
