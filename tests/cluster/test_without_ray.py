@@ -1,12 +1,13 @@
 """A machine without Ray imports nothing of it, and is told what is missing."""
 
 import subprocess
-import sys
 
 import pytest
 
 from ikigai_actors import BadInput, cluster
 from tests.kit.databases import ROOT
+from tests.kit.program import completed
+from tests.kit.zygote import PYTHON
 
 pytestmark = pytest.mark.slow("programs that import everything")
 
@@ -40,9 +41,7 @@ sys.exit(run(["--database", "postgresql://nowhere/team", "cluster", *sys.argv[1:
 
 
 def script(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
-    )
+    return completed([*PYTHON, "-c", code, *arguments], cwd=ROOT)
 
 
 def test_the_whole_package_imports_nothing_of_ray() -> None:

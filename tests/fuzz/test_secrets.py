@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import subprocess
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.fuzz.shells import printed
 from tests.kit.databases import Admin
 from tests.kit.messages_server.server import Ending, MessagesServer, Refuses, Says, Sends
 from tests.kit.network import with_settings
-from tests.kit.program import COMMAND, PATIENCE, environment
+from tests.kit.program import COMMAND, completed, environment
 
 pytestmark = pytest.mark.slow("starts programs")
 
@@ -99,11 +98,8 @@ def test_a_run_leaves_the_key_nowhere(server: MessagesServer, tmp_path: Path) ->
     ours = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": server.url, "IKIGAI_HOME": str(tmp_path / "home")}
 
     def said(*arguments: str, lines: str = "") -> str:
-        done = subprocess.run(
-            [*COMMAND, *arguments], input=lines.encode(), capture_output=True, timeout=PATIENCE, check=False,
-            env={**environment(), **ours},
-        )  # fmt: skip
-        return (done.stdout + done.stderr).decode()
+        done = completed([*COMMAND, *arguments], lines=lines, env={**environment(), **ours})
+        return done.stdout + done.stderr
 
     workspace = ("--workspace", str(tmp_path), "--yes")
     shown = said(

@@ -45,15 +45,31 @@ def unmeasured() -> dict[str, str]:
 
 def run(*arguments: str, lines: str | bytes = b"", patience: float = PATIENCE) -> "subprocess.CompletedProcess[str]":
     """Run the program to its end, with these bytes as its standard input."""
+    return completed([*COMMAND, *arguments], lines=lines, patience=patience)
+
+
+def completed(
+    command: Sequence[str], *, lines: str | bytes = b"", patience: float = PATIENCE, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, with these bytes as its standard input.
+
+    Args:
+        command: forked where that is possible (see `tests.kit.zygote`).
+        lines: what it reads.
+        patience: seconds that it may take.
+        options: those of `subprocess.Popen`, if they are others than pipes and the environment of this test.
+    """
     given = lines.encode() if isinstance(lines, str) else lines
     pipe = subprocess.PIPE
-    with popen([*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environment()) as process:
+    with popen(command, **{"stdin": pipe, "stdout": pipe, "stderr": pipe, "env": environment(), **options}) as process:
         try:
             said, complained = process.communicate(given, timeout=patience)
         except BaseException:
             process.kill()
             raise
-    return subprocess.CompletedProcess(process.args, process.returncode, said.decode(), complained.decode())
+    return subprocess.CompletedProcess(
+        process.args, process.returncode, (said or b"").decode(), (complained or b"").decode()
+    )
 
 
 class Program:

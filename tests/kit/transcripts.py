@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.databases import ROOT
-from tests.kit.program import COMMAND, PATIENCE, Program, environment
+from tests.kit.program import COMMAND, PATIENCE, Program, completed
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
@@ -164,11 +164,7 @@ def _command(words: list[str]) -> list[str]:
 
 
 def _beside(words: list[str], directory: Path, patience: float) -> str:
-    done = subprocess.run(
-        _command(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=patience,
-        env=environment(), cwd=directory, check=False,
-    )  # fmt: skip
-    return done.stdout.decode()
+    return completed(_command(words), patience=patience, stderr=subprocess.STDOUT, cwd=directory).stdout
 
 
 def _end_job(job: Program, at_once: bool) -> None:

@@ -13,7 +13,8 @@ import pytest
 from ikigai_actors import ActorSystem
 from tests.kit.databases import ROOT
 from tests.kit.messages_server.server import MessagesServer, Says
-from tests.kit.program import PATIENCE, environment
+from tests.kit.program import completed, environment
+from tests.kit.zygote import PYTHON
 
 pytestmark = pytest.mark.slow("starts every example")
 
@@ -23,14 +24,7 @@ FAN_OUT = ROOT / "examples" / "fan_out.py"
 def fan_out(database: str, **variables: str) -> str:
     """Run the example's function in a process of its own; return what it prints."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); from fan_out import ask; print(ask('Tea?', sys.argv[2]))"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(FAN_OUT.parent), database],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env={**environment(), **variables},
-        check=False,
-    )
+    done = completed([*PYTHON, "-c", code, str(FAN_OUT.parent), database], env={**environment(), **variables})
     assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout
 
@@ -163,10 +157,8 @@ def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) 
 
 def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: Path) -> None:
     lines = "Our shop sells tea.\n/fork --name buyer\nNow stumble.\n/agents\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "examples/supervised.py", str(tmp_path / "tea.db")],
-        input=lines, capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=True, cwd=ROOT,
-    )  # fmt: skip
+    done = completed([*PYTHON, "examples/supervised.py", str(tmp_path / "tea.db")], lines=lines, cwd=ROOT)
+    assert done.returncode == 0
     assert "(buyer crashes)\nPrompt 2; the first was “Our shop sells tea.”.\n" in done.stdout
     assert "2 running, 0 dead" in done.stdout
     assert done.stderr == ""
@@ -175,9 +167,8 @@ def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: P
 @pytest.mark.slow("a run of pytest with two simulations")
 def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
     plugins = ("-p", "ikigai_actors.testing.pytest_plugin", "-p", "pytest_timeout")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-s", *plugins, "examples/test_my_team.py"],
-        capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT,
+    done = completed(
+        [*PYTHON, "-m", "pytest", "-q", "-s", *plugins, "examples/test_my_team.py"], cwd=ROOT,
         env={**environment(), "IKIGAI_PROFILE": "fast", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "3 passed" in done.stdout
@@ -189,10 +180,7 @@ def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
 
 def example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run one to its end."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", f"examples/{name}.py", *arguments],
-        capture_output=True, text=True, timeout=PATIENCE, env=environment(), check=False, cwd=ROOT,
-    )  # fmt: skip
+    return completed([*PYTHON, f"examples/{name}.py", *arguments], cwd=ROOT)
 
 
 def test_a_worker_comes_back_until_it_crashes_too_often(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.commands import commands
 from tests.kit.messages_server.server import MessagesServer
-from tests.kit.program import PATIENCE, Program, environment, run, unmeasured
+from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
+from tests.kit.zygote import PYTHON
 
 HEAVY = {
     "aiohttp", "anthropic", "asyncio", "filelock", "httpx2", "hypothesis", "platformdirs", "prompt_toolkit", "psycopg",
@@ -218,17 +219,10 @@ def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> Non
 def test_output_that_cannot_be_written_is_one_line(file: Path) -> None:
     for command in ([], ["agents"], ["fsck"]):
         with Path("/dev/full").open("wb") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "ikigai_actors", "--database", str(file), "--provider", "offline", *command],
-                input=b"tea\n",
-                stdout=full,
-                stderr=subprocess.PIPE,
-                env=environment(),
-                timeout=PATIENCE,
-                check=False,
-            )
+            whole = [*COMMAND, "--database", str(file), "--provider", "offline", *command]
+            done = completed(whole, lines="tea\n", stdout=full)
         assert done.returncode == 1
-        assert done.stderr == b"ikigai: the output cannot be written: No space left on device\n"
+        assert done.stderr == "ikigai: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -257,10 +251,7 @@ def test_what_serve_needs_is_named_when_it_is_missing(file: Path) -> None:
         "import sys; sys.modules['textual_serve'] = None  # as if it were not installed\n"
         "from ikigai_actors.shell.cli.main import main; sys.exit(main())"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, "--database", str(file), "serve"],
-        capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = completed([*PYTHON, "-c", script, "--database", str(file), "serve"], fresh=True)
     assert (done.stdout, done.returncode) == ("", 1)
     assert done.stderr == "ikigai: ikigai serve needs textual-serve: pip install 'ikigai-actors[serve]'.\n"
 
