@@ -19,6 +19,7 @@ def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: O
         session(text)
     bad = [one.id for one in session.system.root.history() if one.kind == "assistant"][1]
     told = session('/bisect "In which currency?"')
+    assert told[0] == "At most 60 trials, 60 requests to scripted; no tokens on record."
     for _ in range(20):
         if "/good, /bad or /skip?" not in told[-1]:
             break
@@ -35,7 +36,8 @@ def test_a_person_replays_the_turns_of_an_agent_with_another_setting(open_sessio
     assert "no turn" in session("/replay")[-1]
     session("Assam")
     assert session("/replay")[-1] == "1 replayed, none differs."
-    told = session('/replay "system=Be polite."')
+    said, *told = session('/replay "system=Be polite."')
+    assert said == "At most 1 trial, 1 request to scripted; no tokens on record."
     assert "text: Assam euros → Please: Assam euros" in told[0]
     assert told[-1] == "1 replayed, 1 differ: 1 text."
     assert "SETTING=VALUE" in session("/replay system")[-1]

@@ -1,6 +1,7 @@
 """``ikigai search``, ``bisect``, ``replay`` and ``regress``: experiments on histories, from the command line.
 
 They run the agents of the database, or ask the process that does. Nothing that a trial's model calls is done outside.
+Each says before its first request what it asks, what that costs, and which models read histories of others' writing.
 """
 
 from collections.abc import Callable
@@ -35,6 +36,8 @@ _TOOLS, _RUN = (
     for name in ("tools", "run")
 )
 _TRIALS = _options(
+    click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
+    click.option("--yes", is_flag=True, help="Let a model read histories that it has not written."),
     click.option("--parallel", type=click.IntRange(1, 1_000), default=8, show_default=True, help="At once."),
     click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),
     click.option("--json", "json", is_flag=True, help="As JSON."),
@@ -44,8 +47,6 @@ _REPLAYS = _options(
     click.option("--from", "start", metavar="N", type=int, default=0, help="Only turns from this message on."),
     click.option("--each", type=click.Choice(["turn", "log", "step"]), default="turn", help="What is replayed."),
     click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls."),
-    click.option("--dry-run", is_flag=True, help="Only say how much would be asked."),
-    click.option("--yes", is_flag=True, help="Let another service's model read the recorded histories."),
     click.option("--html", metavar="FILE", help="Write a page to this file, too."),
     _RUN,
     _TRIALS,

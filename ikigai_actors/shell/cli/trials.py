@@ -5,10 +5,11 @@ import json as json_text
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
@@ -17,6 +18,7 @@ from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
+from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
@@ -30,6 +32,8 @@ from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, scor
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
     from ikigai_actors.system.system import ActorSystem
+
+R = TypeVar("R", bound=ExperimentResult)
 
 _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
@@ -45,6 +49,8 @@ def search_history(
     program: str,
     enough: float | None,
     keep: str | None,
+    dry_run: bool,
+    yes: bool,
     json: bool,
     tell: _Tell,
     **how: Any,
@@ -56,7 +62,10 @@ def search_history(
 
     how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
     with _opened(options) as system:
-        found = search(system.agent(agent), judge, **how)
+        begin = partial(search, system.agent(agent), judge, **how)
+        if dry_run:
+            return _planned(begin, json)
+        found = _carried_out(begin, yes, tell)
         winner = found.keep(keep) if keep and found.agent is not None else None
         text = "" if found.agent is None else found.agent.reply().text
         told = {
@@ -80,6 +89,8 @@ def bisect_history(
     options: Options,
     agent: str,
     program: str,
+    dry_run: bool,
+    yes: bool,
     json: bool,
     tell: _Tell,
     **how: Any,
@@ -90,7 +101,10 @@ def bisect_history(
         return None if one.reply is None else _is_right(program, one.text)
 
     with _opened(options) as system:
-        found = bisect(system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
+        begin = partial(bisect, system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
+        if dry_run:
+            return _planned(begin, json)
+        found = _carried_out(begin, yes, tell)
     if json:
         told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
         return json_text.dumps(told), 0
@@ -119,10 +133,11 @@ def replay_turns(
     """Replay the turns of an agent or a file; ``how`` is as for `replay`, which may raise."""
     changed, edits = parse_change(change), parse_edits(edit)
     with _turns(options, source, start, tell) as turns:
-        if _asks(turns, 1, changed, dry_run, yes, tell):
-            return "", 0
-        found = replay(turns, change=changed, edit=edits, on_trial=trial_lines(tell, same_or_different), **how)
-        return _told(found, html, json), 0
+        show = trial_lines(tell, same_or_different)
+        begin = partial(replay, turns, change=changed, edit=edits, on_trial=show, **how)
+        if dry_run:
+            return _planned(begin, json)
+        return _told(_carried_out(begin, yes, tell), html, json), 0
 
 
 def regress_turns(
@@ -130,8 +145,6 @@ def regress_turns(
     source: str,
     change: Sequence[str],
     check: str,
-    samples: int,
-    baseline: bool,
     start: int,
     dry_run: bool,
     yes: bool,
@@ -144,10 +157,10 @@ def regress_turns(
     changed, checked = parse_change(change), parse_check(check)
 
     with _turns(options, source, start, tell) as turns:
-        if _asks(turns, samples * (1 + baseline), changed, dry_run, yes, tell):
-            return "", 0
-        how |= {"check": checked, "samples": samples, "baseline": baseline, "on_trial": trial_lines(tell, score)}
-        report = regress(turns, change=changed, **how)
+        begin = partial(regress, turns, change=changed, check=checked, on_trial=trial_lines(tell, score), **how)
+        if dry_run:
+            return _planned(begin, json)
+        report = _carried_out(begin, yes, tell)
         return _told(report, html, json), STATUS[report.verdict]
 
 
@@ -231,18 +244,19 @@ def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
     return chosen
 
 
-def _asks(turns: Sequence[Turn], times: int, change: Mapping[str, Any], dry_run: bool, yes: bool, tell: _Tell) -> bool:
-    """Say what will be asked, and of whom; return whether that was all."""
-    tokens = times * sum(turn.tokens for turn in turns)
-    about = f", about {tokens:,} tokens by the record" if tokens else ""
-    tell(f"{counted(times * len(turns), 'turn')} to replay{about}.")
-    if dry_run:
-        return True
-    if change.get("model"):
-        if not yes and not sys.stdout.isatty():
-            raise BadInput(f"Recorded histories would be read by {change['model']}: say --yes to let them leave.")
-        tell(f"Recorded histories are read by {change['model']}.")
-    return False
+def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, int]:
+    """What an experiment would ask. Raises what it does."""
+    planned = begin(dry_run=True).forecast
+    return planned.json() if json else planned.text(), 0
+
+
+def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell) -> R:
+    """Carry out an experiment, once it is said what it asks. Raises what it does, and `BadInput`."""
+    planned = begin(dry_run=True).forecast
+    tell(planned.text())
+    if planned.new_readers and not yes and not sys.stdout.isatty():
+        raise BadInput(f"Recorded histories would be read by {', '.join(planned.new_readers)}: say --yes to let them.")
+    return begin()
 
 
 def _is_right(program: str, text: str) -> bool | None:

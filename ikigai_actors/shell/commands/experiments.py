@@ -4,7 +4,7 @@ A bisection whose judge is the person needs nothing but its book: each command g
 that waits for a verdict. So it lasts over a restart of the shell.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from ikigai_actors.system.ref import AgentRef, System
 
 if TYPE_CHECKING:
     from ikigai_actors.behaviour.book import Book
+    from ikigai_actors.behaviour.results import ExperimentResult
     from ikigai_actors.behaviour.trials import TrialRun
 
 
@@ -69,8 +70,9 @@ def replay_here(shell: CommandContext, change: tuple[str, ...]) -> None:
     turns = recorded(shell.current)
     if not turns:
         raise BadInput(f"{named(shell.current)} has taken no turn that was answered.")
-    show = trial_lines(shell.screen.line, same_or_different)
-    found = shell.wait_for(lambda: replay(turns, change=changed, on_trial=show))
+    begin = partial(replay, turns, change=changed, on_trial=trial_lines(shell.screen.line, same_or_different))
+    _say(shell, begin)
+    found = shell.wait_for(begin)
     shell.screen.block(found.text())
 
 
@@ -82,7 +84,11 @@ def bisect_here(shell: CommandContext, question: tuple[str, ...]) -> None:
 
     /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
     """
-    _go_on(shell, {"probe": " ".join(question)})
+    from ikigai_actors.behaviour.bisections import bisect
+
+    how: dict[str, Any] = {"probe": " ".join(question)}
+    _say(shell, partial(bisect, shell.current, lambda run: None, **how))
+    _go_on(shell, how)
 
 
 @click.command("/good")
@@ -107,6 +113,11 @@ def skip_answer(shell: CommandContext) -> None:
 
 
 COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
+
+
+def _say(shell: CommandContext, begin: Callable[..., "ExperimentResult"]) -> None:
+    """Show what an experiment asks, before it does."""
+    shell.screen.line(shell.wait_for(lambda: begin(dry_run=True)).forecast.text(), dim=True)
 
 
 def _experiments(system: System) -> Iterator["tuple[AgentRef, Book]"]:
