@@ -13,10 +13,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.behaviour.trials import TrialStart
-from ikigai_actors.behaviour.turns import ANSWERED, Turn, TurnRequest, own_messages
+from ikigai_actors.behaviour.turns import ANSWERED, Turn, TurnRequest
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.heads import section
+from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import calls_in
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import check_text
 
 MODES = ("turn", "log", "step")
@@ -60,7 +63,10 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
     if edit and each == "step":
         raise BadInput("An edit changes what follows, and each='step' replays every request as recorded before it.")
     if each == "step":
-        return [case for turn in turns for case in _steps(turn)]
+        steps = [case for turn in turns for case in _steps(turn)]
+        if not steps:
+            raise BadInput("None of the turns has a reply, so there is no step to be replayed.")
+        return steps
     left = dict(edit)
     cases: list[ReplayCase] = []
     latest: dict[str, int] = {}  # by agent, the place of its latest case
@@ -166,7 +172,14 @@ def _calls_with_ids(reply: Message, text: str, ids: Any) -> dict[str, Any]:
 
 
 def _messages(turn: Turn) -> list[Message]:
-    return [one for one in own_messages(turn.agent) if turn.opens <= one.id <= turn.end]
+    """The messages of a turn; no more is read of its log. Raises `HistoryPruned`."""
+    uuid = turn.agent.uuid
+
+    def read(tx: Transaction) -> list[Message]:
+        read_lineage(tx, uuid, whole=True)
+        return section(tx, uuid, turn.opens - 1, turn.end)
+
+    return turn.agent.system.store.read(read)
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:

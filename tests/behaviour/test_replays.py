@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -332,6 +333,7 @@ Wrong = Callable[[Turn], Mapping[str, Any]]
         (lambda turn: {"edit": {turn.calls[0].position: "a", turn.calls[1].position: "b"}}, "several steps"),
         (lambda turn: {"edit": {turn.opens: "a", turn.calls[1].position: "b"}}, "edit nothing else"),
         (lambda turn: {"under": "root"}, "a handle"),
+        (lambda turn: {"turns": [replace(turn, end=turn.opens)], "each": "step"}, "no step"),
     ],
 )
 def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: Wrong, told: str) -> None:
