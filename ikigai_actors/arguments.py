@@ -4,6 +4,7 @@
 so a refused call changes nothing.
 """
 
+import inspect
 import reprlib
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -111,6 +112,18 @@ def check_variables(value: object, what: str) -> dict[str, str]:
         check_type(name, str, f"each name in {what}", "text")
         check_type(text, str, f"{what}[{name!r}]", "text")
     return {**variables}
+
+
+def check_function(value: T, what: str, expected: str) -> T:
+    """Check for a callable that returns its value, where an ``async def`` would return a coroutine."""
+    check_callable(value, what, expected)
+    called = getattr(value, "__call__", None)  # noqa: B004 - an instance may have an async method of this name
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(called):
+        raise BadInput(
+            f"Expected {what} to be {expected}, and no async def; got {shown(value)}. Have a function call it by "
+            "asyncio.run."
+        )
+    return value
 
 
 def check_callable(value: T, what: str, expected: str) -> T:

@@ -62,6 +62,9 @@ def test_a_program_judges_by_its_exit_code_as_git_has_it_or_by_a_number() -> Non
     with opened() as system:
         judge = program([sys.executable, "-S", "-c", "import sys; print(len(sys.stdin.read()))"], score=True)
         assert scores(system, judge, "four") == [4.0]
+    with opened() as system:
+        judge = program([sys.executable, "-S", "-c", r"import sys; sys.stdout.buffer.write(b'\xff')"])
+        assert scores(system, judge, "what it prints need not be text") == [1.0]
 
 
 @pytest.mark.parametrize(("code", "score"), [("import sys; sys.exit(200)", False), ("print('much')", True)])

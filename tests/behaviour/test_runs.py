@@ -42,6 +42,11 @@ def talker(system: ActorSystem) -> AgentRef:
     return agent
 
 
+async def later(*_: object) -> list[str]:
+    """Stands for what must be no async function."""
+    return []
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb: str) -> None:
     wrong: list[dict[str, Any]] = [
@@ -54,6 +59,7 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         {"retries": -1},
         {"fresh": "no"},
         {"on_trial": "print"},
+        {"on_trial": later},
     ]
     provider = ScriptedProvider(lambda _: "yes")
     with ActorSystem.open(":memory:", provider) as system, ActorSystem.open(":memory:", provider) as other:

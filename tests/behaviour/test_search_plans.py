@@ -123,7 +123,7 @@ def test_a_search_without_options_asks_for_nothing() -> None:
         assert plan.is_over
 
 
-@pytest.mark.parametrize("value", ["good", math.nan, math.inf, [1], {}])
+@pytest.mark.parametrize("value", ["good", math.nan, math.inf, 10**400, [1], {}])
 def test_a_judge_that_returns_anything_else_is_told_so(value: object) -> None:
     with pytest.raises(BadInput, match="Expected a judge to return"):
         verdict_of(value)

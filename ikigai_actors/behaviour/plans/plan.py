@@ -1,6 +1,6 @@
 """Trials, verdicts, and what a plan is."""
 
-import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
@@ -59,7 +59,7 @@ def verdict_of(value: object, who: str = "a judge") -> Verdict:
 
 
 def _checked_score(value: object, who: str = "a judge") -> float:
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or not -sys.float_info.max <= value <= sys.float_info.max:
         raise BadInput(f"Expected {who} to return a number, True, False, None or a Verdict; got {shown(value)}.")
     return float(value)
 
