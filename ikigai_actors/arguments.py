@@ -114,7 +114,7 @@ def check_variables(value: object, what: str) -> dict[str, str]:
     return {**variables}
 
 
-def check_function(value: T, what: str, expected: str) -> T:
+def check_plain_function(value: T, what: str, expected: str) -> T:
     """Check for a callable that returns its value, where an ``async def`` would return a coroutine."""
     check_callable(value, what, expected)
     called = getattr(value, "__call__", None)  # noqa: B004 - an instance may have an async method of this name

@@ -131,6 +131,7 @@ def bisect(
         "places": hashlib.sha256(json.dumps(places).encode()).hexdigest(),
         "probe": probe,
         "plan": [sure, most, _weights(places, prior)],
+        "parallel": how.parallel,
         "run": run,
     }
     expected = _dearest_probe(agent, places, counting, None if probe is not None else turns, judge)
@@ -236,8 +237,10 @@ def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[f
         return None
     check_mapping(prior, "prior", "a dict from positions to weights")
     for one in prior:
-        if one not in places:
+        if isinstance(one, bool) or one not in places:
             raise BadInput(f"Expected the positions of prior to be places that are probed; {one!r} is none.")
+        if isinstance(prior[one], bool) or not isinstance(prior[one], int | float) or not 0 <= prior[one] < 1e300:
+            raise BadInput(f"Expected the weights of prior to be numbers from 0 on; that of {one} is {prior[one]!r}.")
     return [float(prior.get(place, 1.0)) for place in places] + [1.0]
 
 

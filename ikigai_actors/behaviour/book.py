@@ -41,8 +41,6 @@ class Book:
     def __init__(self, agent: str, messages: Iterable[Message]) -> None:
         """Read the log of the agent with this uuid."""
         self.terms: Mapping[str, Any] | None = None
-        self.is_blank = True
-        """Whether the agent has written nothing but that it was born."""
         self.head = 0
         """The latest position that was read."""
         self.trials: dict[int, TrialRecord] = {}
@@ -61,8 +59,6 @@ class Book:
 
     def _read(self, message: Message) -> None:
         data, self.head = message.data, message.id
-        if not (message.kind == Kind.FORK and "parent" in data):
-            self.is_blank = False
         if message.kind == Kind.NOTE and "terms" in data:
             self.terms = data["terms"]
         elif message.kind == Kind.NOTE and "verdicts" in data:

@@ -82,6 +82,8 @@ class Driver:
         self._judge_blocks = bool(getattr(judge, "blocks", False))
         self._window: list[Trial] = []
         """The trials that were asked for, and whose verdicts are not told."""
+        self._told = 0
+        """The latest trial whose verdict was told."""
         self._starts: dict[int, TrialStart] = {}
         """Of those in the window which have no verdict in the book, by number."""
         self._unborn: list[Trial] = []
@@ -126,6 +128,7 @@ class Driver:
                     if self._how.on_trial is not None:
                         self._how.on_trial(run, judged.verdict)
                 self._tell(trial, judged)
+            self._check_all_asked_for()
             self._write()
         finally:
             with suppress(IkigaiError):
@@ -139,15 +142,22 @@ class Driver:
             if born is None:
                 self._unborn.append(trial)
             elif born != _record(trial, born.agent):
-                raise ExperimentDiffers(
-                    f"Experiment {self._experiment.agent.uuid} has another trial {trial.number} in its book than the "
-                    "plan asks for: its options have changed. Give it another name."
-                )
+                raise self._differs(f"another trial {trial.number}")
             if trial.number not in self._book.judged:
                 self._starts[trial.number] = self._start(trial)
                 if born is not None and (agent := self._agent_of(trial)).state == Phase.INTERRUPTED:
                     self._cut_off.append(agent)
         return bool(self._window)
+
+    def _check_all_asked_for(self) -> None:
+        if (last := max(self._book.trials, default=0)) > self._told:
+            raise self._differs(f"a trial {last} more")
+
+    def _differs(self, what: str) -> ExperimentDiffers:
+        return ExperimentDiffers(
+            f"Experiment {self._experiment.agent.uuid} has {what} in its book than the plan asks for: its options have "
+            "changed. Give it another name, or fresh=True to begin a new one."
+        )
 
     def _say_what_is_left(self, first: Trial) -> None:
         """Say once what is left from this trial on."""
@@ -165,6 +175,7 @@ class Driver:
 
     def _tell(self, trial: Trial, judged: JudgedTrial) -> None:
         del self._window[0]
+        self._told = trial.number
         if trial.number in self._starts:
             self._warm.add(self._prefix(trial))
             del self._starts[trial.number]

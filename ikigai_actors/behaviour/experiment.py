@@ -19,7 +19,7 @@ from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
-from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, StoreConflict
+from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
 from ikigai_actors.records import registry
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.system.ref import AgentRef, System
@@ -99,11 +99,12 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
         nobody = new_agent_uuid(system.random_bytes)
         experiment = Experiment(system.handle(nobody), Book(nobody, ()), how)
     else:
-        agent = found if found is not None else under.fork(name=called, budget=how.budget)
+        agent = found if found is not None else under.fork(budget=how.budget)
         experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)), how)
-    if experiment.book.is_blank:  # new; or a crash came between its birth and its terms
+    if found is None:
         if not how.dry_run:
             experiment.write({"terms": known}, ())
+            give_name(experiment.agent, called)  # the last step: who has the name has terms
         experiment.book.terms = known
         return experiment
     if experiment.book.terms is None:
@@ -113,6 +114,15 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
             f"Experiment {called} has other terms. Give it another name, or fresh=True to begin a new one."
         )
     return experiment
+
+
+def give_name(agent: AgentRef, name: str) -> None:
+    """Give a new agent its name; when another one has it, the new one ends. Raises `NameTaken`."""
+    try:
+        agent.rename(name)
+    except NameTaken:
+        agent.kill(reason=f"another agent is named {name}")
+        raise
 
 
 def _living(under: AgentRef, name: str) -> AgentRef | None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from ikigai_actors.arguments import check_flag, check_function, check_timeout, shown
+from ikigai_actors.arguments import check_flag, check_plain_function, check_timeout, shown
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
 from ikigai_actors.behaviour.trials import Judge, TrialRun
 from ikigai_actors.errors import BadInput, IkigaiError
@@ -34,14 +34,14 @@ _ANSWER = re.compile(r"\b(yes|no)\b|(?<![\w.])([01](?:\.\d+)?)(?![\w.])", re.IGN
 
 def blocks(judge: J) -> J:
     """Mark a judge that waits: for a model, a program, the network. It runs for several trials at once."""
-    check_function(judge, "judge", "a function of a TrialRun")
+    check_plain_function(judge, "judge", "a function of a TrialRun")
     judge.blocks = True  # type: ignore[attr-defined]  # functions have attributes
     return judge
 
 
 def check_judge(judge: object, system: System) -> None:
     """Check for a judge that can be asked in a system. Raises `BadInput`."""
-    check_function(judge, "judge", "a function of a TrialRun")
+    check_plain_function(judge, "judge", "a function of a TrialRun")
     if (model := getattr(judge, "model", None)) is not None:
         system.check_model(model)
 
@@ -103,7 +103,13 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
             return UNJUDGED
         try:
             done = subprocess.run(
-                list(command), input=run.text, capture_output=True, text=True, timeout=timeout, check=False
+                list(command),
+                input=run.text,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",  # a program prints what it likes
+                timeout=timeout,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return Verdict(None, f"{command[0]} took longer than {timeout} seconds")

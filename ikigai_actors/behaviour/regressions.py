@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.arguments import check_flag, check_function, check_type, shown
+from ikigai_actors.arguments import check_flag, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.checks import Check, same_calls
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.driver import Driver
@@ -150,7 +150,7 @@ def regress(
     Raises:
         BadInput, ExperimentDiffers, HistoryPruned: as `replay`.
     """
-    check_function(check, "check", "a function of the recorded turn and the replayed one")
+    check_plain_function(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
     how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ikigai_actors.arguments import check_count, check_flag, check_function, check_optional
+from ikigai_actors.arguments import check_count, check_flag, check_optional, check_plain_function
 from ikigai_actors.behaviour.trials import OnTrial
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.identity import check_name
@@ -49,4 +49,4 @@ class RunConfig:
         check_flag(self.fresh, "fresh")
         check_flag(self.dry_run, "dry_run")
         if self.on_trial is not None:
-            check_function(self.on_trial, "on_trial", "a function of a TrialRun and its Verdict, or None")
+            check_plain_function(self.on_trial, "on_trial", "a function of a TrialRun and its Verdict, or None")

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_count, check_type, shown
+from ikigai_actors.arguments import check_count, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
-from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
@@ -132,7 +132,11 @@ def search(
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
     how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
-    given = options if callable(options) else _checked_options(options)
+    given = (
+        check_plain_function(options, "options", "a function of a node")
+        if callable(options)
+        else _checked_options(options)
+    )
     if given == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
     system = agent.system
@@ -146,8 +150,11 @@ def search(
         "plan": [type(plan).__name__, *(str(getattr(plan, one)) for one in plan.__slots__)],
         "options": None if callable(given) else [None if one is GO else one for one in given],
         "seed": seed,
+        "parallel": how.parallel,
         "run": run,
     }
+    if not callable(given) and GO in given:
+        started(system, agent.uuid, place, GO, {})  # before anything is made
     expected = expected_answer(system, agent.uuid, place, judge=judge)
     experiment = begin_experiment(system, terms, how)
 
@@ -184,7 +191,7 @@ def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
     winner = Child(trial, experiment.end_of(number), settings=changed)
     [agent] = above.fork_many([winner], note={"kept": number, "of": experiment.agent.uuid})
     if name is not None:
-        agent.rename(name)
+        give_name(agent, name)
     return agent
 
 

@@ -269,6 +269,10 @@ def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) 
             {"at": -1},
             {"tools": ["sell"]},
             {"prior": {3: 1.0, 99: 2.0}},
+            {"prior": {3: "much"}},
+            {"prior": {3: 10**400}},
+            {"prior": {3: None}},
+            {"prior": {True: 2.0}},
             {"parallel": 0},
             {"retries": -1},
             {"steps": 1},
@@ -282,8 +286,10 @@ def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) 
             bisect(system.root.fork(name="new"), is_good, probe="?", at=1)
         assert len(system.agents()) == 3
         bisect(agent, is_good, probe="?", name="mine")
-        with pytest.raises(ExperimentDiffers, match="other terms"):
-            bisect(agent, is_good, probe="!", name="mine")
+        terms: dict[str, Any] = {"probe": "?", "name": "mine"}
+        for other in ({"probe": "!"}, {"sure": 0.9}, {"most": 5}, {"parallel": 2}, {"steps": True}, {"at": 3}):
+            with pytest.raises(ExperimentDiffers, match="other terms"):
+                bisect(agent, is_good, **{**terms, **other})
         agent.kill(cascade=True)
         system.agent("mine").kill(cascade=True)
         prune_logs(system.store, 2**50, 1)

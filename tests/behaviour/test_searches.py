@@ -13,6 +13,7 @@ from ikigai_actors import (
     AgentRef,
     BadInput,
     HistoryPruned,
+    NameTaken,
     NotABoundary,
     Reply,
     Request,
@@ -54,6 +55,11 @@ def closeness(run: TrialRun) -> Verdict:
 
 def opened(database: str, **how: Any) -> ActorSystem:
     return ActorSystem.open(database, ScriptedProvider(echo), **how)
+
+
+async def later(_: object) -> list[str]:
+    """Stands for what must be no async function."""
+    return ["a"]
 
 
 def player(system: ActorSystem) -> AgentRef:
@@ -258,14 +264,41 @@ def test_options_that_raise_end_the_call_and_no_verdict_is_lost() -> None:
         assert judged == [1, 2, 3, 4, 5, 6]
 
 
+def test_options_that_have_changed_are_an_error_whether_there_are_others_or_fewer() -> None:
+    with opened(":memory:") as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": MCTS(6), "name": "mine"}
+        now = ["a", "b"]
+        whole = shape(search(agent, closeness, options=lambda _: now, **how))
+        for now in (["a", "c"], ["a"], []):
+            with pytest.raises(ExperimentDiffers, match="options have changed"):
+                search(agent, closeness, options=lambda _: now, **how)  # noqa: B023
+        now = ["a", "b"]
+        assert shape(search(agent, closeness, options=lambda _: now, **how)) == whole
+
+
+def test_what_cannot_be_kept_under_a_name_does_not_live_on_without_one() -> None:
+    with opened(":memory:") as system:
+        found = search(player(system), closeness, plan=BestOf(1), options=["a"])
+        before = {one.uuid for one in system.agents("running")}
+        with pytest.raises(NameTaken):
+            found.keep("player")
+        assert {one.uuid for one in system.agents("running")} == before
+
+
 def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
     with opened(":memory:") as system:
         agent = player(system)
+        new = system.root.fork(name="new")
         search(agent, closeness, plan=BestOf(1), options=["a"], name="mine")
-        with pytest.raises(ExperimentDiffers, match="has other terms"):
-            search(agent, closeness, plan=BestOf(2), options=["a"], name="mine")
-        with pytest.raises(ExperimentDiffers, match="is no experiment"):
-            search(agent, closeness, plan=BestOf(2), options=["a"], name="player")
+        how: dict[str, Any] = {"plan": BestOf(1), "options": ["a"], "name": "mine"}
+        for other in ({"plan": BestOf(2)}, {"options": ["b"]}, {"seed": 1}, {"parallel": 2}, {"at": 0}):
+            with pytest.raises(ExperimentDiffers, match="has other terms"):
+                search(agent, closeness, **{**how, **other})
+        for name in ("player", "new"):  # the second one has not done anything yet
+            with pytest.raises(ExperimentDiffers, match="is no experiment"):
+                search(agent, closeness, plan=BestOf(2), options=["a"], name=name)
+        assert [one.kind for one in new.history(all=True) if one.agent_uuid == new.uuid] == ["fork"]
         again = search(agent, closeness, plan=BestOf(2), options=["a"], name="mine", fresh=True)
         assert len(again.trials) == 2
 
@@ -289,6 +322,9 @@ def test_a_position_within_a_step_is_refused_before_anything_is_made() -> None:
         {"parallel": 0},
         {"seed": -1},
         {"judge": 3},
+        {"judge": later},
+        {"options": later},
+        {"options": ["a", GO]},
         {"tools": "price"},
         {"at": -1},
         {"under": "root"},
