@@ -1464,6 +1464,7 @@ class System(Directory):
         under: Handle | str | None = None,
         *,
         documents: str = "refuse",
+        stopped: bool = False,
         timeout: float | None = None,
     ) -> AgentRef:
         """Bring the agents of a file that `export` has made under an agent; all of them, or none.
@@ -1477,6 +1478,7 @@ class System(Directory):
             under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
             documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
                 leaves it as it is, ``append`` adds the versions of the file.
+            stopped: whether the agents come stopped, and begin nothing until the signal CONT.
             timeout: seconds to wait for the commit; None waits for ever.
 
         Returns:
@@ -1492,7 +1494,7 @@ class System(Directory):
         self.check_open()
         check_timeout(timeout)
         uuid = None if under is None else uuid_of(self.store, under)
-        return self.handle(self._import(ImportFile.of(as_path(file), documents), uuid, timeout))
+        return self.handle(self._import(ImportFile.of(as_path(file), documents, stopped), uuid, timeout))
 
     def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
         """Import a file under an agent; return the uuid of its top."""

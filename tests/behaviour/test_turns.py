@@ -21,6 +21,7 @@ from ikigai_actors import (
 from ikigai_actors.behaviour import BestOf, Turn, recorded, replay, search
 from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.records.pruning import prune_logs
+from supervisors.signals import Signal
 from tests.kit.blocking_provider import DEADLINE
 
 
@@ -162,3 +163,47 @@ def test_the_turns_of_a_file_are_without_those_of_trials_that_were_exported_with
         system.export(clerk, tmp_path / "clerk.jsonl")
     with turns_of_file(tmp_path / "clerk.jsonl", provider="offline") as turns:
         assert sorted(str(turn.prompt) for turn in turns) == ["four", "one"]
+
+
+def test_nothing_runs_of_the_agents_of_a_file_whatever_waits_for_them(tmp_path: Path) -> None:
+    """A prompt that nobody has answered, a turn that was cut off, and mail: none of them begins anything."""
+    asked: list[str] = []
+    sold: list[int] = []
+
+    @tool
+    def sell(kilos: int) -> str:
+        sold.append(kilos)
+        return "sold"
+
+    def answer(request: Request) -> Reply:
+        asked.append(request.agent)
+        last = request.messages[-1]["content"][-1]
+        if last.get("text") == "cut off":
+            raise ProviderError("lost")
+        return Reply("", (ToolCall("sell", {"kilos": 2}),)) if last["type"] == "text" else Reply("done")
+
+    parts: dict[str, Any] = {"provider": ScriptedProvider(answer), "tools": [sell]}
+    database = tmp_path / "shop.db"
+    with ActorSystem.open(database, **parts) as system:
+        clerk = system.root.fork(name="clerk")
+        clerk.prompt("one").get(timeout=DEADLINE)
+        with pytest.raises(ProviderError):
+            clerk.fork("cut off", name="cut", restart="permanent").reply(timeout=DEADLINE)
+    with ActorSystem.attach(database) as nobody:
+        for name in ("clerk", "cut"):
+            nobody.agent(name).ask.prompt("two")
+            nobody.send(name, "mail")
+        nobody.export("clerk", tmp_path / "clerk.jsonl")
+    asked.clear()
+    sold.clear()
+    with turns_of_file(tmp_path / "clerk.jsonl", **parts, resume=True) as turns:
+        root = turns[0].agent.system.root
+        agents = [root.system.agent("clerk"), root.system.agent("cut")]
+        assert set(root.wait(agents, timeout=DEADLINE).values()) == {"stopped"}
+        assert replay(turns).differences == []
+        assert len(asked) == 2  # of the replay
+        assert not {one.uuid for one in agents} & {*asked}
+        assert sold == []
+        agents[0].signal(Signal.CONT)
+        assert root.wait(agents[:1], timeout=DEADLINE) == {agents[0]: "idle"}
+        assert sold == [2]

@@ -28,9 +28,11 @@ from ikigai_actors import (
     Signal,
     ToolCall,
 )
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.supervision import GAVE_UP
 from ikigai_actors.records.transfer.format import file_lines
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store
@@ -239,6 +241,29 @@ def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: 
         [orphan] = copy.children()
         assert orphan.name == "grandchild-2"
         assert grandchild.name == "grandchild"
+        assert check(system.store) == []
+
+
+def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        top = system.root.fork(name="top")
+        for name in ("stopped", "given-up", "dead"):
+            top.fork(name=name)
+        system.agent("stopped").signal(Signal.STOP)
+        system.agent("stopped").ask.prompt("Go.")
+        system.agent("dead").kill()
+        change(system.store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
+        system.export(top, tmp_path / "1")
+        copy = system.import_(tmp_path / "1", stopped=True)
+        statuses = {one.name: one.status for one in system.agents() if one.imported_at}
+        assert statuses == {"top-2": "stopped", "stopped-2": "stopped", "given-up-2": "stopped", "dead": "dead"}
+        assert set(system.root.wait(copy.children(), timeout=DEADLINE).values()) == {WaitResult.STOPPED}
+        copy.signal(Signal.CONT, cascade=True)
+        woken = system.agent("stopped-2")
+        assert system.root.wait([woken], timeout=DEADLINE) == {woken: WaitResult.IDLE}
+        assert woken.reply(timeout=DEADLINE).text
+        with pytest.raises(BadInput, match="stopped"):
+            system.import_(tmp_path / "1", stopped="yes")  # type: ignore[arg-type]  # what is tested
         assert check(system.store) == []
 
 
@@ -766,7 +791,7 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
         "Exported 5 agents with 46 messages, 4 mails, 2 document versions, 1 attachment to "
         f"{tmp_path / '1'}; budgets are not in it.\n"
     )
-    imported = run("--database", second, "import", str(tmp_path / "1"))
+    imported = run("--database", second, "import", "--stopped", str(tmp_path / "1"))
     assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer (")
     assert run("--database", second, "fsck").stdout == "7 agents, 46 messages: no violation\n"
     refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
@@ -784,6 +809,7 @@ def test_slash_commands_export_the_current_agent_and_import_beside_it(
     open_session: OpenSession, tmp_path: Path
 ) -> None:
     session = open_session(provider())
-    exported, imported = session(f"/export {tmp_path / '1'}", f"/import {tmp_path / '1'}")[-2:]
+    exported, imported = session(f"/export {tmp_path / '1'}", f"/import --stopped {tmp_path / '1'}")[-2:]
     assert exported.endswith(f": 1 agent, 0 messages to {tmp_path / '1'}")
     assert imported.startswith("imported ")
+    assert [one.status for one in session.system.agents() if one.imported_at] == ["stopped"]

@@ -12,6 +12,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | a supervisor outside | the agent under which they come |
 | an open turn | interrupted, as after a boot |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
+| an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |
 | a document that is here with these bodies | left as it is; with others: refused, or as `Documents` says |
 
 Budgets do not come along: what the agents have spent by now does not count for the budgets here, that they live does.
@@ -24,7 +25,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_choice
+from ikigai_actors.arguments import check_choice, check_flag
 from ikigai_actors.errors import AgentDead, HostElsewhere, ImportRefused
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
@@ -84,12 +85,15 @@ class ImportFile:
     path: Path
     manifest: Manifest
     documents: str
+    stopped: bool = False
+    """Whether its agents come stopped."""
 
     @staticmethod
-    def of(path: Path, documents: str = "refuse") -> "ImportFile":
+    def of(path: Path, documents: str = "refuse", stopped: bool = False) -> "ImportFile":
         """Read all of a file. Raises `ImportRefused` and `BadInput`."""
         check_choice(documents, "documents", DOCUMENTS)
-        return ImportFile(path, Manifest(read_file(path)), documents)
+        check_flag(stopped, "stopped")
+        return ImportFile(path, Manifest(read_file(path)), documents, stopped)
 
 
 class Import(Addressed):
@@ -218,7 +222,8 @@ class Graft:
             imported_at=self._now,
         )
         if one.uuid not in self._dead:
-            return here
+            stops = self._file.stopped and one.living
+            return replace(here, status=Status.STOPPED.value, exit_reason="it came stopped") if stops else here
         reason = one.exit_reason or "it was terminating when it was exported"
         return replace(
             here, status=Status.DEAD.value, turn=0, deadline=None, ended_at=self._now, exit_reason=reason,

@@ -507,8 +507,9 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
 @click.option(
     "--documents", type=click.Choice(["keep", "append"]), help="What to do with those that are here with other texts."
 )
+@click.option("--stopped", is_flag=True, help="Let them begin nothing before ikigai signal CONT.")
 @click.pass_context
-def import_agents(context: click.Context, file: str, under: str | None, documents: str | None) -> None:
+def import_agents(context: click.Context, file: str, under: str | None, documents: str | None, stopped: bool) -> None:
     """Bring the agents of a FILE of ikigai export into the database: all of them, or none.
 
     For a database that no process runs, or an empty one: where ikigai runs, type /import there. Nothing starts: turns
@@ -517,7 +518,7 @@ def import_agents(context: click.Context, file: str, under: str | None, document
     from ikigai_actors.shell.cli import transfer
 
     with _ended_early(context):
-        told = transfer.import_agents(context.obj.database, file, under, documents or "refuse")
+        told = transfer.import_agents(context.obj.database, file, under, documents or "refuse", stopped)
     click.echo(harmless(told))
 
 

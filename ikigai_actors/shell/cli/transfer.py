@@ -32,7 +32,7 @@ def export(
     return f"Exported {counted(done.agents, 'agent')} with {', '.join(parts)} to {file}; budgets are not in it."
 
 
-def import_agents(database: str | None, file: str, under: str | None, documents: str) -> str:
+def import_agents(database: str | None, file: str, under: str | None, documents: str, stopped: bool) -> str:
     """Import a file as the host of the database; return a line for a person.
 
     Raises `StoreInUse` when a process runs the agents, and what `import_file` does.
@@ -40,7 +40,7 @@ def import_agents(database: str | None, file: str, under: str | None, documents:
     from ikigai_actors.system.host.importing import import_file
 
     try:
-        done = import_file(database, as_path(file), under, documents)
+        done = import_file(database, as_path(file), under, documents, stopped)
     except StoreInUse as error:
         raise StoreInUse(f"{error} Import there: /import {as_path(file).absolute()}") from error
     top = next(one for one in done.agents if one.uuid == done.top)

@@ -29,13 +29,14 @@ def export(shell: CommandContext, file: str, agent: str | None, from_clear: bool
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--under", metavar="ID", type=AGENT, help="The agent under which they come.  [default: agent 0]")
 @click.option("--documents", type=click.Choice(["keep", "append"]), help="For those that are here with other texts.")
+@click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT.")
 @click.pass_obj
-def import_agents(shell: CommandContext, file: str, under: str | None, documents: str | None) -> None:
+def import_agents(shell: CommandContext, file: str, under: str | None, documents: str | None, stopped: bool) -> None:
     """Bring the agents of a file of /export here: all of them, or none.
 
     Turns that were open there are cut off, and prompts that nobody has answered are answered now.
     """
-    top = shell.wait_for(lambda: shell.system.import_(file, under, documents=documents or "refuse"))
+    top = shell.wait_for(lambda: shell.system.import_(file, under, documents=documents or "refuse", stopped=stopped))
     shell.screen.line(f"imported {named(top)}, and all below it; /switch {top.record.short} goes there")
 
 

@@ -14,7 +14,9 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 
 
-def import_file(database: str | os.PathLike[str] | None, file: Path, under: str | None, documents: str) -> Imported:
+def import_file(
+    database: str | os.PathLike[str] | None, file: Path, under: str | None, documents: str, stopped: bool = False
+) -> Imported:
     """Bring the agents of a file into a database; an empty one gets agent 0 first. No agent begins anything.
 
     Args:
@@ -22,12 +24,13 @@ def import_file(database: str | os.PathLike[str] | None, file: Path, under: str 
         file: the file.
         under: a uuid, name, or unique prefix of a uuid; None for agent 0.
         documents: as for `System.import_`.
+        stopped: as for `System.import_`.
 
     Raises:
         StoreInUse: a process runs the agents.
         IkigaiError: what `System.import_` raises, and what `ActorSystem.open` does for the database.
     """
-    looked = ImportFile.of(file, documents)  # before the database is touched
+    looked = ImportFile.of(file, documents, stopped)  # before the database is touched
     with ExitStack() as closing:
         store = open_store(database)
         closing.callback(store.close)
