@@ -132,6 +132,7 @@ def replay_turns(
 ) -> tuple[str, int]:
     """Replay the turns of an agent or a file; ``how`` is as for `replay`, which may raise."""
     changed, edits = parse_change(change), parse_edits(edit)
+    how["fresh"] = _is_file(source)  # a replay that is in the file is not gone on with
     with _turns(options, source, start, tell) as turns:
         show = trial_lines(tell, same_or_different)
         begin = partial(replay, turns, change=changed, edit=edits, on_trial=show, **how)
@@ -155,7 +156,7 @@ def regress_turns(
 ) -> tuple[str, int]:
     """Say whether a change makes turns worse; ``how`` is as for `regress`, which may raise."""
     changed, checked = parse_change(change), parse_check(check)
-
+    how["fresh"] = _is_file(source)
     with _turns(options, source, start, tell) as turns:
         begin = partial(regress, turns, change=changed, check=checked, on_trial=trial_lines(tell, score), **how)
         if dry_run:
@@ -225,13 +226,17 @@ def _opened(options: Options) -> "ActorSystem | AttachedSystem":
 @contextmanager
 def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[list[Turn]]:
     """The turns of an agent of the database; or of all agents of an exported file, read into a database in memory."""
-    if not Path(source).is_file():
+    if not _is_file(source):
         with _opened(options) as system:
             yield _chosen(recorded(system.agent(source)), start, tell)
         return
     parts = {"provider": options.default_provider(), "providers": options.providers(), "tools": options.tools()}
     with turns_of_file(source, **parts, settings=options.default_settings(), config=options.config) as turns:
         yield _chosen(turns, start, tell)
+
+
+def _is_file(source: str) -> bool:
+    return Path(source).is_file()
 
 
 def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:

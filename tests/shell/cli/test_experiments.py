@@ -52,6 +52,17 @@ def test_turns_of_an_agent_and_of_a_file_are_replayed(
     assert capsys.readouterr().out.startswith("At most 1 trial, 1 request to offline")
 
 
+def test_a_replay_of_a_file_does_not_go_on_with_one_that_is_in_it(
+    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ikigai(shop, "replay", "clerk") == 0
+    with ActorSystem.open(shop, "offline") as system:
+        system.export(system.root, tmp_path / "all.jsonl")
+    capsys.readouterr()
+    assert ikigai(shop, "replay", str(tmp_path / "all.jsonl")) == 0
+    assert len(re.findall(r"turn \d+ of clerk \([\w-]+\): same", capsys.readouterr().err)) == 2
+
+
 def test_the_process_that_runs_the_agents_is_asked_when_there_is_one(
     shop: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
