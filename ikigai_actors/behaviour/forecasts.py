@@ -45,9 +45,9 @@ class Forecast:
     unpriced: tuple[str, ...] = ()
     """Those of them without a price."""
     new_readers: tuple[str, ...] = ()
-    """The models that may read a recorded history and have written none of it, nor are they its agent's: it leaves for
-    their service.
-    """
+    """The models that may read a recorded history and have written none of it, nor are they its agent's."""
+    new_services: tuple[str, ...] = ()
+    """Those providers of them that none of these models have: a history leaves for another service."""
 
     @property
     def usd(self) -> float | None:
@@ -68,8 +68,9 @@ class Forecast:
 
     def json(self) -> str:
         """All of it as JSON."""
-        names = ("trials", "requests", "unrecorded", "input_tokens", "output_tokens", "usd", "models", "unpriced")
-        return json.dumps({name: getattr(self, name) for name in (*names, "new_readers")}, ensure_ascii=False)
+        counts = "trials", "requests", "unrecorded", "input_tokens", "output_tokens", "usd"
+        names = *counts, "models", "unpriced", "new_readers", "new_services"
+        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
 
     def _cost(self) -> str:
         if not self.requests:
@@ -96,6 +97,9 @@ def trial_forecast(
         known: the models that have written it, or are its agent's.
     """
     told = [(one.model, one.usage) for one in requests if one.usage is not None]
+    writers = {"", *known}
+    new = tuple(dict.fromkeys(name for name in readers if name not in writers))
+    services = dict.fromkeys(map(_service, new))
     asked = {one.name: one for one in (*models, *(one.model for one in requests)) if one.name}
     return Forecast(
         1,
@@ -106,7 +110,8 @@ def trial_forecast(
         sum(model.price.of(usage) for model, usage in told if model.price is not None),
         tuple(asked),
         tuple(name for name, model in asked.items() if model.price is None),
-        tuple(dict.fromkeys(name for name in readers if name not in {"", *known})),
+        new,
+        tuple(one for one in services if one not in set(map(_service, writers))),
     )
 
 
@@ -135,13 +140,18 @@ def largest(forecasts: Sequence[Forecast]) -> Forecast:
     return Forecast(*counts, *_united(forecasts))
 
 
-def _united(forecasts: Sequence[Forecast]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The models of several forecasts, those without a price, and the new readers; each once."""
+def _united(forecasts: Sequence[Forecast]) -> tuple[tuple[str, ...], ...]:
+    """The names in several forecasts, each once: models, those without a price, new readers, and their services."""
     return (
         tuple(dict.fromkeys(chain.from_iterable(one.models for one in forecasts))),
         tuple(dict.fromkeys(chain.from_iterable(one.unpriced for one in forecasts))),
         tuple(dict.fromkeys(chain.from_iterable(one.new_readers for one in forecasts))),
+        tuple(dict.fromkeys(chain.from_iterable(one.new_services for one in forecasts))),
     )
+
+
+def _service(model: str) -> str:
+    return model.partition(":")[0]
 
 
 def _counted(count: int, noun: str) -> str:

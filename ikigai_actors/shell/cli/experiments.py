@@ -37,7 +37,7 @@ _TOOLS, _RUN = (
 )
 _TRIALS = _options(
     click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
-    click.option("--yes", is_flag=True, help="Let a model read histories that it has not written."),
+    click.option("--yes", is_flag=True, help="Let another model or service read the recorded histories."),
     click.option("--parallel", type=click.IntRange(1, 1_000), default=8, show_default=True, help="At once."),
     click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),
     click.option("--json", "json", is_flag=True, help="As JSON."),

@@ -5,7 +5,7 @@ import json as json_text
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
@@ -138,7 +139,7 @@ def replay_turns(
         begin = partial(replay, turns, change=changed, edit=edits, on_trial=show, **how)
         if dry_run:
             return _planned(begin, json)
-        return _told(_carried_out(begin, yes, tell), html, json), 0
+        return _told(_carried_out(begin, yes, tell, changed), html, json), 0
 
 
 def regress_turns(
@@ -161,7 +162,7 @@ def regress_turns(
         begin = partial(regress, turns, change=changed, check=checked, on_trial=trial_lines(tell, score), **how)
         if dry_run:
             return _planned(begin, json)
-        report = _carried_out(begin, yes, tell)
+        report = _carried_out(begin, yes, tell, changed)
         return _told(report, html, json), STATUS[report.verdict]
 
 
@@ -255,11 +256,12 @@ def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, i
     return planned.json() if json else planned.text(), 0
 
 
-def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell) -> R:
+def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mapping[str, Any] = NO_DATA) -> R:
     """Carry out an experiment, once it is said what it asks. Raises what it does, and `BadInput`."""
     planned = begin(dry_run=True).forecast
     tell(planned.text())
-    if planned.new_readers and not yes and not sys.stdout.isatty():
+    names_one = bool(change.get("model") or change.get("compact_model"))
+    if (planned.new_services or (names_one and planned.new_readers)) and not (yes or sys.stdout.isatty()):
         raise BadInput(f"Recorded histories would be read by {', '.join(planned.new_readers)}: say --yes to let them.")
     return begin()
 

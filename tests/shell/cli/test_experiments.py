@@ -164,23 +164,22 @@ def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
     assert capsys.readouterr().err.startswith(f"ikigai: {asked}; no price is known here for offline.\n")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["replay", "clerk", "--with", "model=offline:large"],
-        ["--provider", "offline:large", "search", "clerk", "--plan", "best:1", "--option", "one", "--score", "wc -c"],
-    ],
-)
-def test_into_a_pipe_no_model_reads_what_others_have_written_without_a_yes(
-    shop: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_yes(
+    shop: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ikigai(shop, *arguments) == 1
-    told = capsys.readouterr().err
-    assert "Recorded histories are read by offline:large, which has written none of them." in told
-    assert "say --yes" in told
+    search = ["search", "clerk", "--plan", "best:1", "--option", "one", "--score", "wc -c"]
+    refused = {"offline:large": ["replay", "clerk", "--with", "model=offline:large"], "openai": search}
+    for new, arguments in refused.items():
+        assert ikigai(shop, "--provider", new.partition(":")[0], *arguments) == 1
+        told = capsys.readouterr().err
+        assert f"Recorded histories are read by {new}" in told
+        assert "say --yes" in told
     with ActorSystem.open(shop, "offline") as system:
         assert len(system.agents()) == 2
-    assert ikigai(shop, *arguments, "--yes") == 0
+    assert ikigai(shop, *refused["offline:large"], "--yes") == 0
+    capsys.readouterr()
+    assert ikigai(shop, "--provider", "offline:large", *search) == 0  # the same service, and nobody has named it
+    assert "Recorded histories are read by offline:large, which has written none of them." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
