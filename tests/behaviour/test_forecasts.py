@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from ikigai_actors import (
     Usage,
     tool,
 )
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour import (
     Beam,
     BestOf,
     Forecast,
+    Found,
     ask,
     bisect,
     evaluate,
@@ -37,6 +40,7 @@ from ikigai_actors.behaviour.forecasts import ExpectedRequest, largest, total_of
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import sql, tables
 
@@ -252,26 +256,28 @@ def test_a_judge_that_asks_a_model_is_one_request_more_and_reads_the_history(sho
     assert shop.spent(found)[:2] == (2, 4)
 
 
-CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...]]] = [
-    ({}, ("shop:tea",), ()),
-    ({"system": "Be kind."}, ("shop:tea",), ()),
-    ({"model": "shop"}, ("shop:tea",), ()),
-    ({"model": "shop:strong"}, ("shop:strong",), ("shop:strong",)),
-    ({"model": "shop:tea, other:tea"}, ("shop:tea",), ("other:tea",)),
-    ({"compact_model": "other:tea"}, ("shop:tea",), ("other:tea",)),
+CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = [
+    ({}, ("shop:tea",), (), ()),
+    ({"system": "Be kind."}, ("shop:tea",), (), ()),
+    ({"model": "shop"}, ("shop:tea",), (), ()),
+    ({"model": "shop:strong"}, ("shop:strong",), ("shop:strong",), ()),
+    ({"model": "shop:tea, other:tea"}, ("shop:tea",), ("other:tea",), ("other",)),
+    ({"compact_model": "other:tea"}, ("shop:tea",), ("other:tea",), ("other",)),
 ]
 
 
-@pytest.mark.parametrize(("change", "models", "new"), CHANGES)
+@pytest.mark.parametrize(("change", "models", "new", "services"), CHANGES)
 def test_models_that_have_not_written_a_history_are_named_before_they_read_it(
-    shop: Shop, change: Mapping[str, Any], models: tuple[str, ...], new: tuple[str, ...]
+    shop: Shop, change: Mapping[str, Any], models: tuple[str, ...], new: tuple[str, ...], services: tuple[str, ...]
 ) -> None:
     for told in (
         replay(recorded(shop.agent), change=change, dry_run=True).forecast,
         evaluate(shop.agent, ["Oolong?"], judged, change=change, dry_run=True).forecast,
     ):
-        assert (told.models, told.new_readers) == (models, new)
+        assert (told.models, told.new_readers, told.new_services) == (models, new, services)
         assert ("Recorded histories are read by" in told.text()) == bool(new)
+    compared = regress(recorded(shop.agent), change=change, dry_run=True).forecast
+    assert compared.models == tuple(dict.fromkeys([*models, "shop:tea"]))
     if change.get("model") == "shop:strong":
         requests = [one.usage for turn in recorded(shop.agent) for one in turn.requests if one.usage is not None]
         told = replay(recorded(shop.agent), change=change, dry_run=True).forecast
@@ -287,6 +293,10 @@ def test_the_model_that_an_agent_has_been_given_is_no_stranger_to_its_history(sh
 
 def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path) -> None:
     file = tmp_path / "clerk.jsonl"
+    shop.system.export(shop.agent, tmp_path / "shop.jsonl")
+    with ActorSystem.open(":memory:", "offline") as system:
+        elsewhere = recorded(system.import_(tmp_path / "shop.jsonl"))
+        assert replay(elsewhere, dry_run=True).forecast.new_readers == ("offline:",)
     strange = shop.system.root.fork(name="strange", model="other:x")
     strange.prompt("Is it?").get(timeout=DEADLINE)
     shop.system.export(strange, file)
@@ -329,6 +339,42 @@ def test_the_library_says_it_once_and_before_the_first_request(shop: Shop, caplo
         found = replay(recorded(shop.agent))
     assert heard == [1] * 7
     assert caplog.messages == [f"replay: {found.forecast.text()}"]
+
+
+def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heard: list[int] = []
+
+    def hearing(request: Request) -> str:
+        heard.append(len(caplog.messages))
+        return "yes"
+
+    def begun(world: Simulation, **how: Any) -> Found:
+        return search(world.system.agent("clerk"), judged, plan=BestOf(2), options=["Oolong?"], parallel=2, **how)
+
+    caplog.set_level(logging.INFO, "ikigai_actors.behaviour")
+    for commit in count(1):
+        with simulated() as world:
+            world.open(ScriptedProvider(hearing)).root.fork(name="clerk")
+            world.crash_at(CrashPoint(commit, True))
+            with pytest.raises(ProcessCrashed):
+                begun(world)
+            world.reopen()
+            agents = [world.system.handle(one.uuid) for one in world.system.agents()]
+            states = [one.state for one in agents]
+            if Phase.INTERRUPTED not in states:
+                continue
+            caplog.clear()
+            heard.clear()
+            before = stored(world.system.store)
+            dry = begun(world, dry_run=True)
+            assert (dry.forecast.trials, dry.resumed) == (2, True)
+            assert (stored(world.system.store), heard, len(caplog.messages)) == (before, [], 1)
+            assert [one.state for one in agents] == states
+            begun(world)
+            assert heard == [2, 2]
+            return
 
 
 def test_where_another_process_knows_the_models_their_names_are_those_on_record(tmp_path: Path, shop: Shop) -> None:

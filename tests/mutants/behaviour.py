@@ -10,6 +10,7 @@ _JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisecti
 _REGRESSIONS = "tests/behaviour/test_regressions.py"
 _RECORD = "tests/agent/turn/test_record.py"
 _REPLAYS = "tests/behaviour/test_replays.py"
+_FORECASTS, _TURNS = "tests/behaviour/test_forecasts.py", "tests/behaviour/test_turns.py"
 
 BEHAVIOUR_MUTANTS = (
     Mutant(
@@ -123,6 +124,41 @@ BEHAVIOUR_MUTANTS = (
         'found.append(Difference(one.position, "arguments"',
         'found.append(Difference(other.position, "arguments"',
         test=_REPLAYS,
+    ),
+    Mutant(
+        "what is judged is foretold once more",
+        "behaviour/driver.py",
+        "range(first.number, last + 1)",
+        "range(1, last + 1)",
+        test=_FORECASTS,
+    ),
+    Mutant(
+        "what was cut off goes on before it is said, and in a dry run",
+        "behaviour/driver.py",
+        "                    self._cut_off.append(agent)",
+        "                    _resume(agent)",
+        test=_FORECASTS,
+    ),
+    Mutant(
+        "the baseline is foretold of the changed model",
+        "behaviour/replays.py",
+        "then[case.start.of][case.start.at], {} if arm == BASELINE else terms.change",
+        "then[case.start.of][case.start.at], terms.change",
+        test=_FORECASTS,
+    ),
+    Mutant(
+        "the default model is no new reader",
+        "behaviour/expectations.py",
+        'own = _own(system, then) if not writers or then.get("model") or then.get("compact_model") else set()',
+        "own = _own(system, then)",
+        test=_FORECASTS,
+    ),
+    Mutant(
+        "the last request of a typed turn counts twice",
+        "behaviour/turns.py",
+        "        if one.kind in SPENDING and ((spent",
+        "        if ((spent",
+        test=_TURNS,
     ),
 )
 """All of them."""
