@@ -242,6 +242,11 @@ def test_a_bisection_without_a_question_costs_the_rest_of_the_log(shop: Shop) ->
     requests = [one.usage for turn in recorded(shop.agent) for one in turn.requests if one.usage is not None]
     assert (told.trials, told.requests) == (5, 5 * 7)
     assert told.input_tokens + told.output_tokens == 5 * sum(one.all_tokens for one in requests)
+    found = bisect(shop.agent, judged, most=5)
+    made, asked, tokens, _ = shop.spent(found)
+    assert 1 < made <= 5
+    assert 0 < asked <= told.requests
+    assert 0 < tokens <= told.input_tokens + told.output_tokens
 
 
 def test_a_judge_that_asks_a_model_is_one_request_more_and_reads_the_history(shop: Shop) -> None:
