@@ -132,22 +132,31 @@ def budgets(tx: Transaction) -> None:
 
 def damage(url: str, *statements: str) -> None:
     """Run statements as no program of ours could: without foreign keys, checks and unique indexes."""
-    unique = ("DROP INDEX agents_root", "DROP INDEX agents_name")
     if url.startswith("sqlite:///"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
             connection.execute("PRAGMA ignore_check_constraints = ON")
-            for statement in (*unique, *statements):
+            for statement in ("DROP INDEX agents_root", "DROP INDEX agents_name", *statements):
                 connection.execute(statement)
         return
     with psycopg.connect(url, autocommit=True) as server:
-        constraints = server.execute(
-            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
-            " WHERE connamespace = current_schema()::regnamespace AND contype IN ('f', 'c')"
-        ).fetchall()
-        drops = [f"ALTER TABLE {table} DROP CONSTRAINT {name}" for table, name in constraints]
-        for statement in (*unique, *drops, *statements):
-            server.execute(statement.encode())
+        server.execute("SET session_replication_role = replica")  # without foreign keys
+        for statement in statements:
+            while not _done(server, statement):
+                pass
+
+
+def _done(server: "psycopg.Connection[Any]", statement: str) -> bool:
+    """Run a statement, or drop what forbids it."""
+    try:
+        server.execute(statement.encode())
+    except psycopg.errors.CheckViolation as error:
+        server.execute(f"ALTER TABLE {error.diag.table_name} DROP CONSTRAINT {error.diag.constraint_name}".encode())
+    except psycopg.errors.UniqueViolation as error:
+        server.execute(f"DROP INDEX {error.diag.constraint_name}".encode())
+    else:
+        return True
+    return False
 
 
 def agent(uuid: str, assignment: str) -> str:

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
@@ -95,7 +95,8 @@ class SchemaPool:
     """PostgreSQL databases with the tables of the runtime, each lent to one test after another.
 
     To empty the tables takes a tenth of the time that it takes to make them. A test may do what it likes to its
-    database: one whose tables are not as they were made, or have grown large, is dropped.
+    database: what it has dropped of checks, foreign keys and indexes is made anew, and one whose tables are not as they
+    were made otherwise, or have grown large, is dropped.
     """
 
     def __init__(self, server: str, admin: Admin) -> None:
@@ -104,6 +105,7 @@ class SchemaPool:
         self._first = self._make()
         """Is never lent: the rows that a new database has are copied from it."""
         self._as_made = self._look(self._first)
+        self._rules = self._rules_of(self._first)
 
     @contextmanager
     def lend(self) -> Iterator[str]:
@@ -112,8 +114,7 @@ class SchemaPool:
         try:
             yield _url(self._server, name)
         finally:
-            if self._look(name) == self._as_made:
-                self._empty(name)
+            if self._is_empty_again(name):
                 self._free.append(name)
             else:
                 _drop_schema(self._admin, name)
@@ -132,6 +133,22 @@ class SchemaPool:
             store.close()
         return name
 
+    def _is_empty_again(self, schema: str) -> bool:
+        found = self._look(schema)
+        if _columns(found) != _columns(self._as_made):
+            return False
+        self._empty(schema)
+        if found == self._as_made:
+            return True
+        for rule in self._rules - self._rules_of(schema):
+            self._admin.execute(rule.replace(_SCHEMA, schema).encode())
+        return self._look(schema) == self._as_made
+
+    def _rules_of(self, schema: str) -> set[str]:
+        """What makes the checks, foreign keys and indexes of a schema."""
+        found = self._admin.execute(_RULES, {"schema": schema}).fetchall()
+        return {str(rule).replace(schema, _SCHEMA) for [rule] in found}
+
     def _look(self, schema: str) -> list[Row]:
         """What the server knows of the tables and indexes, and which of them are large."""
         return self._admin.execute(_LOOK, (schema,)).fetchall()
@@ -143,6 +160,19 @@ class SchemaPool:
         statements += [f"INSERT INTO {schema}.{table} TABLE {self._first}.{table}" for table in tables]
         self._admin.execute("; ".join([*statements, "COMMIT"]).encode())
 
+
+def _columns(found: Sequence[Row]) -> list[Row]:
+    """The tables, whether they are large, and their columns."""
+    return [row[:4] for row in found if row[1] == "r"]
+
+
+_SCHEMA = "THE_SCHEMA"
+
+_RULES = b"""
+    SELECT 'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || conname || ' ' || pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE connamespace = %(schema)s::text::regnamespace AND contype IN ('c', 'f')
+    UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = %(schema)s::text
+"""
 
 _LOOK = b"""
     SELECT c.relname, c.relkind::text, pg_relation_size(c.oid) > 1000000,

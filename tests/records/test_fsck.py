@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.agent.boot import survey
@@ -256,8 +257,19 @@ def test_hosts_with_names_share_the_agents_and_wait_for_one_that_shares_with_nob
     assert check(store) == []  # nobody has its shards at the moment
 
 
+def on_each_database() -> Iterator[ParameterSet]:
+    """Every case on SQLite and PostgreSQL, where each run has the first of each invariant."""
+    seen: set[Invariant] = set()
+    again = pytest.mark.thorough("another way to break an invariant, on PostgreSQL too")
+    for place, case in enumerate(CASES):
+        yield pytest.param("sqlite", *case, id=f"sqlite-{place}-{case[0]}")
+        marks = (again,) if case[0] in seen else ()
+        yield pytest.param("postgres", *case, id=f"postgres-{place}-{case[0]}", marks=marks)
+        seen.add(case[0])
+
+
 @pytest.mark.parametrize(
-    ("invariant", "uuid", "statements"), CASES, ids=[f"{place}-{case[0]}" for place, case in enumerate(CASES)]
+    ("durable_url", "invariant", "uuid", "statements"), [*on_each_database()], indirect=["durable_url"]
 )
 def test_each_violation_is_found_and_is_the_only_one_reported(
     family: Store, durable: str, invariant: Invariant, uuid: str | None, statements: str | list[str]
