@@ -30,15 +30,15 @@ class ReplayRow(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def replay_text(rows: Sequence[ReplayRow]) -> str:
-    """A line for each difference, and a last one that counts."""
+def replay_text(rows: Sequence[ReplayRow], ended: str = "") -> str:
+    """A line for each difference, and a last one that counts; it says why the replay has ended before all was done."""
     lines = [
         f"{_short(row)} {' '.join(f'{one}{_reason(row, one)}'.split())}" for row in rows for one in row.differences
     ]
-    return "\n".join([*lines, _counted(rows)])
+    return "\n".join([*lines, _counted(rows, ended)])
 
 
-def replay_json(rows: Sequence[ReplayRow]) -> str:
+def replay_json(rows: Sequence[ReplayRow], ended: str = "") -> str:
     """All of it as a JSON object."""
     turns = [
         {
@@ -48,17 +48,18 @@ def replay_json(rows: Sequence[ReplayRow]) -> str:
         }
         for row in rows
     ]
-    return json.dumps({"turns": turns, "differences": _kinds(rows)}, ensure_ascii=False)
+    return json.dumps({"turns": turns, "differences": _kinds(rows), "ended": ended}, ensure_ascii=False)
 
 
-def replay_html(rows: Sequence[ReplayRow]) -> str:
+def replay_html(rows: Sequence[ReplayRow], ended: str = "") -> str:
     """One page: a row for each difference, beside the prompt of its turn."""
     cells: list[list[str | Difference]] = [
         [_short(row), str(one.position), row.recorded.prompt or "", f"{one.what}{_reason(row, one)}", one]
         for row in rows
         for one in row.differences
     ]
-    return html_page("Replay", [_counted(rows)], ["agent", "message", "prompt", "what", "recorded", "replayed"], cells)
+    head = ["agent", "message", "prompt", "what", "recorded", "replayed"]
+    return html_page("Replay", [_counted(rows, ended)], head, cells)
 
 
 def difference_as_json(one: Difference) -> dict[str, Any]:
@@ -102,11 +103,11 @@ def _reason(row: ReplayRow, one: Difference) -> str:
     return f": {row.again.error}" if one.what == "end" and row.again.error and row.again.how != DIVERGED else ""
 
 
-def _counted(rows: Sequence[ReplayRow]) -> str:
+def _counted(rows: Sequence[ReplayRow], ended: str) -> str:
     differ = sum(bool(row.differences) for row in rows)
     kinds = ", ".join(f"{count} {what}" for what, count in _kinds(rows).items())
     told = "none differs" if not differ else f"{differ} differ: {kinds}"
-    return f"{len(rows)} replayed, {told}."
+    return f"{len(rows)} replayed, {told}." + (f" It ended before all was replayed: {ended}." if ended else "")
 
 
 def _kinds(rows: Sequence[ReplayRow]) -> dict[str, int]:

@@ -61,15 +61,15 @@ class Replay(ExperimentResult):
 
     def text(self) -> str:
         """A line for each difference, and a last one that counts."""
-        return replay_text(self._rows())
+        return replay_text(self._rows(), self.ended)
 
     def html(self) -> str:
         """One page, which needs nothing else."""
-        return replay_html(self._rows())
+        return replay_html(self._rows(), self.ended)
 
     def json(self) -> str:
         """All of it as JSON."""
-        return replay_json(self._rows())
+        return replay_json(self._rows(), self.ended)
 
     def _rows(self) -> list[ReplayRow]:
         return [ReplayRow(one.recorded, one.again, one.agent.uuid, one.differences) for one in self.turns]

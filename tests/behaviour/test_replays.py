@@ -22,6 +22,7 @@ from ikigai_actors import (
     Signal,
     ToolCall,
     TurnInterrupted,
+    Usage,
     tool,
 )
 from ikigai_actors.behaviour import ExperimentDiffers, Turn, recorded, replay
@@ -258,6 +259,16 @@ def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
         assert [one.what for one in found.differences] == ["end"]
         assert "end: answered → failed: still" in found.text()
         assert answers == []
+
+
+def test_a_replay_whose_budget_ends_says_so_in_each_report() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(lambda request: Reply("fine", usage=Usage(0, 30)))) as system:
+        poor = replay(recorded(clerk(system)), budget={"tokens": 50}, parallel=1)
+        assert 0 < len(poor.turns) < 3
+        told = f"{len(poor.turns)} replayed, none differs. It ended before all was replayed: budget."
+        assert poor.text() == told
+        assert told in poor.html()
+        assert json.loads(poor.json())["ended"] == "budget"
 
 
 def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> None:
