@@ -12,6 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.prices import MICRO, PricedModel
 from ikigai_actors.records.budgets.budget import amount_text
 
@@ -47,7 +48,9 @@ class Forecast:
     new_readers: tuple[str, ...] = ()
     """The models that may read a recorded history and have written none of it, nor are they its agent's."""
     new_services: tuple[str, ...] = ()
-    """Those providers of them that none of these models have: a history leaves for another service."""
+    """Those providers of them that none of these models have: a history leaves for another service. Not the offline
+    stand-in, which answers here.
+    """
 
     @property
     def usd(self) -> float | None:
@@ -111,7 +114,7 @@ def trial_forecast(
         tuple(asked),
         tuple(name for name, model in asked.items() if model.price is None),
         new,
-        tuple(one for one in services if one not in set(map(_service, writers))),
+        tuple(one for one in services if one not in {OfflineProvider.name, *map(_service, writers)}),
     )
 
 

@@ -2,12 +2,13 @@
 
 A case counts once, with the mean of its samples. The difference of two arms is taken case by case; without a baseline
 the rate is compared with 1. A whole interval below minus the margin fails, one that is nowhere below it passes; all
-else is unsure, and so is a run of which more than a tenth could not be judged.
+else is unsure. So is a run of which more than a tenth could not be judged, and one whose baseline is never right: then
+nothing could become worse.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, variance
 
 from ikigai_actors.behaviour.statistics import Interval, interval_of_mean, interval_of_rate
 
@@ -52,9 +53,10 @@ def rates_of(changed: Scores, baseline: Scores | None, margin: float, unmade: in
     undecided = sum(score is None for score in scores) + unmade
     usual = _means(baseline) if baseline is not None else dict.fromkeys(means, 1.0)
     pairs = [means[case] - usual[case] for case in means if case in usual]
-    between = interval_of_mean(pairs)
+    noise = fmean([_noise(changed[case]) + _noise((baseline or {}).get(case, ())) for case in means] or [0.0])
+    between = interval_of_mean(pairs, noise=noise)
     verdict = UNSURE
-    if between is not None and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
+    if between is not None and any(usual.values()) and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
         verdict = FAIL if between[1] < -margin else PASS if between[0] >= -margin else UNSURE
     return Rates(
         verdict,
@@ -70,3 +72,9 @@ def rates_of(changed: Scores, baseline: Scores | None, margin: float, unmade: in
 def _means(scores: Scores) -> dict[int, float]:
     judged = {case: [one for one in samples if one is not None] for case, samples in scores.items()}
     return {case: fmean(samples) for case, samples in judged.items() if samples}
+
+
+def _noise(samples: Sequence[float | None]) -> float:
+    """The variance of the mean of a case's samples, as far as they show it."""
+    judged = [one for one in samples if one is not None]
+    return variance(judged) / len(judged) if len(judged) > 1 else 0.0

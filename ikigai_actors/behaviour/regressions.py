@@ -32,7 +32,7 @@ from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
 from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun, TrialStart
-from ikigai_actors.behaviour.turns import Turn
+from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import SHORT_LENGTH
@@ -93,12 +93,15 @@ class RegressionReport(ExperimentResult):
         return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
 
     def _told(self) -> list[str]:
-        against = "1" if self.baseline is None else f"baseline {_percent(self.baseline)}"
+        arms = (self.experiment.book.terms or {}).get("arms", ())
+        against = f"baseline {_percent(self.baseline)}" if BASELINE in arms else "1"
         rates = f"right {_percent(self.rate)}{_between(self.interval)}, {against}"
         lines = [
             f"{self.verdict}: {rates}, difference {_percent(self.difference)}{_between(self.difference_interval)}",
             f"{self.samples} samples, {self.undecided} undecided, {len(self.failures)} wrong",
         ]
+        if self.baseline == 0:
+            lines.append("Nothing was right without the change either, so nothing could become worse.")
         commonest = Counter(self.reasons).most_common(3)
         lines += (f"Not judged: {count} × {' '.join(why.split())}" for why, count in commonest)
         return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
@@ -159,6 +162,9 @@ def regress(
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
         verdict = _within_bounds(verdict_of(check(recorded, again), "a check"), "a check")
+        if verdict.score is None:
+            gave = "the check gave no verdict" if again.how == ANSWERED else f"the replay {again.how}"
+            return Verdict(None, verdict.why or gave)
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 

@@ -13,11 +13,18 @@ CONFIDENCE = 0.95
 Interval = tuple[float, float]
 
 
-def interval_of_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Student's interval of the mean of independent values; None for fewer than two, which tell nothing of it."""
+def interval_of_mean(values: Sequence[float], confidence: float = CONFIDENCE, noise: float = 0.0) -> Interval | None:
+    """Student's interval of the mean of independent values; None for fewer than two, which tell nothing of it.
+
+    Args:
+        values: the values.
+        confidence: how sure.
+        noise: the variance of each value by itself. It counts where all values agree, by chance then.
+    """
     if len(values) < 2:
         return None
-    half = t_quantile((1 + confidence) / 2, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    spread = stdev(values) or math.sqrt(noise)
+    half = t_quantile((1 + confidence) / 2, len(values) - 1) * spread / math.sqrt(len(values))
     return fmean(values) - half, fmean(values) + half
 
 

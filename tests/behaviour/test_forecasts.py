@@ -301,7 +301,8 @@ def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path
     shop.system.export(shop.agent, tmp_path / "shop.jsonl")
     with ActorSystem.open(":memory:", "offline") as system:
         elsewhere = recorded(system.import_(tmp_path / "shop.jsonl"))
-        assert replay(elsewhere, dry_run=True).forecast.new_readers == ("offline:",)
+        told = replay(elsewhere, dry_run=True).forecast
+        assert (told.new_readers, told.new_services) == (("offline:",), ())
     strange = shop.system.root.fork(name="strange", model="other:x")
     strange.prompt("Is it?").get(timeout=DEADLINE)
     shop.system.export(strange, file)

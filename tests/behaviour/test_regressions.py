@@ -36,7 +36,8 @@ from tests.kit.blocking_provider import DEADLINE
     [
         ([1, 1, 1, 1], [1, 1, 1, 1], "pass"),
         ([0, 0, 0, 0], [1, 1, 1, 1], "fail"),
-        ([0, 0, 0, 0], [0, 0, 0, 0], "pass"),  # not right, but not worse either
+        ([0, 0, 0, 0], [0, 0, 0, 0], "unsure"),  # nothing could become worse
+        ([0, 0, 0, 1], [0, 0, 0, 1], "pass"),
         ([1, 1, 1, 1], None, "pass"),
         ([0, 0, 1, 0, 0, 0], None, "fail"),
         ([1, 0, 1, 1], [1, 1, 0, 1], "unsure"),
@@ -69,6 +70,14 @@ def test_a_models_own_noise_is_no_regression_and_a_real_one_is_found() -> None:
     verdicts = [rates_of(draw(0.8), draw(0.8), 0.02).verdict for _ in range(200)]
     assert verdicts.count("fail") <= 10
     assert sum(rates_of(draw(0.5), draw(0.8), 0.02).verdict == "fail" for _ in range(100)) >= 90
+
+
+def test_two_cases_that_agree_by_chance_are_no_proof_when_their_samples_do_not() -> None:
+    once_less = rates_of({0: [1, 1, 0], 1: [0, 1, 1]}, {0: [1, 1, 1], 1: [1, 1, 1]}, 0.02)
+    assert once_less.verdict == "unsure"
+    assert once_less.difference_interval is not None
+    assert once_less.difference_interval[1] > 0
+    assert rates_of({0: [0, 0, 0], 1: [0, 0, 0]}, {0: [1, 1, 1], 1: [1, 1, 1]}, 0.02).verdict == "fail"
 
 
 def made(turn: Turn, *names: str, how: str = "answered", text: str = "") -> Turn:

@@ -44,7 +44,9 @@ _TRIALS = _options(
 )
 _REPLAYS = _options(
     click.option("--with", "change", metavar="SETTING=VALUE", multiple=True, help="What differs; @FILE reads it."),
-    click.option("--from", "start", metavar="N", type=int, default=0, help="Only turns from this message on."),
+    click.option(
+        "--from", "start", metavar="N", type=click.IntRange(min=0), default=0, help="Only turns from this message on."
+    ),
     click.option("--each", type=click.Choice(["turn", "log", "step"]), default="turn", help="What is replayed."),
     click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls."),
     click.option("--html", metavar="FILE", help="Write a page to this file, too."),

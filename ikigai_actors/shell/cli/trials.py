@@ -2,7 +2,9 @@
 
 import importlib
 import json as json_text
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +23,7 @@ from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.trials import TrialRun
-from ikigai_actors.behaviour.turns import RecordedTurns, Turn, recorded
+from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
@@ -57,9 +59,10 @@ def search_history(
     **how: Any,
 ) -> tuple[str, int]:
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
+    command = parse_program(program, "--score")
 
     def judge(one: TrialRun) -> float | None:
-        return None if one.reply is None else _score(program, one.text)
+        return None if one.reply is None else _score(command, one.text)
 
     how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
     with _opened(options) as system:
@@ -97,9 +100,10 @@ def bisect_history(
     **how: Any,
 ) -> tuple[str, int]:
     """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
+    command = parse_program(program, "--judge")
 
     def judge(one: TrialRun) -> bool | None:
-        return None if one.reply is None else _is_right(program, one.text)
+        return None if one.reply is None else _is_right(command, one.text)
 
     with _opened(options) as system:
         begin = partial(bisect, system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
@@ -133,6 +137,7 @@ def replay_turns(
 ) -> tuple[str, int]:
     """Replay the turns of an agent or a file; ``how`` is as for `replay`, which may raise."""
     changed, edits = parse_change(change), parse_edits(edit)
+    _check_page(html)
     how["fresh"] = _is_file(source)  # a replay that is in the file is not gone on with
     with _turns(options, source, start, tell) as turns:
         show = trial_lines(tell, same_or_different)
@@ -157,6 +162,7 @@ def regress_turns(
 ) -> tuple[str, int]:
     """Say whether a change makes turns worse; ``how`` is as for `regress`, which may raise."""
     changed, checked = parse_change(change), parse_check(check)
+    _check_page(html)
     how["fresh"] = _is_file(source)
     with _turns(options, source, start, tell) as turns:
         begin = partial(regress, turns, change=changed, check=checked, on_trial=trial_lines(tell, score), **how)
@@ -169,7 +175,7 @@ def regress_turns(
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
     """The plan that a person wrote: best:8, beam:3x4, mcts:200. Raises `BadInput`."""
     kind, _, size = text.partition(":")
-    numbers = [int(one) for one in size.split("x") if one.isdigit()]
+    numbers = [int(one) for one in size.split("x") if one.isdecimal()]
     match kind, numbers:
         case "best", [trials]:
             return BestOf(trials)
@@ -196,7 +202,7 @@ def parse_edits(texts: Sequence[str]) -> dict[int, str]:
     edits = {}
     for text in texts:
         position, equals, value = text.partition("=")
-        if not equals or not position.isdigit():
+        if not equals or not position.isdecimal():
             raise BadInput(f"Expected --edit N=TEXT, got {text!r}. For one: --edit 17=@new.txt")
         edits[int(position)] = _read(value)
     return edits
@@ -213,11 +219,24 @@ def parse_check(text: str) -> Check:
         module, _, name = rest.partition(":")
         sys.path.insert(0, str(Path.cwd()))
         try:
-            return schema(getattr(importlib.import_module(module), name))
-        except (ImportError, AttributeError, ValueError) as error:
+            found = getattr(importlib.import_module(module), name)
+        except Exception as error:  # of other people's code
             raise BadInput(f"Expected --check schema:MODULE:TYPE; {error}.") from error
+        return schema(found)
 
-    return lambda then, again: _is_right(text, again.text)
+    command = parse_program(text, "--check")
+    return lambda then, again: _is_right(command, again.text) if again.how == ANSWERED else None
+
+
+def parse_program(text: str, option: str) -> list[str]:
+    """The program that a person named, with its arguments. Raises `BadInput` when there is none such."""
+    try:
+        command = shlex.split(text)
+    except ValueError as error:
+        raise BadInput(f"Expected {option} PROGRAM with its arguments, got {text!r}: {error}.") from error
+    if not command or shutil.which(command[0]) is None:
+        raise BadInput(f"There is no program {' '.join(command[:1])!r} for {option}: name one, or its path.")
+    return command
 
 
 def _opened(options: Options) -> "ActorSystem | AttachedSystem":
@@ -231,6 +250,7 @@ def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[l
         with _opened(options) as system:
             yield _chosen(recorded(system.agent(source)), start, tell)
         return
+    tell(f"The turns are those of the file {source}.")
     parts = {"provider": options.default_provider(), "providers": options.providers(), "tools": options.tools()}
     with turns_of_file(source, **parts, settings=options.default_settings(), config=options.config) as turns:
         yield _chosen(turns, start, tell)
@@ -246,7 +266,8 @@ def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
         tell(f"Left out: turns that were not answered ({left}).")
     chosen = [turn for turn in turns if turn.opens >= start]
     if not chosen:
-        raise BadInput("There is no turn that was answered, so there is nothing to replay.")
+        behind = f" from message {start} on" if turns else ""
+        raise BadInput(f"There is no turn that was answered{behind}, so there is nothing to replay.")
     return chosen
 
 
@@ -262,17 +283,18 @@ def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mappin
     tell(planned.text())
     names_one = bool(change.get("model") or change.get("compact_model"))
     if (planned.new_services or (names_one and planned.new_readers)) and not (yes or sys.stdout.isatty()):
-        raise BadInput(f"Recorded histories would be read by {', '.join(planned.new_readers)}: say --yes to let them.")
+        readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
+        raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
     return begin()
 
 
-def _is_right(program: str, text: str) -> bool | None:
+def _is_right(program: Sequence[str], text: str) -> bool | None:
     """Whether a program that reads an answer says that it is right; None when it cannot judge. Raises `BadInput`."""
     status, _ = _called(program, text)
     return None if status == NOT_JUDGED else status == 0
 
 
-def _score(program: str, text: str) -> float | None:
+def _score(program: Sequence[str], text: str) -> float | None:
     """The number that a program prints for an answer. Raises `BadInput`."""
     status, printed = _called(program, text)
     if status == NOT_JUDGED:
@@ -280,15 +302,15 @@ def _score(program: str, text: str) -> float | None:
     try:
         return float(printed.split()[-1])
     except (IndexError, ValueError) as error:
-        raise BadInput(f"Expected {program!r} to print a number; it printed {printed!r}, status {status}.") from error
+        raise BadInput(f"Expected {program[0]} to print a number; it printed {printed!r}, status {status}.") from error
 
 
-def _called(program: str, text: str) -> tuple[int, str]:
+def _called(program: Sequence[str], text: str) -> tuple[int, str]:
     """The status of a program that reads a text, and what it prints. Raises `BadInput`."""
     try:
-        done = subprocess.run(shlex.split(program), input=text.encode(), stdout=subprocess.PIPE, check=False)
-    except (OSError, ValueError, IndexError) as error:
-        raise BadInput(f"The program {program!r} cannot be run: {error}.") from error
+        done = subprocess.run(program, input=text.encode(), stdout=subprocess.PIPE, check=False)
+    except OSError as error:
+        raise BadInput(f"The program {program[0]} cannot be run: {error}.") from error
     return done.returncode, done.stdout.decode(errors="replace")
 
 
@@ -298,7 +320,20 @@ def _read(value: str) -> str:
     try:
         return Path(value[1:]).read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise BadInput(f"The file {value[1:]!r} cannot be read: {error}.") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"The file {value[1:]!r} cannot be read: {reason}.") from error
+
+
+def _check_page(file: str | None) -> None:
+    """Check that a page can be written to a file, before what it shows is paid for. Raises `BadInput`."""
+    if file is None:
+        return
+    folder = Path(file).parent
+    if Path(file).is_dir() or not (folder.is_dir() and os.access(folder, os.W_OK)):
+        reason = (
+            "it is a directory" if Path(file).is_dir() else f"{str(folder)!r} is no directory that you may write to"
+        )
+        raise BadInput(f"The file {file!r} cannot be written: {reason}.")
 
 
 def _told(found: Replay | RegressionReport, file: str | None, json: bool) -> str:

@@ -83,7 +83,11 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     assert lines == samples * 2
     assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
     assert ikigai(shop, "regress", file, "--check", "sh -c 'exit 125'") == 3
-    assert ikigai(shop, "regress", file, "--check", "schema:nowhere:Path") == 2
+    assert ikigai(shop, "regress", file, "--check", "false") == 3
+    assert "Nothing was right without the change either" in capsys.readouterr().out
+    for check in ("schema:nowhere:Path", "schema:builtins:nothing", "", "nowhere"):
+        assert ikigai(shop, "regress", file, "--check", check) == 2
+        assert "trials" not in capsys.readouterr().err  # it is said before anything is asked
     assert ikigai(shop, "regress", file, "--check", "schema:builtins:int", "--no-baseline", "--json") == 1
     capsys.readouterr()
     assert ikigai(shop, "regress", file, "--with", "model=nowhere:big", "--yes") == 2
@@ -191,9 +195,16 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
         (["replay", "clerk", "--with", "system=@nowhere.txt"], "cannot be read"),
         (["replay", "clerk", "--edit", "x=y"], "--edit N=TEXT"),
         (["replay", "clerk", "--run", "fly"], "no tool 'fly'"),
-        (["replay", "clerk", "--from", "999"], "nothing to replay"),
+        (["replay", "clerk", "--edit", "²=y"], "--edit N=TEXT"),
+        (["replay", "clerk", "--from", "999"], "from message 999 on, so there is nothing to replay"),
+        (["replay", "clerk", "--html", "nowhere/diff.html"], "'nowhere' is no directory that you may write to"),
+        (["replay", "clerk", "--html", "."], "it is a directory"),
+        (["bisect", "clerk", "--ask", "x", "--judge", "grep 'x"], "No closing quotation"),
         (["search", "clerk", "--plan", "dfs:3", "--option", "x", "--score", "wc"], "--plan best:N"),
-        (["search", "clerk", "--plan", "best:1", "--option", "x", "--score", "/nowhere/x"], "cannot be run"),
+        (
+            ["search", "clerk", "--plan", "best:1", "--option", "x", "--score", "/nowhere/x"],
+            "no program '/nowhere/x' for --score",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
