@@ -92,8 +92,7 @@ def _whole(turn: Turn) -> ReplayCase:
 
 
 def _prompted(turn: Turn, prompt: str) -> TrialStart:
-    data = {name: value for name, value in turn.data.items() if name in ("output", "attached")}
-    return TrialStart(turn.agent.uuid, turn.opens - 1, prompt, data)
+    return TrialStart(turn.agent.uuid, turn.opens - 1, prompt, turn.data)
 
 
 def _steps(turn: Turn) -> list[ReplayCase]:

@@ -266,8 +266,7 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
     if case.after is None:
         return {}
     look = terms.system.log_cache.settings_at
-    before = terms.cases[case.after].turn
-    then, now = (look(turn.agent.uuid, turn.opens - 1) for turn in (before, case.turn))
+    then, now = (look(one.start.of, one.start.at) for one in (terms.cases[case.after], case))
     return {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
 
 

@@ -232,7 +232,8 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
     settle()
     told = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
-    data = opener.data if opener.kind in (Kind.USER, Kind.FORK) else {}
+    asked = opener.data if opener.kind in (Kind.USER, Kind.FORK) else {}
+    data = {name: value for name, value in asked.items() if name in ("output", "attached")}  # not which mail it was
     return Turn(agent, opener.id, end, prompt, tuple(calls), text, how, told, requests_in(messages), data, born_at)
 
 

@@ -98,6 +98,21 @@ def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_th
         assert check(system.store) == []
 
 
+def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None:
+    """The number of the mail is one of the recorded agent's mailbox: a trial has none."""
+    with simulated() as world:
+        system = world.open(ScriptedProvider(currency))
+        agent = clerk(system, 1, None)
+        agent.remind("Tea, please.", prompt=True, after=1)
+        world.sleep(2)
+        assert [one.data for one in agent.history() if one.kind == "user"] == [{}, {"mail": 1}]
+        found = bisect(agent, lambda run: False)
+        trials = [found.experiment.agent_of(number) for number in range(1, found.probes + 1)]
+        again = [one for trial in trials for one in trial.history() if one.agent_uuid == trial.uuid]
+        assert {one.content for one in again if one.kind == "user"} == {"Tea 1, please.", "Tea, please."}
+        assert not any("mail" in one.data for one in again)
+
+
 def test_a_judge_that_knows_nothing_blames_no_step() -> None:
     chance = random.Random(1)
     with opened() as system:
