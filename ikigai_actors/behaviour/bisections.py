@@ -120,9 +120,7 @@ def bisect(
     check_judge(judge, system)
     end = position(system, agent.uuid, at)
     run = check_read_only(system, tools)
-    everything, counting = system.store.read(lambda tx: _history(tx, agent.uuid, end))
-    turns = list(turns_in(agent, counting))
-    places = places_in(everything, counting, turns, steps)
+    counting, turns, places = places_of(agent, end, steps)
     plan = Bisection(len(places), probe or GO, sure=sure, most=most, prior=_weights(places, prior))
     terms = {
         "verb": "bisect",
@@ -156,6 +154,21 @@ def bisect(
 
     Driver(experiment, plan, start, judge, lambda number: expected).run()
     return _bisected(experiment, plan, places, sure)
+
+
+def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], list[Turn], list[int]]:
+    """What counts of an agent's history up to a position, its turns, and the positions there that can be probed.
+
+    Args:
+        agent: whose history it is.
+        end: the position.
+        steps: whether all boundaries can be probed.
+
+    Raises `BadInput` when there is no turn, and `HistoryPruned`.
+    """
+    everything, counting = agent.system.store.read(lambda tx: _history(tx, agent.uuid, end))
+    turns = list(turns_in(agent, counting))
+    return counting, turns, places_in(everything, counting, turns, steps)
 
 
 def _history(tx: Transaction, uuid: str, end: int) -> tuple[list[Message], list[Message]]:

@@ -1,19 +1,29 @@
 """The laws of experiments, as the commits of a run tell them.
 
 untouched   of a trial its experiment alone tells, which supervises it; the log that it goes on from gets nothing
-inside      who has the setting ``effects`` starts no tool and asks nobody; nothing of what it calls happens
+inside      who has the setting ``effects`` starts no tool that is not named there, and asks nobody; what it calls
+            besides gets its recorded result, the k-th call the k-th one, and nothing of it happens
+settings    a trial has the settings of then, what its experiment changes, and ``effects``
 numbers     births and verdicts count 1, 2, 3 … in the book (fsck's law of experiments, at each commit)
 bounded     an experiment has no more trials than its plan asks for, and no more without a verdict than it may
-function    what the book says is what its plan asks for, given the verdicts
+function    a trial goes on from where its plan says, however its history has grown; what the book says at the end is
+            what the plan asks for, given the verdicts, and each verdict is that on the trial with its number
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.agent.turn.record import NOT_RECORDED
 from ikigai_actors.behaviour.book import Book
-from ikigai_actors.behaviour.plans.plan import TrialPlan
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import calls_in
+from ikigai_actors.testing.machine.history_oracle import CopyingOracle
+from ikigai_actors.testing.machine.memory_check import settings_in
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
@@ -30,81 +40,186 @@ class Bounds(NamedTuple):
     """Of these in flight."""
 
 
+class Beginning(NamedTuple):
+    """What an experiment is to do, as its rule has it."""
+
+    starts: Sequence[tuple[str, int]]
+    """For each place of its plan, whose history trials go on from, and from which position."""
+    plan: Callable[[], TrialPlan]
+    """Makes its plan, as it is before the first trial."""
+    judged: Callable[[int], Verdict | None] | None = None
+    """The verdict on each trial, by its number; None when that cannot be told from the number."""
+
+
+class Tape:
+    """What the calls of an agent get that does nothing outside, one after the other."""
+
+    def __init__(self, effects: Mapping[str, Any]) -> None:
+        """Begin for an agent that was born with this setting."""
+        self.effects = effects
+        self.record: list[tuple[str, Mapping[str, Any], str]] = [
+            (name, arguments, content) for name, arguments, content, _ in effects.get("record", ())
+        ]
+        self._due: dict[str, str] = {}
+        self._made: Counter[str] = Counter()
+
+    def hears(self, reply: Message) -> None:
+        """Take a reply of the agent's model."""
+        for call in calls_in(reply):
+            same = [content for name, given, content in self.record if (name, given) == (call.name, call.input)]
+            key = f"{call.name} {json.dumps(call.input, sort_keys=True)}"
+            self._due[call.id] = same[self._made[key]] if self._made[key] < len(same) else NOT_RECORDED
+            self._made[key] += 1
+
+    def due(self, call: str) -> str | None:
+        """The result of a call, by its id."""
+        return self._due.get(call)
+
+
+@dataclass(slots=True)
+class Begun:
+    """An experiment, as the commits so far tell it."""
+
+    terms: Mapping[str, Any]
+    beginning: Beginning
+    trials: list[str] = field(default_factory=list)
+    """The agents, in the order of their numbers."""
+    ends: list[int] = field(default_factory=list)
+    """Where each judged one ended."""
+
+
 class ExperimentOracle:
     """Follows the experiments of a run."""
 
-    def __init__(self, world: "Simulation", bounds: Bounds, outside: frozenset[str]) -> None:
+    def __init__(self, world: "Simulation", histories: CopyingOracle, bounds: Bounds, outside: str) -> None:
         """Make one for a world without any commit yet.
 
         Args:
             world: the world.
+            histories: knows every history, with the commit that is looked at.
             bounds: what each experiment in it may do.
-            outside: texts of mails and prompts that models write in trials alone, where nothing comes of them.
+            outside: what models write into all that they call in trials alone, where nothing comes of it.
         """
-        self._world, self._bounds, self._outside = world, bounds, outside
-        self.inside: set[str] = set()
-        """The agents with the setting ``effects``."""
-        self.terms: dict[str, Mapping[str, Any]] = {}
-        """Of each experiment, by the uuid of its agent."""
-        self._births: dict[str, int] = {}
-        self._verdicts: dict[str, int] = {}
+        self._world, self._histories, self._bounds, self._outside = world, histories, bounds, outside
+        self.tapes: dict[str, Tape] = {}
+        """Of each agent with the setting ``effects``."""
+        self.begun: dict[str, Begun] = {}
+        """The experiments, by the uuid of the agent that each is."""
+        self.beginning: Beginning | None = None
+        """What the next experiment is to do that begins."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        rows = [one.row[:5] for one in changes if isinstance(one, Written) and one.table == "messages"]
-        messages = [(uuid, kind, content, json.loads(data or "{}")) for uuid, _, kind, content, data in rows]
-        makers = {uuid: data["by"] for uuid, kind, _, data in messages if kind == Kind.FORK and "by" in data}
+        messages = [
+            Message(one.row[0], one.row[1], one.row[2], one.row[3], json.loads(one.row[4] or "{}"), 0)
+            for one in changes
+            if isinstance(one, Written) and one.table == "messages"
+        ]
+        births = {one.agent_uuid: one for one in messages if one.kind == Kind.FORK and "by" in one.data}
         for change in changes:
             if isinstance(change, RanStatement) and change.query == "register":
-                self._born(change.parameters, makers)
-            elif isinstance(change, Written) and change.table == "mail":
-                sender, body = change.row[2], change.row[4]
-                if sender in self.inside and body in self._outside:
-                    self._broken(f"inside: agent {sender} sends the mail {body!r}")
-        for uuid, kind, content, data in messages:
-            self._wrote(uuid, kind, content, data, makers)
-        for uuid, born in self._births.items():
-            judged = self._verdicts.get(uuid, 0)
+                self._registered(change.parameters, births)
+            if any(self._outside in text for text in _texts(change)):
+                self._broken(f"inside: what the model of a trial calls is done: {change}")
+        for message in messages:
+            self._wrote(message, births)
+        for uuid, one in self.begun.items():
+            born, judged = len(one.trials), len(one.ends)
             if born > self._bounds.most or born - judged > self._bounds.parallel:
                 self._broken(f"bounded: experiment {uuid} has {born} trials, and {judged} verdicts")
 
-    def _born(self, given: Mapping[str, Any], makers: Mapping[str, str]) -> None:
+    def _registered(self, given: Mapping[str, Any], births: Mapping[str, Message]) -> None:
         uuid = given["uuid"]
-        if given["parent"] in self.inside:
-            self.inside.add(uuid)
-        if uuid in makers and given["supervisor"] != makers[uuid]:
-            self._broken(f"untouched: trial {uuid} of {makers[uuid]} is supervised by {given['supervisor']}")
+        if given["parent"] in self.tapes:
+            self.tapes[uuid] = Tape(self.tapes[given["parent"]].effects)
+        if uuid in births and given["supervisor"] != (maker := births[uuid].data["by"]):
+            self._broken(f"untouched: trial {uuid} of {maker} is supervised by {given['supervisor']}")
 
-    def _wrote(self, uuid: str, kind: str, content: str, data: Mapping[str, Any], makers: Mapping[str, str]) -> None:
-        if kind == Kind.CONFIGURE and data.get("effects") is not None:
-            self.inside.add(uuid)
-        elif kind in (Kind.TOOL_CALL, Kind.APPROVAL) and uuid in self.inside:
+    def _wrote(self, message: Message, births: Mapping[str, Message]) -> None:
+        uuid, kind, data = message.agent_uuid, message.kind, message.data
+        if kind == Kind.CONFIGURE and "effects" in data:
+            self.tapes.pop(uuid, None)
+            if data["effects"] is not None:
+                self.tapes[uuid] = Tape(data["effects"])
+        elif kind == Kind.FORK and (birth := births.get(data.get("child", ""))) is not None:
+            if birth.data["by"] != uuid:
+                self._broken(f"untouched: the log of agent {uuid} tells of trial {data['child']} of {birth.data['by']}")
+            elif "number" in data:
+                self._born(self.begun[uuid], data)
+        elif kind == Kind.NOTE and "terms" in data:
+            assert self.beginning is not None  # the rule that begins it has said so
+            self.begun[uuid] = Begun(data["terms"], self.beginning)
+        elif kind == Kind.NOTE and uuid in self.begun:
+            self.begun[uuid].ends += [end for *_, end in data.get("verdicts", ())]
+        if (tape := self.tapes.get(uuid)) is not None:
+            self._check_inside(message, tape)
+
+    def _check_inside(self, message: Message, tape: Tape) -> None:
+        uuid, kind, data = message.agent_uuid, message.kind, message.data
+        if kind == Kind.ASSISTANT:
+            tape.hears(message)
+        elif kind == Kind.APPROVAL or (kind == Kind.TOOL_CALL and message.content not in tape.effects["run"]):
             self._broken(f"inside: agent {uuid} writes {kind} {dict(data)}")
-        elif kind == Kind.USER and content in self._outside:
-            self._broken(f"inside: agent {uuid} gets the prompt {content!r}")
-        elif kind == Kind.FORK and (maker := makers.get(data.get("child", ""), uuid)) != uuid:
-            self._broken(f"untouched: the log of agent {uuid} tells of trial {data['child']} of {maker}")
-        elif kind == Kind.FORK and "number" in data:
-            self._births[uuid] = self._births.get(uuid, 0) + 1
-        elif kind == Kind.NOTE:
-            self._verdicts[uuid] = self._verdicts.get(uuid, 0) + len(data.get("verdicts", ()))
-            self.terms.update({uuid: data["terms"]} if "terms" in data else {})
+        elif kind == Kind.TOOL_RESULT and data["name"] not in (GIVE_RESULT, *tape.effects["run"]):
+            due = tape.due(data["tool_use_id"])
+            if due is not None and message.content != due:
+                self._broken(f"inside: agent {uuid} is given {message.content!r} for {data['name']}, expected {due!r}")
+
+    def _born(self, one: Begun, data: Mapping[str, Any]) -> None:
+        """Check where a trial goes on from, and with which settings."""
+        uuid, before, start = data["child"], data["from"], (data["of"], data["at"])
+        one.trials.append(uuid)
+        due = one.beginning.starts[data["place"]]
+        of, at = due if one.terms["verb"] in ("replay", "regress") else start
+        if before:
+            due = one.trials[before - 1], one.ends[before - 1]
+        if start != due:
+            self._broken(f"function: trial {data['number']} of {one.terms} goes on from {start}, expected {due}")
+        changed = one.terms.get("change", {}) if data["arm"] == "change" else {}
+        has = settings_in(self._histories.histories[uuid].written)
+        expected = {**settings_in(self._histories.histories[of].written[:at]), **changed}
+        if {**has, "effects": None} != {**expected, "effects": None} or uuid not in self.tapes:
+            self._broken(f"settings: trial {uuid} is born with {has}, expected {expected}")
 
     def _broken(self, what: str) -> None:
         self._world.process.broken(what)
 
+    def check_function(self, uuid: str, book: Book) -> None:
+        """Check ``function``: a book has the trials that its plan asks for by number, given the verdicts in order."""
+        beginning = self.begun[uuid].beginning
+        plan = beginning.plan()
+        asked = told = 0
+        while asked < len(book.trials):
+            if asked - told < self._bounds.parallel and (trial := plan.ask()) is not None:
+                asked += 1
+                if (found := _asked_for(book, asked)) != (due := _facts(trial)):
+                    raise Broken(f"function: the book has {found}, and the plan asks for {due}")
+            elif told + 1 in book.judged:
+                told += 1
+                plan.tell(told, verdict := book.judged[told].verdict)
+                if beginning.judged is not None and (score := _score(beginning.judged(told))) != verdict.score:
+                    raise Broken(f"function: trial {told} of {book.terms} has {verdict}, and was judged {score}")
+            else:
+                raise Broken(f"function: the plan does not ask for trial {asked + 1} of {book.terms} yet")
 
-def check_function(book: Book, plan: TrialPlan, parallel: int) -> None:
-    """Check ``function``: a book has the trials that a plan asks for by number, given the verdicts in order."""
-    asked = told = 0
-    while asked < len(book.trials):
-        if asked - told < parallel and (trial := plan.ask()) is not None:
-            asked += 1
-            born = book.trials[asked]
-            if (trial.number, trial.of, trial.prompt) != (asked, born.of, born.prompt):
-                raise Broken(f"function: the book has {born}, and the plan asks for {trial}")
-        elif told + 1 in book.judged:
-            told += 1
-            plan.tell(told, book.judged[told].verdict)
-        else:
-            raise Broken(f"function: the plan does not ask for trial {asked + 1} of {book.terms} yet")
+
+def _texts(change: StoredChange) -> Iterator[str]:
+    """The texts that a change writes, without what a model said, and what is told of that."""
+    if isinstance(change, Written) and change.table == "messages":
+        values: Sequence[Any] = [] if change.row[2] in (Kind.ASSISTANT, Kind.TOOL_RESULT) else [change.row[3]]
+    else:
+        values = change.row if isinstance(change, Written) else list(change.parameters.values())
+    return (one for one in values if isinstance(one, str))
+
+
+def _asked_for(book: Book, number: int) -> tuple[object, ...]:
+    born = book.trials[number]
+    return number, born.of, born.prompt, born.place, born.arm
+
+
+def _facts(trial: Trial) -> tuple[object, ...]:
+    return trial.number, trial.of, None if trial.prompt is GO else trial.prompt, trial.place, trial.arm
+
+
+def _score(verdict: Verdict | None) -> float | None:
+    return None if verdict is None else verdict.score

@@ -61,7 +61,7 @@ class MemoryCheck:
                 copy = self._oracle.histories.get(agent) or Copy()
                 if kind == Kind.SUMMARY and content:
                     self._check_summary(agent, copy, position, content, given)
-                elif kind == Kind.FORK and "parent" in given and "at" in given:
+                elif kind == Kind.FORK and "parent" in given and "at" in given and "by" not in given:
                     self._check_settings(agent, given, changes)
                 elif kind == Kind.TOOL_RESULT and "recalled" in given and not given.get("is_error"):
                     self._check_recalled(agent, copy, content, given["recalled"])
@@ -89,11 +89,17 @@ class MemoryCheck:
             )
 
     def _check_answered(self, request: Request, copy: Copy) -> None:
-        """Check that a model is not told an answered prompt last, which it would answer again."""
+        """Check that a model is not told an answered prompt last, which it would answer again.
+
+        The birth of a trial may open one once more.
+        """
         texts = [block["text"] for block in request.messages[-1]["content"] if block["type"] == "text"]
         prompts = [copy.written[place - 1] for place in copy.visible if copy.written[place - 1][1] == Kind.USER]
-        answered = {content for place, _, content, _ in prompts if place < self._turn_of(request.agent)}
-        opened = {content for place, _, content, _ in prompts if place >= self._turn_of(request.agent)}
+        turn = self._turn_of(request.agent)
+        answered = {content for place, _, content, _ in prompts if place < turn}
+        opened = {content for place, _, content, _ in prompts if place >= turn}
+        if prompts and turn and copy.written[turn - 1][1] == Kind.FORK:
+            opened.add(prompts[-1][2])
         if texts and texts[-1] in answered - opened:
             self._broken(f"memory: agent {request.agent} is told last what was answered: {texts[-1]!r}")
 
@@ -116,15 +122,10 @@ class MemoryCheck:
                 self._broken(f"summary: agent {agent} at {position} stands for {sorted(due)}, and tells {sorted(told)}")
 
     def _check_settings(self, agent: str, told: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
-        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others.
-
-        A trial, which another agent has made, has those of then, and does nothing outside.
-        """
+        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
         written, begun = self._oracle.histories[told["parent"]].written, told["at"]
         own = [tuple(one.row[1:5]) for one in changes if isinstance(one, Written) and one.row[0] == agent]
-        has, due = _settings([*written[:begun], *own]), _settings(written)
-        if "by" in told:
-            due = {**_settings(written[:begun]), "effects": has.get("effects", "of some kind")}
+        has, due = settings_in([*written[:begun], *own]), settings_in(written)
         if has != due:
             self._broken(f"settings: agent {agent} is born with {has}, expected {due}")
 
@@ -141,7 +142,7 @@ def _told_at(copy: Copy, place: int) -> list[str]:
     return facts_in(content) if kind in (Kind.USER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
 
 
-def _settings(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     """The settings that messages (position, kind, content, data) leave in force."""
     settings: dict[str, Any] = {}
     for _, kind, _, data in written:
