@@ -127,6 +127,18 @@ def test_a_prompt_by_mail_that_an_idle_agent_leaves_where_it_is_is_found(machine
         machine.ledger.check_rest(machine.world)
 
 
+def test_prompts_may_wait_behind_a_turn_that_was_cut_off_and_waits_for_a_person(machine: AgentTreeMachine) -> None:
+    machine.remind(who=1, seconds=20, prompt=True)
+    machine.prompt_slow_model(who=1)
+    machine.take_over(resume=False)
+    machine.comes_to_rest()
+    assert machine.agent(1).state == "interrupted"
+    machine.resume(who=1)
+    machine.comes_to_rest()
+    prompts = [one.content for one in machine.agent(1).history() if one.kind == "user"]
+    assert prompts == ["go", "reminder 1"]
+
+
 def test_a_prompt_that_nothing_can_answer_is_found_unless_somebody_is_stopped(machine: AgentTreeMachine) -> None:
     machine.ledger.open.append(Future(machine.agent(1).uuid))
     with pytest.raises(Broken, match="quiescence: 1 prompts have no answer, and nothing can happen"):

@@ -173,17 +173,20 @@ class Ledger:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
-        check_left(system.store, living)
+        check_left(system.store, living, {record.uuid for record in living if record.turn})
         self.open = [future for future in self.open if not future.done]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
 
 
-def check_left(store: Store, living: Iterable[AgentRecord]) -> None:
-    """Check ``quiescence`` and ``remote-command``: who runs, and works no more, has taken up what was left for it."""
+def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collection[str] = ()) -> None:
+    """Check ``quiescence`` and ``remote-command``: who runs, and works no more, has taken up what was left for it.
+
+    A turn that was cut off waits for a person, if its host was not told to go on with it, and prompts behind it too.
+    """
     paused = {record.uuid for record in living if record.status != "running"}
     for uuid, number, text, _ in store.read(new_prompts):
-        if uuid not in paused:
+        if uuid not in paused and uuid not in interrupted:
             raise Broken(f"quiescence: agent {uuid} is idle, and leaves prompt {number} {text!r} where it is")
     for command in store.read(new_remote_commands):
         if command.agent not in paused:
