@@ -1,6 +1,7 @@
 """Children of any histories, and notes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +152,15 @@ def test_a_note_is_what_json_can_hold_and_is_no_book(system: ActorSystem, data: 
     with pytest.raises(BadInput):
         system.root.note(data)
     assert not [message for message in system.root.history(all=True) if message.kind == Kind.NOTE]
+
+
+def test_who_made_children_of_other_histories_can_be_exported_with_them(system: ActorSystem, tmp_path: Path) -> None:
+    worker = system.root.fork("hello")
+    worker.reply(timeout=DEADLINE)
+    [child] = system.root.fork_many([Child(worker, prompt="and?")])
+    answer = child.reply(timeout=DEADLINE)
+    system.export(system.root, tmp_path / "all.jsonl")
+    with ActorSystem.open(":memory:", ScriptedProvider(clerk), tools=[price]) as elsewhere:
+        elsewhere.import_(tmp_path / "all.jsonl")
+        assert elsewhere.handle(child.uuid).reply(timeout=DEADLINE) == answer
+        assert check(elsewhere.store) == []

@@ -135,7 +135,7 @@ class LogCheck:
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
             case Kind.FORK if record.grafted and not self._tells_of_birth(message):
-                pass  # of agents that are elsewhere
+                self._make(record, message)  # else it tells of agents that are elsewhere
             case Kind.FORK if "parent" in message.data:  # the child's side
                 self._told.append((record, message, message.data.get("at", record.fork_message_id)))
                 if record.turn == message.id and message.data.get("go") is not True:
@@ -149,13 +149,18 @@ class LogCheck:
                     self._report(Invariant.FORK_MESSAGE, record.uuid, text)
             case Kind.FORK:
                 child = message.data.get("child")
-                if "of" in message.data and isinstance(child, str):
-                    self._births.add((record.uuid, message.id, child))
+                self._make(record, message)
                 if isinstance(child, str) and (record.uuid, message.id, child) in self._due:
                     self._due.remove((record.uuid, message.id, child))
                     self._told.append((self._records[child], message, message.data.get("at", message.id - 1)))
                 else:
                     self._strays.append((record.uuid, message.id, child))
+
+    def _make(self, record: AgentRecord, message: Message) -> None:
+        """Take it that an agent has made a child of another one's history, if a message says so."""
+        child = message.data.get("child")
+        if "of" in message.data and isinstance(child, str):
+            self._births.add((record.uuid, message.id, child))
 
     def _came_without(self, record: AgentRecord, child: object) -> bool:
         """Whether an agent came from a file, and another one was not in it, nor was born here since."""

@@ -6,6 +6,7 @@ from hypothesis.stateful import invariant, rule
 from ikigai_actors.agent.turn.merging import PICK, RESULT, SUMMARY, WAYS
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.system.births import Child
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, TOOL_CALLS
 from ikigai_actors.testing.simulation.faults import CrashPoint
@@ -50,6 +51,25 @@ class AgentRules(Stage):
         """An agent makes several children in one unit."""
         if len(self.living()) + len(said) <= self.LIMIT:
             self.forks_of(self.agent(who), said)
+
+    @rule(who=AGENTS, of=AGENTS, prompt=st.none() | prompts(), back=st.integers(0, 6), go=st.booleans())
+    def fork_another(self, who: int, of: int, prompt: str | None, back: int, go: bool) -> None:
+        """An agent makes a child of another one's history, which may be dead; perhaps it goes on without a prompt."""
+        if len(self.living()) < self.LIMIT:
+            by, other = self.agents(who, of)
+            history = self.ledger.oracle.histories.get(other.uuid)
+            at = max(0, history.head - back) if history is not None else 0
+            text = None if prompt is None or go else self.worded("prompt", prompt)
+            child = Child(other, at, text, go)
+            self.attempt(
+                lambda: by.fork_many([child], note={"why": "a rule"}, timeout=PATIENCE),
+                lambda born: self.ledger.known.setdefault(born[0].uuid),
+            )
+
+    @rule(who=AGENTS)
+    def note(self, who: int) -> None:
+        """A note is written into the log of an agent."""
+        self.attempt(lambda: self.agent(who).note({"rating": 4}, timeout=PATIENCE))
 
     @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
     def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
