@@ -17,7 +17,8 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     forecasts            the sum of that, and what it costs, said before the first request: pure
     regressions, checks  how often a change is right, and whether that is worse; what counts as right
     experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
-    driver, trials       what makes them in their order; where one begins, and what comes of it
+    driver, window       what makes them in their order; those that are in flight, until they are judged
+    trials               where one begins, and what comes of it
     runs, results        how an experiment is run; what all its results have
     judges               a model, a program or an evaluator as a judge
     effects              what a trial's calls may do

@@ -30,8 +30,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "verdicts are not written",
         "behaviour/driver.py",
-        "self._unwritten[trial.number] = self._book.judged[trial.number] = judged",
-        "self._book.judged[trial.number] = judged",
+        "self._unwritten[first.trial.number] = self._book.judged[first.trial.number] = judged",
+        "self._book.judged[first.trial.number] = judged",
         test=_SEARCHES,
     ),
     Mutant(
@@ -128,7 +128,7 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "what is judged is foretold once more",
         "behaviour/driver.py",
-        "range(first.number, last + 1)",
+        "range(first, last + 1)",
         "range(1, last + 1)",
         test=_FORECASTS,
     ),
@@ -136,7 +136,7 @@ BEHAVIOUR_MUTANTS = (
         "what was cut off goes on before it is said, and in a dry run",
         "behaviour/driver.py",
         "                    self._cut_off.append(agent)",
-        "                    _resume(agent)",
+        "                    resume_trial(agent)",
         test=_FORECASTS,
     ),
     Mutant(

@@ -1,0 +1,192 @@
+"""The trials of an experiment that are in flight: they are waited for, resumed, prompted again, and judged.
+
+the window     4 answered     5 answered     6 in its turn     7 not born
+the first one is judged next, and leaves the window with its verdict
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.waits import WaitResult
+from ikigai_actors.behaviour.book import JudgedTrial
+from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
+from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
+from ikigai_actors.behaviour.turns import own_messages
+from ikigai_actors.errors import AgentDead, IkigaiError, NoTurn, TurnInterrupted
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.heads import heads_of, latest_at_rest
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.system.ref import AgentRef
+
+T = TypeVar("T")
+
+LOOKED_AT = 32
+"""Of so many trials it is read at once whether they have answered."""
+
+Judged = tuple[TrialRun, JudgedTrial]
+"""What came of a trial, and its verdict."""
+
+
+@dataclass(slots=True, eq=False)
+class InFlight:
+    """A trial that was asked for, and has no verdict."""
+
+    trial: Trial
+    start: TrialStart
+    agent: AgentRef | None
+    """None until it is born."""
+    latest: Message | None = None
+    """Its latest message, when it was found to have answered."""
+    judging: Future[Judged | None] | None = None
+    """Its verdict, when that is made on a thread of its own."""
+
+    @property
+    def prefix(self) -> tuple[str, int, str]:
+        """What it shares with trials that go on from the same place: whose history, up to where, and their arm."""
+        return self.start.of, self.start.at, self.trial.arm
+
+
+class TrialWindow(list[InFlight]):
+    """The trials in flight, in the order of their numbers; those that are not born are the last ones."""
+
+    def __init__(self, experiment: Experiment, judge: Judge) -> None:
+        super().__init__()
+        self._experiment, self._judge = experiment, judge
+        self._system = experiment.agent.system
+        self._judge_blocks = bool(getattr(judge, "blocks", False))
+
+    def is_first_ready(self) -> bool:
+        """Whether the first trial has answered, so that judging it waits for nothing."""
+        first = self[0]
+        if first.agent is None or self._judge_blocks or first.start.then:
+            return False
+        return self._answered(first, first.agent) is not None
+
+    def judge_first(self) -> Judged | None:
+        """Wait for the first trial, and judge it; None when its turn cannot go on: `Experiment.ended` says why.
+
+        A judge that blocks is at all trials of the window meanwhile, each on its own thread.
+        """
+        if not self._judge_blocks:
+            return self._judged(self[0])
+        for one in self:
+            if one.agent is not None and one.judging is None:
+                one.judging = _on_a_thread(partial(self._judged, one))
+        judging = self[0].judging
+        assert judging is not None  # who judges a trial has had it born
+        return judging.get()
+
+    def _judged(self, one: InFlight) -> Judged | None:
+        agent, retries = one.agent, self._experiment.how.retries
+        assert agent is not None  # as above
+        while True:
+            if (one.start.then or self._answered(one, agent) is None) and not self._waited(agent):
+                return None
+            run, end = _run_of(one, agent, self._answered(one, agent))
+            one.latest = None
+            if run.error is None:
+                follow_up = _next_of(one.start.then, agent)
+                if follow_up is None:
+                    break
+                self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
+            elif run.diverged or not retries or not resume_trial(agent):
+                break
+            else:
+                retries -= 1
+        verdict = self._judge(run)
+        verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
+        if run.error is not None and verdict.score is None and not verdict.why:
+            verdict = Verdict(None, str(run.error), over=True)
+        return run, JudgedTrial(verdict, end)
+
+    def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
+        """The latest message of a trial that lives and has no turn open; None of another.
+
+        It is read together with those of the trials behind it, but for those that are prompted again.
+        """
+        if one.latest is None:
+            behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
+            asked = {agent.uuid: one}
+            asked |= {other.agent.uuid: other for other in behind if other.agent is not None and not other.start.then}
+            for uuid, message in self._system.store.read(lambda tx: latest_at_rest(tx, [*asked])).items():
+                asked[uuid].latest = message
+        return one.latest
+
+    def _waited(self, agent: AgentRef) -> bool:
+        """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
+        me = self._experiment.agent
+        [why] = me.wait([agent]).values()
+        if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
+            return True
+        me.wait([one.agent for one in self if one.agent is not None])  # what they leave of the budget may be enough
+        [why] = me.wait([agent]).values()
+        if why is WaitResult.BUDGET or why is WaitResult.STOPPED:
+            self._experiment.ended = str(why)
+            return False
+        return True
+
+
+def resume_trial(agent: AgentRef) -> bool:
+    """Have a turn that failed, or was cut off, go on; return whether there was one."""
+    try:
+        return agent.resume()
+    except (AgentDead, TurnInterrupted):
+        return False
+
+
+def _run_of(one: InFlight, agent: AgentRef, latest: Message | None) -> tuple[TrialRun, int]:
+    """What came of a trial that has nothing to do, and its last position.
+
+    One that was never prompted has the answer that it inherits.
+    """
+    outcome: Reply | IkigaiError | None = None if latest is None else outcome_of([latest])
+    if latest is not None and outcome is not None:
+        end = latest.id
+    else:
+        outcome = _outcome_of_turn(agent)
+        [head] = agent.system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
+        end = head.position
+    if isinstance(outcome, IkigaiError):
+        return TrialRun(one.trial, agent, None, outcome, one.start.recorded), end
+    return TrialRun(one.trial, agent, outcome, None, one.start.recorded), end
+
+
+def _outcome_of_turn(agent: AgentRef) -> Reply | IkigaiError | None:
+    try:
+        return agent.reply()
+    except NoTurn:
+        inherited = outcome_of(reversed(agent.history()))
+        return inherited if isinstance(inherited, Reply) else None
+    except IkigaiError as error:
+        return error
+
+
+def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
+    """The next prompt of a trial that has answered: its log says how many it got."""
+    if not then:
+        return None
+    asked = sum(one.kind == Kind.USER and "from" not in one.data for one in own_messages(agent))
+    return then[asked - 1] if asked <= len(then) else None
+
+
+def _on_a_thread(work: Callable[[], T]) -> Future[T]:
+    """What work returns, or raises, from a thread of its own."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException:
+            done.set_exception()
+        else:
+            done.set(value)
+
+    current_threads().thread(run, "ikigai-judge").start()
+    return done
