@@ -21,6 +21,7 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     trials               where one begins, and what comes of it
     runs, results        how an experiment is run; what all its results have
     judges               a model, a program or an evaluator as a judge
+    fingerprints         whether a verdict is that of this check
     effects              what a trial's calls may do
     plans/               which trials are made, given verdicts: pure
     rates, statistics    the verdict on scores; intervals

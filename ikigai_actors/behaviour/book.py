@@ -1,7 +1,7 @@
 """The book of an experiment: the log of the agent that it is, in which births and verdicts of trials stand.
 
     note {"terms": …}                                        what is tried, once
-    note {"verdicts": [[number, score, why, over, end], …]}  in the order of the numbers
+    note {"verdicts": [[number, score, why, over, end], …]}  in the order of the numbers; "by" whom in a regression
     fork {"child": …, "of": …, "at": …, "number": …}         the birth of a trial
 
 A note and the births behind it are one unit, so a trial that depends on a verdict is born with it or not at all.
@@ -33,6 +33,8 @@ class JudgedTrial(NamedTuple):
     verdict: Verdict
     end: int
     """The last position of the trial when it was judged: what goes on from it forks there."""
+    by: str = ""
+    """The fingerprint of the check that gave the verdict; empty where it does not matter."""
 
 
 class Book:
@@ -63,7 +65,7 @@ class Book:
             self.terms = data["terms"]
         elif message.kind == Kind.NOTE and "verdicts" in data:
             for number, score, why, over, end in data["verdicts"]:
-                self.judged[number] = JudgedTrial(Verdict(score, why, over), end)
+                self.judged[number] = JudgedTrial(Verdict(score, why, over), end, data.get("by", ""))
         elif message.kind == Kind.FORK and "number" in data:
             trial = TrialRecord(
                 data["number"], data["child"], data.get("from", 0), data.get("prompt"), data["place"], data["arm"]
@@ -83,9 +85,11 @@ def birth_facts(trial: TrialRecord) -> dict[str, Any]:
 
 
 def verdicts_note(judged: Mapping[int, JudgedTrial]) -> dict[str, Any]:
-    """The data of the note that says these verdicts."""
+    """The data of the note that says these verdicts, all of one run."""
+    by = {one.by for one in judged.values() if one.by}
     return {
+        **({"by": min(by)} if by else {}),
         "verdicts": [
             [number, one.verdict.score, one.verdict.why, one.verdict.over, one.end] for number, one in judged.items()
-        ]
+        ],
     }

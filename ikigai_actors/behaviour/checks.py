@@ -11,6 +11,7 @@ from typing import Any
 
 from ikigai_actors.arguments import check_choice, check_mapping
 from ikigai_actors.behaviour.differences import compared
+from ikigai_actors.behaviour.fingerprints import known_as
 from ikigai_actors.behaviour.turns import ANSWERED, DIVERGED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.outputs import expected, problems
@@ -37,6 +38,7 @@ def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None)
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise BadInput(f"Expected ignore[{tool!r}] to be a list of arguments' names; got {names!r}.")
 
+    @known_as("calls", match, {tool: list(names) for tool, names in left_out.items()})
     def check(recorded: Turn, again: Turn) -> bool | None:
         then, now = compared(recorded.calls, left_out), compared(again.calls, left_out)
         more, less = Counter(now) - Counter(then), Counter(then) - Counter(now)
@@ -52,6 +54,7 @@ def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None)
     return check
 
 
+@known_as("calls", EXACT, {})
 def same_calls(recorded: Turn, again: Turn) -> float | bool | None:
     """The same calls with the same arguments, in the same order; those of one reply have none."""
     return calls()(recorded, again)
@@ -73,6 +76,7 @@ def schema(output: Any) -> Check:
     """
     wanted = expected(output)
 
+    @known_as("schema", wanted.stored())
     def check(recorded: Turn, again: Turn) -> bool | None:
         if again.how != ANSWERED:
             return None

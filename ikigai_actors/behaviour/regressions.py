@@ -21,6 +21,7 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.fingerprints import fingerprint
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
@@ -168,7 +169,7 @@ def regress(
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
-    experiment, played = replay_cases("regress", terms, arms, judge, how)
+    experiment, played = replay_cases("regress", terms, arms, judge, how, fingerprint(check))
     failures = [
         Failure(one.recorded.agent.uuid, one.recorded.opens, one.verdict.why)
         for one in sorted(played, key=lambda one: (one.case, one.number))

@@ -28,7 +28,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import OnTrial, TrialRun, TrialStart
-from ikigai_actors.behaviour.turns import Turn, own_messages, turns_in
+from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.ref import AgentRef, System
@@ -207,9 +207,13 @@ def checked_terms(
 
 
 def replay_cases(
-    verb: str, terms: Terms, arms: Sequence[str], judge: Callable[[Turn, Turn], Verdict], how: RunConfig
+    verb: str, terms: Terms, arms: Sequence[str], judge: Callable[[Turn, Turn], Verdict], how: RunConfig, by: str = ""
 ) -> tuple[Experiment, list[Played]]:
-    """Replay all cases in all arms; return the experiment, and those that have a verdict."""
+    """Replay all cases in all arms; return the experiment, and those that have a verdict.
+
+    ``by`` is the fingerprint of the judge: verdicts in the book that another one gave are made anew, of the replays as
+    they are. No model is asked for that.
+    """
     cases, expected = terms.cases, _expected(terms, arms)
     experiment = begin_experiment(terms.system, terms.as_json(verb, arms), how)
     seen: dict[int, Turn] = {}
@@ -221,6 +225,8 @@ def replay_cases(
             return Verdict(None, str(run.error))
         return judge(run.recorded, again)
 
+    judged.judged_by = by  # type: ignore[attr-defined]  # functions have attributes
+
     def start(trial: Trial) -> TrialStart:
         return _start(experiment, terms, trial)
 
@@ -230,8 +236,10 @@ def replay_cases(
     played = []
     for number, told in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)
-        again = seen.get(number) or _again(agent, terms.each)
-        played.append(Played(trial.place, trial.arm, number, cases[trial.place].turn, again, agent, told.verdict))
+        again, turn = seen.get(number) or _again(agent, terms.each), cases[trial.place].turn
+        is_of_another = told.by != by and (again.how == DIVERGED or not again.error)
+        verdict = judge(turn, again) if is_of_another else told.verdict
+        played.append(Played(trial.place, trial.arm, number, turn, again, agent, verdict))
     return experiment, played
 
 

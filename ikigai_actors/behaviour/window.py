@@ -61,6 +61,7 @@ class TrialWindow(list[InFlight]):
         self._experiment, self._judge = experiment, judge
         self._system = experiment.agent.system
         self._judge_blocks = bool(getattr(judge, "blocks", False))
+        self._judged_by = str(getattr(judge, "judged_by", ""))
 
     def is_first_ready(self) -> bool:
         """Whether the first trial has answered, so that judging it waits for nothing."""
@@ -104,7 +105,7 @@ class TrialWindow(list[InFlight]):
         verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        return run, JudgedTrial(verdict, end)
+        return run, JudgedTrial(verdict, end, self._judged_by)
 
     def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.

@@ -23,6 +23,7 @@ from ikigai_actors.behaviour import (
     same_text,
     schema,
 )
+from ikigai_actors.behaviour.fingerprints import fingerprint
 from ikigai_actors.behaviour.rates import rates_of
 from ikigai_actors.behaviour.regressions import RegressionReport
 from ikigai_actors.behaviour.turns import TurnCall, own_messages
@@ -164,6 +165,45 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
         assert json.loads(report.json())["difference"] == -1.0
         assert "<h1>Regression: fail</h1>" in report.html()
         assert check(system.store) == []
+
+
+def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_again() -> None:
+    asked: list[str] = []
+
+    def mine(recorded: Turn, again: Turn) -> bool:
+        asked.append(again.text)
+        return again.text == "Done: sold 2 Assam"
+
+    shop = TeaShop()
+    with shop.open() as system:
+        turns = recorded(clerk(system))
+        assert regress(turns).rate == 1.0
+        requests = len(shop.requests)
+        for _ in range(2):
+            report = regress(turns, check=mine)
+            assert report.rate == report.baseline == pytest.approx(1 / 3)
+            assert len(report.failures) == 2
+        assert regress(turns, check=calls("any order")).rate == 1.0
+        assert regress(turns, check=lambda then, now: 0.5).rate == 0.5
+        assert len(shop.requests) == requests
+        assert check(system.store) == []
+        new = regress(turns, check=mine, name="new", change={"max_tokens": 9})
+        assert new.rate == pytest.approx(1 / 3)
+        asked.clear()
+        assert regress(turns, check=mine, name="new", change={"max_tokens": 9}).failures == new.failures
+        assert asked == []
+
+
+def test_a_function_is_known_by_its_code_and_a_check_by_what_it_was_made_of() -> None:
+    def made(text: str) -> Any:
+        found: dict[str, Any] = {}
+        exec(f"def mine(then, now):\n    return {text}", found)  # as two processes compile it
+        return fingerprint(found["mine"])
+
+    assert made("now.text in {'a', 'b'}") == made("now.text in {'b', 'a'}") != made("now.text in {'a'}")
+    assert fingerprint(same_calls) == fingerprint(calls()) == fingerprint(calls("exact", {}))
+    others = [calls("subset"), calls(ignore={"send": ["body"]}), schema(int), schema(float), same_text]
+    assert len({fingerprint(one) for one in (same_calls, *others)}) == 6
 
 
 def test_what_failed_is_undecided_and_no_pass() -> None:

@@ -17,6 +17,7 @@ from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.files import turns_of_file
+from ikigai_actors.behaviour.fingerprints import known_as
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
@@ -225,7 +226,12 @@ def parse_check(text: str) -> Check:
         return schema(found)
 
     command = parse_program(text, "--check")
-    return lambda then, again: _is_right(command, again.text) if again.how == ANSWERED else None
+
+    @known_as("program", command)
+    def check(recorded: Turn, again: Turn) -> bool | None:
+        return _is_right(command, again.text) if again.how == ANSWERED else None
+
+    return check
 
 
 def parse_program(text: str, option: str) -> list[str]:

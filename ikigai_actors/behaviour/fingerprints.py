@@ -1,0 +1,47 @@
+"""Fingerprints of judges and checks: whether a verdict in a book is that of the one who asks now. Pure.
+
+    @known_as("calls", match, ignore)
+    def check(recorded, again): …
+
+What makes checks of arguments says of each what it was made of. Any other function is known by its name and its code,
+so that one which was mended is another one. What it finds elsewhere, as a constant of its module, does not count.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def known_as(*parts: Any) -> Callable[[F], F]:
+    """Mark a function by what it was made of, as JSON."""
+
+    def marked(function: F) -> F:
+        function.known_as = json.dumps(parts, sort_keys=True)  # type: ignore[attr-defined]  # functions have attributes
+        return function
+
+    return marked
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Eight letters that differ for functions that are known as something else. The same in each process."""
+    told = getattr(function, "known_as", None)
+    if told is None:
+        method = function if hasattr(function, "__qualname__") else type(function).__call__
+        plain = getattr(method, "__func__", method)
+        code = getattr(plain, "__code__", None)
+        named = [getattr(plain, "__module__", ""), getattr(plain, "__qualname__", type(function).__qualname__)]
+        told = json.dumps([*named, [] if code is None else _told(code)])
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
+
+
+def _told(code: CodeType) -> list[Any]:
+    constants = [_told(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts]
+    return [code.co_code.hex(), constants, list(code.co_names)]
+
+
+def _constant(value: object) -> str:
+    return repr(sorted(value, key=repr)) if isinstance(value, frozenset) else repr(value)
