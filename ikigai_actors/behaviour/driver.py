@@ -21,13 +21,14 @@ from contextlib import suppress
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial, TrialRecord, birth_facts, verdicts_note
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.forecasts import Forecast, total_of
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
-from ikigai_actors.errors import ExperimentDiffers, IkigaiError
+from ikigai_actors.errors import BudgetExceeded, ExperimentDiffers, IkigaiError
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.ref import AgentRef
@@ -110,6 +111,9 @@ class Driver:
             # No more than a quarter of the window waits to be born: the models have the rest to do.
             if len(self._unborn) >= self._how.parallel // 4 or not self._window.is_first_ready():
                 self._write()  # before anything is waited for
+            if first.agent is None:
+                self._experiment.ended = str(WaitResult.BUDGET)
+                return
             made = self._window.judge_first()
             if made is None:
                 return
@@ -173,21 +177,30 @@ class Driver:
         ready = self._before_cold() if self._how.warm else len(self._unborn)
         births, self._unborn = self._unborn[:ready], self._unborn[ready:]
         for place in range(0, max(1, len(births)), MOST_AT_ONCE):
-            self._write_unit(births[place : place + MOST_AT_ONCE])
+            if not self._write_unit(births[place : place + MOST_AT_ONCE]):
+                self._unborn = births[place:] + self._unborn
+                return
 
-    def _write_unit(self, born: Sequence[InFlight]) -> None:
+    def _write_unit(self, born: Sequence[InFlight]) -> bool:
+        """Commit all verdicts, and births; return False when a budget does not allow these, and wrote the verdicts."""
         if not self._unwritten and not born:
-            return
+            return True
         records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]
         births = [
             on.TrialBirth(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
             for one, record in zip(born, records, strict=True)
         ]
         verdicts, self._unwritten = self._unwritten, {}  # a unit that fails is not tried again
-        self._experiment.write(verdicts_note(verdicts), births)
+        try:
+            self._experiment.write(verdicts_note(verdicts), births)
+        except BudgetExceeded:
+            if verdicts:
+                self._experiment.write(verdicts_note(verdicts), ())
+            return False
         for one, record in zip(born, records, strict=True):
             self._book.trials[record.number] = record
             one.agent = self._system.handle(record.agent)
+        return True
 
     def _before_cold(self) -> int:
         """How many of the births come before the first that waits for a sibling's answer.

@@ -92,7 +92,7 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
     text = json.dumps(terms, sort_keys=True)
     known: Mapping[str, Any] = json.loads(text)
     called = how.name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    while (found := _living(under, called)) is not None and how.fresh:
+    while (found := living_agent(system, called)) is not None and how.fresh:
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
     if found is None and how.dry_run:
@@ -125,9 +125,10 @@ def give_name(agent: AgentRef, name: str) -> None:
         raise
 
 
-def _living(under: AgentRef, name: str) -> AgentRef | None:
+def living_agent(system: System, name: str) -> AgentRef | None:
+    """The living agent of this name; None when there is none."""
     try:
-        record = under.system.store.read(lambda tx: registry.find(tx, name))
+        record = system.store.read(lambda tx: registry.find(tx, name))
     except AgentNotFound:
         return None
-    return under.system.handle(record.uuid) if record.living and record.name == name else None
+    return system.handle(record.uuid) if record.living and record.name == name else None

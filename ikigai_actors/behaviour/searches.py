@@ -9,14 +9,14 @@ from ikigai_actors.arguments import check_count, check_plain_function, check_typ
 from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
-from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name
+from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name, living_agent
 from ikigai_actors.behaviour.judges import check_judge
 from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart, started
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, NameTaken
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.system.births import Child, position
@@ -64,7 +64,11 @@ class Found(ExperimentResult):
     def keep(self, name: str | None = None) -> AgentRef:
         """Fork the best trial out: an agent like any other, with effects, below that under which the search was made.
 
-        Raises `BadInput` when nothing was found.
+        Under a name that it has kept the best trial under before, and that lives, it is the same agent.
+
+        Raises:
+            BadInput: nothing was found.
+            NameTaken: another agent has this name.
         """
         if self.agent is None:
             raise BadInput("Nothing was found that could be kept.")
@@ -183,9 +187,11 @@ def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
     system, trial = experiment.agent.system, experiment.agent_of(number)
     assert experiment.book.terms is not None  # as it has trials
     of = experiment.book.terms["of"]
-    if name is not None:
-        check_name(name)
     above = experiment.agent.supervisor or system.root
+    if name is not None and (other := living_agent(system, check_name(name))) is not None:
+        if (other.record.parent_uuid, other.supervisor) == (trial.uuid, above):
+            return other  # kept by an earlier call
+        raise NameTaken(f"A living agent is named {name!r}: keep the best trial under another name.")
     now, then = system.handle(of).context().settings, trial.context().settings
     changed = {one: now.get(one) for one in {**then, **now} if now.get(one) != then.get(one)}  # `effects` among them
     winner = Child(trial, experiment.end_of(number), settings=changed)

@@ -27,6 +27,8 @@ from ikigai_actors.text import check_text
 
 MOST_AT_ONCE = 1_000
 """Children of any histories that are born in one unit at most."""
+_AT_ONCE = 64
+"""Messages that are read at once, from the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,28 @@ def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def position(directory: Directory, uuid: str, at: int | None) -> int:
-    """The position at which a history may be forked: a given one, or its end.
+    """The position at which a history may be forked: a given one, or the last one that its children inherit as is.
+
+    That is its end but for births and notes: who bears children, as agent 0 bears experiments, stands where it was.
 
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """
-    if at is None:
-        heads = directory.store.read(lambda tx: heads_of(tx, [uuid]))
-        at = heads[0].position if heads else 0
-    check_count(at, "at")
-    directory.log_cache.settings_at(uuid, at)
-    return at
+    if at is not None:
+        directory.log_cache.settings_at(uuid, check_count(at, "at"))
+        return at
+    heads = directory.store.read(lambda tx: heads_of(tx, [uuid]))
+    head = heads[0].position if heads else 0
+    directory.log_cache.settings_at(uuid, head)
+    return directory.store.read(lambda tx: _without_births(tx, uuid, head))
+
+
+def _without_births(tx: Transaction, uuid: str, head: int) -> int:
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    for end in range(head, 0, -_AT_ONCE):
+        for message in reversed(history.between(max(0, end - _AT_ONCE), end)):
+            if message.kind != Kind.NOTE and not (message.kind == Kind.FORK and "child" in message.data):
+                return message.id
+    return 0
 
 
 def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:

@@ -126,6 +126,21 @@ def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Pa
     assert attempt > 2
 
 
+def test_a_search_from_agent_0_which_gets_the_experiment_as_a_child_goes_on_as_well() -> None:
+    with opened(":memory:") as system:
+        system.root.prompt(".").get(timeout=DEADLINE)
+        system.root.note({"seen": True})
+        how: dict[str, Any] = {"plan": BestOf(2), "options": ["a"]}
+        first = search(system.root, closeness, **how)
+        again = search(system.root, closeness, **how)
+        named = search(system.root, closeness, **how, name="mine")
+        assert again.resumed
+        assert (again.experiment.agent, shape(again)) == (first.experiment.agent, shape(named))
+        assert search(system.root, closeness, **how, name="mine").resumed
+        system.root.prompt("b").get(timeout=DEADLINE)
+        assert not search(system.root, closeness, **how).resumed
+
+
 def test_nothing_runs_outside_but_a_tool_that_is_named_and_only_reads() -> None:
     ran: list[str] = []
 
@@ -280,10 +295,12 @@ def test_options_that_have_changed_are_an_error_whether_there_are_others_or_fewe
 def test_what_cannot_be_kept_under_a_name_does_not_live_on_without_one() -> None:
     with opened(":memory:") as system:
         found = search(player(system), closeness, plan=BestOf(1), options=["a"])
-        before = {one.uuid for one in system.agents("running")}
+        winner = found.keep("winner")
+        before = [one.uuid for one in system.agents()]
         with pytest.raises(NameTaken):
             found.keep("player")
-        assert {one.uuid for one in system.agents("running")} == before
+        assert found.keep("winner") == winner  # a program that was killed behind it is run again
+        assert [one.uuid for one in system.agents()] == before
 
 
 def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
@@ -386,6 +403,26 @@ def test_a_search_ends_with_its_budget_and_goes_on_after_a_grant() -> None:
         last = search(agent, closeness, **how)
         assert last.ended == ""
         assert [trial.score for trial in last.trials] == [0.25, 0.0] * 3
+
+
+def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_grant() -> None:
+    judged: list[int] = []
+
+    def judge(run: TrialRun) -> Verdict:
+        judged.append(run.trial.number)
+        return closeness(run)
+
+    with opened(":memory:") as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": MCTS(12), "options": ["a", "b"], "parallel": 3}
+        whole = shape(search(agent, closeness, **how, name="whole"))
+        for _ in range(2):
+            found = search(agent, judge, **how, name="mine", budget={"agents_ever": 5})
+            assert (found.ended, shape(found), judged) == ("budget", whole[:5], [1, 2, 3, 4, 5])
+        system.agent("mine").grant(agents_ever=20)
+        found = search(agent, judge, **how, name="mine")
+        assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
+        assert check(system.store) == []
 
 
 def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
