@@ -45,6 +45,8 @@ class Book:
         self.terms: Mapping[str, Any] | None = None
         self.head = 0
         """The latest position that was read."""
+        self.written_at = 0
+        """When that was written, in milliseconds since 1970."""
         self.trials: dict[int, TrialRecord] = {}
         self.judged: dict[int, JudgedTrial] = {}
         for message in messages:
@@ -60,7 +62,7 @@ class Book:
         return False
 
     def _read(self, message: Message) -> None:
-        data, self.head = message.data, message.id
+        data, self.head, self.written_at = message.data, message.id, message.created_at
         if message.kind == Kind.NOTE and "terms" in data:
             self.terms = data["terms"]
         elif message.kind == Kind.NOTE and "verdicts" in data:

@@ -3,6 +3,7 @@
 import re
 
 from ikigai_actors import Request, ScriptedProvider
+from ikigai_actors.behaviour.book import Book
 from tests.kit.sessions import OpenSession
 
 
@@ -28,6 +29,21 @@ def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: O
     [line] = session("/experiments")
     assert "bisect of" in line
     assert "No bisection" in session("/good")[-1]
+
+
+def test_of_two_bisections_that_which_was_shown_last_is_judged(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(clerk))
+    for text in ("Assam", "Ceylon"):
+        session(text)
+    told = session("/bisect one?", "/bisect two?", "/good", "/bisect one?", "/bad", "/experiments")
+    one, two = told[-2:]
+    assert [line for line in told if line.startswith("trial")] == ["trial 1: good", "trial 1: bad"]
+    assert "1 of 2 trials judged" in one
+    assert "1 of 2 trials judged" in two
+    experiments = (session.system.handle(one.uuid) for one in session.system.agents() if one.name)
+    books = [Book(one.uuid, one.history(all=True)) for one in experiments]
+    probes = {(book.terms or {})["probe"]: book.judged[1].verdict.score for book in books}
+    assert probes == {"one?": 0.0, "two?": 1.0}
 
 
 def test_a_person_replays_the_turns_of_an_agent_with_another_setting(open_session: OpenSession) -> None:

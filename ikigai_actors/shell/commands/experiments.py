@@ -7,6 +7,7 @@ that waits for a verdict. So it lasts over a restart of the shell.
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import click
 
@@ -112,6 +113,9 @@ def skip_answer(shell: CommandContext) -> None:
     _judge(shell, None)
 
 
+_SHOWN: WeakKeyDictionary[CommandContext, str] = WeakKeyDictionary()
+"""The bisection whose answer each shell has shown last, by uuid."""
+
 COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
 
 
@@ -138,20 +142,28 @@ def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
 
 def _judge(shell: CommandContext, verdict: bool | None) -> None:
     """Go on with the bisection of the current agent that waits for a verdict."""
-    name, terms, number = _awaited(shell.system, shell.current)
+    name, terms, number = _awaited(shell)
     sure, most, _ = terms["plan"]
     how = {"probe": terms["probe"], "sure": sure, "most": most, "at": terms["at"], "name": name}
+    how["parallel"] = terms.get("parallel", 1)
     _go_on(shell, how, number, verdict)
 
 
-def _awaited(system: System, agent: AgentRef) -> tuple[str | None, Mapping[str, Any], int]:
-    """The bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial."""
-    for experiment, book in _experiments(system):
+def _awaited(shell: CommandContext) -> tuple[str | None, Mapping[str, Any], int]:
+    """The bisection of the current agent that waits for a verdict: its name, its terms, and the number of the trial.
+
+    Of several it is the one whose answer was shown here last, or else the one that was worked at last.
+    """
+    shown = _SHOWN.get(shell)
+    waiting = []
+    for experiment, book in _experiments(shell.system):
         terms = book.terms or {}
-        waiting = [number for number in book.trials if number not in book.judged]
-        if terms.get("verb") == "bisect" and terms["of"] == agent.uuid and terms["probe"] and waiting:
-            return experiment.record.name, terms, min(waiting)
-    raise BadInput(f'No bisection of {named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
+        left = [number for number in book.trials if number not in book.judged]
+        if terms.get("verb") == "bisect" and terms["of"] == shell.current.uuid and terms["probe"] and left:
+            waiting.append((experiment.uuid == shown, book.written_at, experiment.record.name, terms, min(left)))
+    if not waiting:
+        raise BadInput(f'No bisection of {named(shell.current)} waits for a verdict: /bisect "QUESTION" begins one.')
+    return max(waiting, key=lambda one: one[:2])[2:]
 
 
 def _go_on(shell: CommandContext, how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None) -> None:
@@ -169,6 +181,8 @@ def _go_on(shell: CommandContext, how: Mapping[str, Any], judged: int = 0, verdi
     try:
         found = shell.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
     except AwaitsVerdict as waits:
+        if (experiment := waits.run.agent.supervisor) is not None:
+            _SHOWN[shell] = experiment.uuid
         shell.screen.block(waits.run.text or str(waits.run.error))
         shell.screen.line(f"Answer {waits.run.trial.number}: /good, /bad or /skip?")
         return
