@@ -26,12 +26,15 @@ from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, score, trial_lines
+from ikigai_actors.store.existing import open_existing
 
 if TYPE_CHECKING:
     from ikigai_actors.system.attached import AttachedSystem
@@ -43,6 +46,8 @@ _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
 NOT_JUDGED = 125
 """Exit status of a program that cannot judge, as for ``git bisect run``."""
+LAST_STATUS = 127
+"""Beyond it a program has broken: a signal has ended it, or its shell says so."""
 
 
 def search_history(
@@ -61,6 +66,8 @@ def search_history(
 ) -> tuple[str, int]:
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
     command = parse_program(program, "--score")
+    if keep is not None:
+        check_name(keep)
 
     def judge(one: TrialRun) -> float | None:
         return None if one.reply is None else _score(command, one.text)
@@ -246,6 +253,7 @@ def parse_program(text: str, option: str) -> list[str]:
 
 
 def _opened(options: Options) -> "ActorSystem | AttachedSystem":
+    open_existing(options.database).close()  # raises where there is none: a new one has no history
     return opened(options, options.default_provider(), interactive=False)
 
 
@@ -285,13 +293,22 @@ def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, i
 
 def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mapping[str, Any] = NO_DATA) -> R:
     """Carry out an experiment, once it is said what it asks. Raises what it does, and `BadInput`."""
-    planned = begin(dry_run=True).forecast
+    before = begin(dry_run=True)
+    planned = before.forecast
+    if before.resumed:
+        tell(
+            f"Goes on with {named(before.experiment.agent)}: the verdicts that it has stand, whatever judges now. "
+            "--name begins another."
+        )
     tell(planned.text())
     names_one = bool(change.get("model") or change.get("compact_model"))
     if (planned.new_services or (names_one and planned.new_readers)) and not (yes or sys.stdout.isatty()):
         readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
         raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
-    return begin()
+    found = begin()
+    if found.ended:
+        tell(f"It has ended before its plan ({found.ended}); after a grant the same command goes on.")
+    return found
 
 
 def _is_right(program: Sequence[str], text: str) -> bool | None:
@@ -317,6 +334,11 @@ def _called(program: Sequence[str], text: str) -> tuple[int, str]:
         done = subprocess.run(program, input=text.encode(), stdout=subprocess.PIPE, check=False)
     except OSError as error:
         raise BadInput(f"The program {program[0]} cannot be run: {error}.") from error
+    if not 0 <= done.returncode <= LAST_STATUS:
+        raise BadInput(
+            f"The program {program[0]} broke: it ended with status {done.returncode}. Mend it and give the same "
+            "command again: what was judged is kept."
+        )
     return done.returncode, done.stdout.decode(errors="replace")
 
 

@@ -103,8 +103,32 @@ def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: p
     assert re.fullmatch(r"ikigai: At most 2 .*\nikigai: trial 1: \d+\nikigai: trial 2: \d+\n", told.err)
     with ActorSystem.open(shop, "offline") as system:
         assert any("seven" in one.content for one in system.agent("winner").history())
+    assert ikigai(shop, *arguments, "--keep", "winner") == 0  # as where it was killed behind that
+    again = capsys.readouterr()
+    assert again.out == told.out
+    assert re.match(r"ikigai: Goes on with search-\w+ .*whatever judges now", again.err)
     assert ikigai(shop, *arguments[:-1], "echo no", "--name", "other") == 1
     assert "to print a number" in capsys.readouterr().err
+
+
+def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
+    shop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["bisect", "clerk", "--ask", "?", "--name", "mine"]
+    for how in ("kill -9 $$", "exit 128"):
+        assert ikigai(shop, *arguments, "--judge", f"sh -c '{how}'") == 1
+        told = capsys.readouterr()
+        assert "Mend it" in told.err
+        assert "bad" not in told.err
+    assert ikigai(shop, *arguments, "--judge", "true") == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+
+
+def test_a_database_that_is_not_there_is_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "typo.db"
+    assert ikigai(str(database), "bisect", "clerk", "--judge", "true") == 1
+    assert "There is no database" in capsys.readouterr().err
+    assert not database.exists()
 
 
 def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
