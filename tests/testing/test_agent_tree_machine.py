@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors import Signal
 from ikigai_actors.agent.waits import WaitResult
@@ -17,16 +15,7 @@ from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.store import Written
-
-FAST = settings(
-    max_examples=40,
-    stateful_step_count=20,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
-"""The same programs each time: the suite is no place to meet a new one."""
+from tests.kit.programs import programs, run_programs
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +26,9 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def test_made_up_programs_keep_every_invariant() -> None:
-    run_state_machine_as_test(AgentTreeMachine, settings=FAST)
+@programs(few=12, many=60)
+def test_made_up_programs_keep_every_invariant(examples: int) -> None:
+    run_programs(AgentTreeMachine, examples, steps=20)
 
 
 class Forgetful(AgentTreeMachine):
@@ -49,8 +39,9 @@ class Forgetful(AgentTreeMachine):
 
 
 @pytest.mark.slow("takes a second")
-def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory() -> None:
-    run_state_machine_as_test(Forgetful, settings=settings(FAST, max_examples=20))
+@programs(few=8, many=30)
+def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory(examples: int) -> None:
+    run_programs(Forgetful, examples, steps=20)
 
 
 @pytest.fixture

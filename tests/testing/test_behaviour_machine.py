@@ -4,10 +4,9 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors.testing.machine.behaviour_rules import BehaviourMachine
+from tests.kit.programs import programs, run_programs
 
 
 @pytest.fixture(autouse=True)
@@ -18,14 +17,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.slow("takes some seconds")
-def test_made_up_programs_keep_every_law_of_experiments() -> None:
-    some = settings(
-        max_examples=24,
-        stateful_step_count=20,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(BehaviourMachine, settings=some)
+@pytest.mark.slow("takes two seconds")
+@programs(few=12, many=60)
+def test_made_up_programs_keep_every_law_of_experiments(examples: int) -> None:
+    run_programs(BehaviourMachine, examples, steps=20)

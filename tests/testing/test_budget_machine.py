@@ -4,12 +4,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from ikigai_actors.testing.machine.budget_rules import BudgetMachine, FleetBudgetMachine
 from ikigai_actors.testing.simulation.faults import NONE
 from ikigai_actors.testing.simulation.schedule import PLAIN
+from tests.kit.programs import programs, run_programs
 
 
 @pytest.fixture(autouse=True)
@@ -20,27 +19,16 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def programs(machine: type[RuleBasedStateMachine], examples: int, steps: int) -> None:
-    """Run so many programs of so many steps, the same ones each time."""
-    some = settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(machine, settings=some)
+@pytest.mark.slow("takes two seconds")
+@programs(few=15, many=60)
+def test_made_up_programs_keep_every_law_of_budgets(examples: int) -> None:
+    run_programs(BudgetMachine, examples, steps=20)
 
 
-@pytest.mark.slow("takes some seconds")
-def test_made_up_programs_keep_every_law_of_budgets() -> None:
-    programs(BudgetMachine, 60, steps=20)
-
-
-@pytest.mark.slow("takes some seconds")
-def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets() -> None:
-    programs(FleetBudgetMachine, 5, steps=12)
+@pytest.mark.slow("takes two seconds")
+@programs(few=3, many=30)
+def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets(examples: int) -> None:
+    run_programs(FleetBudgetMachine, examples, steps=12)
 
 
 @pytest.mark.slow("several simulated hosts")

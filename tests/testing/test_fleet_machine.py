@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from ikigai_actors.testing import Broken, FleetMachine
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
@@ -14,18 +12,9 @@ from ikigai_actors.testing.simulation.faults import NONE
 from ikigai_actors.testing.simulation.schedule import PLAIN
 from supervisors.signals import Signal
 from tests.kit.databases import sql
+from tests.kit.programs import programs, run_programs
 
 pytestmark = pytest.mark.slow("programs of several simulated hosts")
-
-FAST = settings(
-    max_examples=8,
-    stateful_step_count=12,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
-"""The same programs each time: ``python -m tests.mutants.hunt`` looks for others."""
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +34,9 @@ def machine() -> Iterator[FleetMachine]:
     made._context.__exit__(None, None, None)
 
 
-def test_made_up_programs_of_several_hosts_keep_every_invariant() -> None:
-    run_state_machine_as_test(FleetMachine, settings=FAST)
+@programs(few=6, many=30)
+def test_made_up_programs_of_several_hosts_keep_every_invariant(examples: int) -> None:
+    run_programs(FleetMachine, examples, steps=12)
 
 
 def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(machine: FleetMachine) -> None:

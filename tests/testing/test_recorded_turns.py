@@ -42,7 +42,8 @@ class Outcomes:
 
 def ran(folder: Path, *more: str) -> tuple[int, dict[str, str]]:
     outcomes = Outcomes()
-    status = pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", str(folder), *more, str(folder)], [outcomes])
+    without = ("-p", "no:cacheprovider", "-p", "no:unraisableexception")  # which collects garbage ten times at the end
+    status = pytest.main(["-q", *without, "--rootdir", str(folder), *more, str(folder)], [outcomes])
     return int(status), outcomes.of
 
 

@@ -170,7 +170,7 @@ def test_a_program_on_three_hosts_runs_under_every_schedule() -> None:
         told = [host.system.agent("anna").prompt(host.name) for host in world.hosts]
         assert [said(future) for future in told] == ["a", "b", "c"]
 
-    simulate(team, examples=12, hosts=3)
+    simulate(team, examples=5, hosts=3)
 
 
 def test_subscribers_of_each_host_hear_every_message_death_and_name_once_wherever_the_agents_live() -> None:
@@ -200,7 +200,7 @@ def test_subscribers_of_each_host_hear_every_message_death_and_name_once_whereve
             assert [one.agent_uuid for one in events if isinstance(one, Died)] == [bert.uuid]
             assert [one.name for one in events if isinstance(one, Renamed)] == ["carl"]
 
-    simulate(team, examples=12, hosts=3)
+    simulate(team, examples=5, hosts=3)
 
 
 def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_host() -> None:
@@ -234,7 +234,7 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
                     said = "none may come behind it: "
         assert world.system.store.read(lambda tx: tx.run("pieces")) == []
 
-    simulate(team, examples=12, hosts=3)
+    simulate(team, examples=5, hosts=3)
     assert ends == {"cut", "reply"}
 
 

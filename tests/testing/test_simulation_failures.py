@@ -12,10 +12,12 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 
 import ikigai_actors.testing
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule, schedules, simulate, simulated
-from tests.testing.test_agent_tree_machine import FAST
+from tests.kit.programs import SAME
 from tests.testing.test_simulate import counts
 
-SHORT = settings(FAST, max_examples=200, stateful_step_count=5, phases=[Phase.generate, Phase.shrink])
+SHORT = settings(
+    SAME, max_examples=200, stateful_step_count=3, phases=[Phase.generate, Phase.shrink], report_multiple_bugs=False
+)
 """Explaining a failure takes longer than all the rest."""
 
 
