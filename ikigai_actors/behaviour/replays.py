@@ -29,6 +29,7 @@ from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import OnTrial, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
+from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.ref import AgentRef, System
@@ -239,6 +240,9 @@ def replay_cases(
         again, turn = seen.get(number) or _again(agent, terms.each), cases[trial.place].turn
         is_of_another = told.by != by and (again.how == DIVERGED or not again.error)
         verdict = judge(turn, again) if is_of_another else told.verdict
+        if is_of_another and how.on_trial is not None and not how.dry_run:
+            asked = Trial(number, prompts[trial.place], trial.of, trial.place, trial.arm)
+            how.on_trial(run_of(asked, agent, turn)[0], verdict)
         played.append(Played(trial.place, trial.arm, number, turn, again, agent, verdict))
     return experiment, played
 

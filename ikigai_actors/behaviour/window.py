@@ -17,7 +17,7 @@ from ikigai_actors.behaviour.book import JudgedTrial
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
-from ikigai_actors.behaviour.turns import own_messages
+from ikigai_actors.behaviour.turns import Turn, own_messages
 from ikigai_actors.errors import AgentDead, IkigaiError, NoTurn, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.heads import heads_of, latest_at_rest
@@ -90,7 +90,7 @@ class TrialWindow(list[InFlight]):
         while True:
             if (one.start.then or self._answered(one, agent) is None) and not self._waited(agent):
                 return None
-            run, end = _run_of(one, agent, self._answered(one, agent))
+            run, end = run_of(one.trial, agent, one.start.recorded, self._answered(one, agent))
             one.latest = None
             if run.error is None:
                 follow_up = _next_of(one.start.then, agent)
@@ -142,10 +142,10 @@ def resume_trial(agent: AgentRef) -> bool:
         return False
 
 
-def _run_of(one: InFlight, agent: AgentRef, latest: Message | None) -> tuple[TrialRun, int]:
+def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message | None = None) -> tuple[TrialRun, int]:
     """What came of a trial that has nothing to do, and its last position.
 
-    One that was never prompted has the answer that it inherits.
+    One that was never prompted has the answer that it inherits. Who has read its latest message gives that.
     """
     outcome: Reply | IkigaiError | None = None if latest is None else outcome_of([latest])
     if latest is not None and outcome is not None:
@@ -155,8 +155,8 @@ def _run_of(one: InFlight, agent: AgentRef, latest: Message | None) -> tuple[Tri
         [head] = agent.system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
         end = head.position
     if isinstance(outcome, IkigaiError):
-        return TrialRun(one.trial, agent, None, outcome, one.start.recorded), end
-    return TrialRun(one.trial, agent, outcome, None, one.start.recorded), end
+        return TrialRun(trial, agent, None, outcome, recorded), end
+    return TrialRun(trial, agent, outcome, None, recorded), end
 
 
 def _outcome_of_turn(agent: AgentRef) -> Reply | IkigaiError | None:

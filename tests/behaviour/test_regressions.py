@@ -13,6 +13,7 @@ from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, 
 from ikigai_actors.behaviour import (
     TrialRun,
     Turn,
+    Verdict,
     ask,
     blocks,
     calls,
@@ -169,10 +170,15 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
 
 def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_again() -> None:
     asked: list[str] = []
+    heard: list[tuple[int, str, float | None]] = []
 
     def mine(recorded: Turn, again: Turn) -> bool:
         asked.append(again.text)
         return again.text == "Done: sold 2 Assam"
+
+    def hears(run: TrialRun, verdict: Verdict) -> None:
+        assert run.recorded is not None
+        heard.append((run.trial.number, run.text, verdict.score))
 
     shop = TeaShop()
     with shop.open() as system:
@@ -180,7 +186,12 @@ def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_aga
         assert regress(turns).rate == 1.0
         requests = len(shop.requests)
         for _ in range(2):
-            report = regress(turns, check=mine)
+            heard.clear()
+            regress(turns, check=mine, on_trial=hears, dry_run=True)
+            assert heard == []
+            report = regress(turns, check=mine, on_trial=hears)
+            assert [number for number, *_ in heard] == [1, 2, 3, 4, 5, 6]
+            assert all(score == (text == "Done: sold 2 Assam") for _, text, score in heard)
             assert report.rate == report.baseline == pytest.approx(1 / 3)
             assert len(report.failures) == 2
         assert regress(turns, check=calls("any order")).rate == 1.0

@@ -5,7 +5,7 @@ nice python -m tests.mutants --behaviour
 
 from tests.mutants import Mutant
 
-_SEARCHES = "tests/behaviour/test_searches.py"
+_SEARCHES, _RUNS = "tests/behaviour/test_searches.py", "tests/behaviour/test_runs.py"
 _JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisection_plan.py"
 _REGRESSIONS = "tests/behaviour/test_regressions.py"
 _RECORD = "tests/agent/turn/test_record.py"
@@ -54,6 +54,20 @@ BEHAVIOUR_MUTANTS = (
         "budget, retries, warm, fresh, dry_run, on_trial)\n    terms",
         "budget, retries, False, fresh, dry_run, on_trial)\n    terms",
         test=_REGRESSIONS,
+    ),
+    Mutant(
+        "a trial that failed is judged at once",
+        "behaviour/window.py",
+        "elif run.diverged or not retries or not resume_trial(agent):",
+        "elif True:",
+        test=_RUNS,
+    ),
+    Mutant(
+        "agents of a file begin what waits for them",
+        "behaviour/files.py",
+        "copy.import_(file, stopped=True)",
+        "copy.import_(file)",
+        test=_TURNS,
     ),
     Mutant(
         "a second driver writes into the book",
