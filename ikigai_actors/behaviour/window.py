@@ -4,6 +4,7 @@ the window     4 answered     5 answered     6 in its turn     7 not born
 the first one is judged next, and leaves the window with its verdict
 """
 
+import concurrent.futures
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -102,7 +103,9 @@ class TrialWindow(list[InFlight]):
             else:
                 retries -= 1
         verdict = self._judge(run)
-        verdict = verdict_of(verdict.get() if isinstance(verdict, Future) else verdict)
+        if isinstance(verdict, Future | concurrent.futures.Future):
+            verdict = verdict.get() if isinstance(verdict, Future) else verdict.result()
+        verdict = verdict_of(verdict)
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
         return run, JudgedTrial(verdict, end, self._judged_by)
