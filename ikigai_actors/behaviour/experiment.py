@@ -104,7 +104,10 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
     if found is None:
         if not how.dry_run:
             experiment.write({"terms": known}, ())
-            give_name(experiment.agent, called)  # the last step: who has the name has terms
+            try:
+                give_name(experiment.agent, called)  # the last step: who has the name has terms
+            except NameTaken:
+                return begin_experiment(system, terms, how)  # another process has begun it meanwhile
         experiment.book.terms = known
         return experiment
     if experiment.book.terms is None:

@@ -2,6 +2,8 @@
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -141,6 +143,37 @@ def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
 def test_a_judge_that_cannot_be_made_is_refused(make: Any, told: str) -> None:
     with pytest.raises(BadInput, match=told):
         make()
+
+
+def test_a_judge_may_return_a_future_of_a_verdict() -> None:
+    with opened() as system, ThreadPoolExecutor(2) as pool:
+        assert scores(system, lambda run: pool.submit(len, run.text), "four", "a") == [4.0, 1.0]
+
+        def fails(run: TrialRun) -> Any:
+            return pool.submit(divmod, 1, 0)
+
+        with pytest.raises(ZeroDivisionError):
+            search(system.agent("player"), fails, plan=BestOf(1), options=["a"])
+
+
+def test_two_that_begin_an_experiment_at_once_begin_one() -> None:
+    begin = threading.Barrier(2, timeout=DEADLINE)
+    found: set[str | None] = set()
+    with opened() as system, ThreadPoolExecutor(2) as pool:
+        agent = player(system)
+
+        def judge(run: TrialRun) -> int:
+            found.add(run.agent.record.supervisor_uuid)
+            return 1
+
+        def drives() -> None:
+            begin.wait()
+            with suppress(StoreConflict):  # for who comes second
+                search(agent, judge, plan=BestOf(2), options=["a"], name="mine")
+
+        for one in [pool.submit(drives), pool.submit(drives)]:
+            one.result(DEADLINE)
+        assert found == {system.agent("mine").uuid}
 
 
 def test_a_second_driver_of_an_experiment_is_told_so_and_the_first_goes_on() -> None:
