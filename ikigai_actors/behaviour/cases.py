@@ -25,7 +25,7 @@ from ikigai_actors.text import check_text
 MODES = ("turn", "log", "step")
 
 RecordedCalls = list[list[Any]]
-"""Name, arguments, result and whether that is an error, of each recorded call."""
+"""Name, arguments, result and whether that is an error, of each recorded call; and its attachments, if there are."""
 
 
 class ReplayCase(NamedTuple):
@@ -46,7 +46,7 @@ class ReplayCase(NamedTuple):
     def record(self) -> RecordedCalls:
         """The calls that the record answers."""
         return [
-            [call.name, dict(call.input), call.result, call.is_error]
+            [call.name, dict(call.input), call.result, call.is_error, *([list(call.attached)] if call.attached else [])]
             for call in self.turn.calls
             if call.result is not None
         ]

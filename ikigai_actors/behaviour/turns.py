@@ -18,6 +18,7 @@ from ikigai_actors.agent.turn.calls import GIVE_RESULT
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
+from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.heads import UP_TO_THE_END, section
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import SPENDING, Kind, Message
@@ -40,6 +41,8 @@ class TurnCall:
     result: str | None = field(default=None, compare=False)
     """None when it got none."""
     is_error: bool = field(default=False, compare=False)
+    attached: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
+    """The attachments of its result, as they stand in the data of the message."""
 
 
 class TurnRequest(NamedTuple):
@@ -201,7 +204,8 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
         for call_id, call in made:
             result = results.get(call_id)
             if result is not None:
-                call = TurnCall(call.position, call.name, call.input, result.content, bool(result.data.get("is_error")))
+                is_error, attached = bool(result.data.get("is_error")), result.data.get(ATTACHMENTS_KEY) or ()
+                call = TurnCall(call.position, call.name, call.input, result.content, is_error, attached)
             calls.append(call)
         made.clear()
         results.clear()  # ids are unique within a reply alone

@@ -39,12 +39,16 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
 
 
+_RESULT = (str, dict, str, bool)
+"""Types of what stands in a record for each call; a list of attachments may stand behind."""
+
+
 def _is_effects(value: Any) -> bool:
     if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing"}:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
-        isinstance(one, list) and [type(part) for part in one] == [str, dict, str, bool] for one in record
+        isinstance(one, list) and [type(part) for part in one] in ([*_RESULT], [*_RESULT, list]) for one in record
     )
     return recorded and _is_texts(value.get("run", [])) and value.get("missing", "stop") in ("stop", "tell")
 

@@ -18,11 +18,13 @@ from ikigai_actors import (
     ProviderError,
     Reply,
     Request,
+    Result,
     ScriptedProvider,
     Signal,
     ToolCall,
     TurnInterrupted,
     Usage,
+    attachment,
     tool,
 )
 from ikigai_actors.behaviour import ExperimentDiffers, Turn, recorded, replay
@@ -32,6 +34,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.pictures import PNG
 
 TEAS = ("Assam", "Ceylon", "Darjeeling")
 
@@ -194,6 +197,26 @@ def test_a_message_is_edited_and_the_turn_goes_on_from_there(
         assert check(system.store) == []
         if kind == "result":
             assert shop.requests[-2].messages[-1]["content"][-1]["content"] == text
+
+
+def test_the_picture_of_a_result_is_shown_again() -> None:
+    requests: list[Request] = []
+
+    def looks(request: Request) -> Reply:
+        requests.append(request)
+        return Reply("Seen.") if len(requests) % 2 == 0 else Reply("", (ToolCall("draw", {}, "c1"),))
+
+    @tool
+    def draw() -> Result:
+        return Result("a chart", attached=(attachment(PNG, "chart.png"),))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(looks), tools=[draw]) as system:
+        agent = system.root.fork("Draw.")
+        agent.reply(timeout=DEADLINE)
+        assert replay(recorded(agent)).differences == []
+        assert requests[3].messages[-1]["content"] == requests[1].messages[-1]["content"]
+        assert "image" in str(requests[3].messages[-1]["content"])
+        assert check(system.store) == []
 
 
 def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:

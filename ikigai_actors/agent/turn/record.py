@@ -8,12 +8,12 @@ the agent, after a crash, on another host, years later, does nothing outside eit
 
 The k-th call of a tool with equal arguments since the birth gets the k-th such result of the record: the order between
 different calls does not matter, and what was called twice has two results. A call that the record does not have ends
-the turn (``stop``), or is told to the model (``tell``).
+the turn (``stop``), or is told to the model (``tell``). Behind a result may stand its attachments.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Calls, Progress
@@ -30,6 +30,8 @@ class RecordedResult(NamedTuple):
 
     content: str
     is_error: bool
+    attached: Sequence[Mapping[str, Any]] = ()
+    """Its attachments, as they stand in the data of the message."""
 
 
 def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls) -> Mapping[str, RecordedResult]:
@@ -41,8 +43,8 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
         calls: the calls of that reply.
     """
     results: dict[tuple[str, str], list[RecordedResult]] = {}
-    for name, arguments, content, is_error in effects.get("record") or ():
-        results.setdefault(_key(name, arguments), []).append(RecordedResult(content, is_error))
+    for name, arguments, *result in effects.get("record") or ():
+        results.setdefault(_key(name, arguments), []).append(RecordedResult(*result))
     place = calls[0].reply if calls else 0
     made = Counter(
         _key(call.name, call.input)

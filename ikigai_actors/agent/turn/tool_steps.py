@@ -26,12 +26,12 @@ from ikigai_actors.agent.turn.calls import (
     waits,
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
-from ikigai_actors.agent.turn.record import NOT_RECORDED, kept_in
+from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
-from ikigai_actors.records.blob_references import stored_in
+from ikigai_actors.records.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind
@@ -87,7 +87,11 @@ def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int,
         text = f"The model has called {missing.name}, which the record does not have here, and nothing runs."
         data = {"diverged": missing.id, "tool": missing.name, "input": dict(missing.input)}
         return end_turn(state, now, ReplayDiverged(text), (Kind.ERROR, text, data))
-    drafts = [_result(call, *event.recorded.get(call.id, (NOT_RECORDED, True))) for call in kept]
+    drafts: list[PendingMessage] = []
+    for call in kept:
+        told = event.recorded.get(call.id, RecordedResult(NOT_RECORDED, True))
+        kind, content, data = _result(call, told.content, told.is_error)
+        drafts.append((kind, content, {**data, ATTACHMENTS_KEY: list(told.attached)} if told.attached else data))
     return _write_results(state, now, kept, *drafts)
 
 

@@ -39,14 +39,14 @@ def test_the_same_call_made_again_gets_the_next_of_its_results(
             found = next((one for one in left if one[:2] == [*call]), None)
             if found is not None:
                 left.remove(found)
-                expected[f"{10 + place}-{number}"] = (found[2], found[3])
+                expected[f"{10 + place}-{number}"] = (found[2], found[3], ())
         now = tuple(Call(f"{10 + place}-{number}", *call, reply=10 + place) for number, call in enumerate(calls))
         assert from_record({"record": record}, own[: place + 1], now) == expected
 
 
 def test_the_order_of_the_keys_of_an_argument_does_not_matter() -> None:
     calls = (Call("1", "a", {"y": 2, "x": 1}, reply=7),)
-    assert from_record({"record": [["a", {"x": 1, "y": 2}, "found", False]]}, [], calls) == {"1": ("found", False)}
+    assert from_record({"record": [["a", {"x": 1, "y": 2}, "found", False]]}, [], calls) == {"1": ("found", False, ())}
 
 
 def test_only_a_tool_that_is_named_and_only_reads_is_carried_out() -> None:
