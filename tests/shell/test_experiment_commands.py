@@ -24,7 +24,9 @@ def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: O
     for _ in range(20):
         if "/good, /bad or /skip?" not in told[-1]:
             break
-        told = session("/bad" if "dollars" in " ".join(told) else "/good")
+        verdict = "bad" if "dollars" in " ".join(told) else "good"
+        told = session(f"/{verdict}")
+        assert re.fullmatch(rf"trial \d+: {verdict}", told[0])
     assert re.fullmatch(rf"Message {bad} ends the first bad turn \(99\.\d % sure, \d+ answers\)\.", told[-1])
     [line] = session("/experiments")
     assert "bisect of" in line
@@ -51,7 +53,9 @@ def test_a_person_replays_the_turns_of_an_agent_with_another_setting(open_sessio
     assert session("/experiments") == ["There is no experiment."]
     assert "no turn" in session("/replay")[-1]
     session("Assam")
-    assert session("/replay")[-1] == "1 replayed, none differs."
+    *_, line, counts = session("/replay")
+    assert re.fullmatch(r"turn \d+ of [\w-]+: same", line)
+    assert counts == "1 replayed, none differs."
     said, *told = session('/replay "system=Be polite."')
     assert said == "At most 1 trial, 1 request to scripted; no tokens on record."
     assert "text: Assam euros → Please: Assam euros" in told[0]
