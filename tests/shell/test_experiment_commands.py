@@ -48,6 +48,14 @@ def test_of_two_bisections_that_which_was_shown_last_is_judged(open_session: Ope
     assert probes == {"one?": 0.0, "two?": 1.0}
 
 
+def test_a_verdict_too_many_is_none_on_an_answer_that_nobody_has_seen(open_session: OpenSession) -> None:
+    session = open_session(ScriptedProvider(clerk))
+    session("Assam")
+    told = session("/bisect one?", "/bisect two?", *["/good"] * 9)
+    ended = next(place for place, line in enumerate(told) if line.startswith("No step: nothing"))
+    assert told[ended + 1 : ended + 4] == ["one? euros", "Answer 1 to “one?”: /good, /bad or /skip?", "trial 1: good"]
+
+
 def test_a_person_replays_the_turns_of_an_agent_with_another_setting(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(clerk))
     assert session("/experiments") == ["There is no experiment."]

@@ -18,6 +18,7 @@ from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import AgentRef, System
@@ -113,8 +114,8 @@ def skip_answer(shell: CommandContext) -> None:
     _judge(shell, None)
 
 
-_SHOWN: WeakKeyDictionary[CommandContext, str] = WeakKeyDictionary()
-"""The bisection whose answer each shell has shown last, by uuid."""
+_SHOWN: WeakKeyDictionary[CommandContext, str | None] = WeakKeyDictionary()
+"""The bisection of which each shell has shown something last, by name."""
 
 COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
 
@@ -143,6 +144,8 @@ def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
 def _judge(shell: CommandContext, verdict: bool | None) -> None:
     """Go on with the bisection of the current agent that waits for a verdict."""
     name, terms, number = _awaited(shell)
+    if _SHOWN.get(shell, name) != name:  # the one that was shown has ended: nobody has seen this answer
+        number = 0
     sure, most, _ = terms["plan"]
     how = {"probe": terms["probe"], "sure": sure, "most": most, "at": terms["at"], "name": name}
     how["parallel"] = terms.get("parallel", 1)
@@ -160,7 +163,8 @@ def _awaited(shell: CommandContext) -> tuple[str | None, Mapping[str, Any], int]
         terms = book.terms or {}
         left = [number for number in book.trials if number not in book.judged]
         if terms.get("verb") == "bisect" and terms["of"] == shell.current.uuid and terms["probe"] and left:
-            waiting.append((experiment.uuid == shown, book.written_at, experiment.record.name, terms, min(left)))
+            name = experiment.record.name
+            waiting.append((name == shown, book.written_at, name, terms, min(left)))
     if not waiting:
         raise BadInput(f'No bisection of {named(shell.current)} waits for a verdict: /bisect "QUESTION" begins one.')
     return max(waiting, key=lambda one: one[:2])[2:]
@@ -182,10 +186,11 @@ def _go_on(shell: CommandContext, how: Mapping[str, Any], judged: int = 0, verdi
         found = shell.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
     except AwaitsVerdict as waits:
         if (experiment := waits.run.agent.supervisor) is not None:
-            _SHOWN[shell] = experiment.uuid
+            _SHOWN[shell] = experiment.record.name
         shell.screen.block(waits.run.text or str(waits.run.error))
-        shell.screen.line(f"Answer {waits.run.trial.number}: /good, /bad or /skip?")
+        shell.screen.line(one_line(f"Answer {waits.run.trial.number} to “{how['probe']}”: /good, /bad or /skip?"))
         return
+    _SHOWN[shell] = found.experiment.agent.record.name
     words = (
         f"Message {found.position} ends the first bad turn"
         if found.position is not None
