@@ -22,7 +22,7 @@ from ikigai_actors.behaviour.expectations import expected_trial, further_request
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.forecasts import Forecast, largest
 from ikigai_actors.behaviour.judges import check_judge
-from ikigai_actors.behaviour.plans.bisect import Bisection
+from ikigai_actors.behaviour.plans.bisect import Bisection, is_weight
 from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
@@ -252,7 +252,7 @@ def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[f
     for one in prior:
         if isinstance(one, bool) or one not in places:
             raise BadInput(f"Expected the positions of prior to be places that are probed; {one!r} is none.")
-        if isinstance(prior[one], bool) or not isinstance(prior[one], int | float) or not 0 <= prior[one] < 1e300:
+        if not is_weight(prior[one]):
             raise BadInput(f"Expected the weights of prior to be numbers from 0 on; that of {one} is {prior[one]!r}.")
     return [float(prior.get(place, 1.0)) for place in places] + [1.0]
 

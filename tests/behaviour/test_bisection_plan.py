@@ -131,8 +131,23 @@ def test_no_place_is_probed_twice_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
-    [({"sure": 0.4}, "above 0.5"), ({"sure": True}, "above 0.5"), ({"most": 0}, "from 1"), ({"prior": [1]}, "weights")],
+    [
+        ({"sure": 0.4}, "above 0.5"),
+        ({"sure": True}, "above 0.5"),
+        ({"most": 0}, "from 1"),
+        ({"prior": [1]}, "6 weights"),
+        ({"prior": [1] * 5 + ["much"]}, "6 weights"),
+        ({"prior": [1] * 5 + [10**400]}, "6 weights"),
+        ({"prior": 6}, "6 weights"),
+        ({"prior": [0] * 6}, "above 0"),
+    ],
 )
 def test_terms_that_cannot_be_are_refused(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(BadInput, match=told):
         Bisection(5, "?", **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", [-1, 5])
+def test_a_verdict_on_a_place_that_there_is_not_is_refused(place: int) -> None:
+    with pytest.raises(BadInput, match="from 0 to 4"):
+        Posterior(5).tell(place, True)

@@ -11,15 +11,23 @@ from collections.abc import Sequence
 from itertools import accumulate
 from operator import mul
 
-from ikigai_actors.arguments import check_count
+from ikigai_actors.arguments import check_count, shown
 from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, Verdict
 from ikigai_actors.errors import BadInput
 
 _FALSE, _TRUE = (1, 9), (9, 1)
 """The beta distributions of calling a good place bad, and a bad place bad."""
 
+MOST_WEIGHT = 1e100
+"""Of a hypothesis: sums of a million of them are numbers."""
+
 BAD_BELOW = 0.5
 """A score below this calls a place bad, as does False."""
+
+
+def is_weight(value: object) -> bool:
+    """Whether a value can be the weight of a hypothesis: a number from 0 on."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value <= MOST_WEIGHT
 
 
 class Posterior:
@@ -36,15 +44,18 @@ class Posterior:
             BadInput: there is no place, or the weights are no such weights.
         """
         self._n = check_count(places, "places", least=1)
-        weights = [1.0] * (places + 1) if prior is None else list(prior)
-        if len(weights) != places + 1 or not all(0 <= one < math.inf for one in weights) or not sum(weights):
-            raise BadInput(f"Expected prior to be {places + 1} weights, 0 or more and not all 0; got {prior!r}.")
+        weights = [1.0] * (places + 1) if prior is None else prior
+        if not isinstance(weights, Sequence) or len(weights) != places + 1 or not all(map(is_weight, weights)):
+            raise BadInput(f"Expected prior to be {places + 1} weights, 0 or more and not all 0; got {shown(prior)}.")
+        if not sum(weights):
+            raise BadInput(f"Expected prior to have a weight above 0; got {shown(prior)}.")
         self._prior = [math.log(one) if one else -math.inf for one in weights]
         self._bad, self._good = [0] * places, [0] * places
         self._weigh()
 
     def tell(self, place: int, bad: bool) -> None:
-        """Take a verdict on a place."""
+        """Take a verdict on a place, from 0 on. Raises `BadInput` when there is no such place."""
+        check_count(place, "place", most=self._n - 1)
         (self._bad if bad else self._good)[place] += 1
         self._weigh()
 
