@@ -3,7 +3,7 @@
 import asyncio
 import json
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +51,14 @@ def ask(server: OpenAIServer, asked: Request | None = None, **options: Any) -> t
     return ask_and_hear(server, deltas.append, asked, **options), [delta for delta in deltas if delta.spent is None]
 
 
-def ask_and_hear(server: OpenAIServer, on_delta: OnDelta, asked: Request | None = None, **options: Any) -> Reply:
+def ask_and_hear(
+    server: OpenAIServer,
+    on_delta: OnDelta,
+    asked: Request | None = None,
+    *,
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    **options: Any,
+) -> Reply:
     async def run() -> Reply:
         given = {"model": "m", "base_url": server.url, "api_key": KEY, "max_retries": 0, **options}
         provider = OpenAIProvider(**given)
@@ -60,7 +67,8 @@ def ask_and_hear(server: OpenAIServer, on_delta: OnDelta, asked: Request | None 
         finally:
             await provider.close()
 
-    return asyncio.run(run())
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(run())
 
 
 def failure(server: OpenAIServer, asked: Request | None = None, **options: Any) -> ProviderError:
@@ -405,12 +413,26 @@ def test_what_may_be_sent_once_only_is_not_asked_for_again(server: OpenAIServer,
     assert len(server.requests) == 1
 
 
+class Leaping(asyncio.SelectorEventLoop):
+    """A loop whose clock leaps by an hour in each round, from the first leap on."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+    def leap(self) -> None:
+        self.ahead += 3600
+        self.call_soon(self.leap)
+
+
 def test_silence_is_given_up(server: OpenAIServer) -> None:
     server.answers += [Waits(), Streams(chat_text("so far"), pause=2)]
     assert "did not answer in time: check the network and base_url" in str(failure(server, timeout=0.05))
-    error = failure(server, timeout=0.05)
-    assert "fell silent" in str(error)
-    assert (error.partial, error.broke_off) == ("so", True)
+    loop = Leaping()
+    with pytest.raises(ProviderError, match="fell silent") as raised:
+        ask_and_hear(server, lambda delta: loop.leap(), loop=lambda: loop, timeout=600)
+    assert (raised.value.partial, raised.value.broke_off) == ("so", True)
 
 
 def test_addresses_that_answer_nothing_or_something_else_are_named(server: OpenAIServer) -> None:

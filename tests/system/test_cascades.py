@@ -40,9 +40,24 @@ KILL_ELSEWHERE = """
 """
 
 
-def multiply(request: Request) -> Reply:
+MOST = 400
+"""Replies with forks in one storm: where the kill is slow to come, its tree shall not have grown beyond all bounds."""
+
+
+class Brood:
     """Every agent forks two children at each step, which do the same."""
-    return calling(*[("fork", {"prompt": "go"})] * 2)
+
+    def __init__(self) -> None:
+        self.storm()
+
+    def storm(self) -> None:
+        """Another one begins."""
+        self._left = iter(range(MOST))
+
+    def multiply(self, request: Request) -> Reply:
+        """Fork twice."""
+        more = next(self._left, None) is not None
+        return calling(*[("fork", {"prompt": "go"})] * 2) if more else Reply("enough")
 
 
 Kill = Callable[[AgentRef], object]
@@ -82,12 +97,14 @@ def by_another_process(database: str) -> Iterator[Kill]:
 def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
     durable: str, kill: Callable[[str], AbstractContextManager[Kill]]
 ) -> None:
+    brood = Brood()
     with (
-        ActorSystem.open(durable, provider=FunctionProvider(multiply, "brood")) as system,
+        ActorSystem.open(durable, provider=FunctionProvider(brood.multiply, "brood")) as system,
         kill(durable) as kill_all,
     ):
         tops = []
         for number in range(STORMS):
+            brood.storm()
             top = system.root.fork("go")
             tops.append(top.uuid)
             eventually(lambda most=20 + 10 * number: len(system.agents("running")) > most, "the brood")  # type: ignore[misc]
@@ -108,11 +125,11 @@ def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_
     new_postgres: NewDatabase,
 ) -> None:
     """On SQLite a file lock keeps a second host out, whatever the first one does."""
-    url, provider = new_postgres(), FunctionProvider(multiply, "brood")
-    with ActorSystem.open(url, provider=provider) as first:
+    url = new_postgres()
+    with ActorSystem.open(url, provider=FunctionProvider(Brood().multiply, "brood")) as first:
         top = first.root.fork("go")
         eventually(lambda: len(first.agents("running")) > 20, "the brood")
-        second = open_over(url, first, provider)
+        second = open_over(url, first, FunctionProvider(Brood().multiply, "brood"))
         with second:
             size = len(second.agents())
             eventually(lambda: len(second.agents("running")) > size + 20, "the brood of the second host")

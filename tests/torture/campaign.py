@@ -6,6 +6,7 @@ violation is given up at once.
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -110,7 +111,7 @@ class _Tree:
 
     def _deal_with(self, system: ActorSystem, cut_off: list[AgentRef], how: str) -> list[Report]:
         """Resume turns or prompt over them, and wait until all is quiet; returns what was acknowledged."""
-        reports: list[Report] = []
+        reports, pause = list[Report](), threading.Event()
         if how == "resume":
             system.resume()
         for number, agent in enumerate(cut_off if how == "choose" else ()):
@@ -123,10 +124,13 @@ class _Tree:
             except AgentDead:
                 reports.append(Bereft(0, agent.uuid))
         while True:
+            idle = all(actor.is_idle for actor in system._processes)  # first: a turn that one has opened is read below
             working = [system.handle(record.uuid) for record in system.agents() if record.turn]
             reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
-            if not working and not _is_busy(system):
+            if idle and not working:
                 return reports
+            if not working:
+                pause.wait(0.005)
 
     def _judge_running(self, system: ActorSystem, reports: list[Report]) -> None:
         """As `_judge`, and every history as the system itself gives it."""
@@ -158,9 +162,3 @@ class _Tree:
         for fault in found:
             self.spoilt = True
             self._tally.violations.append(f"{self._seed}: {fault}")
-
-
-def _is_busy(system: ActorSystem) -> bool:
-    """Whether somebody has been told something that may still open a turn."""
-    now = system.statistics()
-    return bool(now.inbox or now.ready or now.working)
