@@ -89,7 +89,7 @@ def test_a_name_that_a_docstring_has_in_backticks_is_there() -> None:
     assert [one for one in named if not known.issuperset(one[2].split("."))] == []
 
 
-@pytest.mark.slow("takes a second")
 def test_no_docstring_only_points_at_another() -> None:
-    every = ((str(path), *found) for path in MODULES.values() for found in docstrings(path))
-    assert [(path, line) for path, line, text in every if text.startswith("See `")] == []
+    points = re.compile(r'^\s*[rf]?"""See `', re.MULTILINE)
+    assert points.search('def f():\n    """See `g`."""') is not None
+    assert [path for path in MODULES.values() if points.search(path.read_text(encoding="utf-8"))] == []

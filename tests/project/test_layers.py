@@ -76,6 +76,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees() -> None:
+    """All modules, parsed: one process then runs all tests of this file, and parses them once."""
+    for path in FILES.values():
+        parsed(path)
+
+
 @cache
 def imports(path: Path, within_functions: bool = True) -> tuple[str, ...]:
     """Every module that a file imports: within functions too, and what only the type checker sees."""
@@ -152,7 +159,6 @@ def test_a_room_knows_only_rooms_below() -> None:
     assert [(one, name) for one, name in every if not may_know(room(one), room(name))] == []
 
 
-@pytest.mark.slow("takes a second")
 def test_no_two_files_know_each_other() -> None:
     assert (
         circles({one: {name for name in imports(path) if name in FILES} - {one} for one, path in FILES.items()}) == []
@@ -183,7 +189,6 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     assert loaded.split() == []
 
 
-@pytest.mark.slow("takes a second")
 def test_a_library_that_may_be_missing_is_imported_late() -> None:
     every = ((one, name) for one in RUNTIME for name in imports(FILES[one], within_functions=False))
     assert [(one, name) for one, name in every if name.split(".")[0] in LATE] == []
@@ -195,7 +200,6 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
         assert module.split(".")[0] in {"collections", "dataclasses", "enum", "supervisors", "typing"}
 
 
-@pytest.mark.slow("takes a second")
 def test_a_statement_is_named_in_the_store_and_the_records_alone() -> None:
     named = ((one, statements(FILES[one])) for one in RUNTIME if room(one) not in SQL)
     assert [(one, found) for one, found in named if found] == []
