@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.system import ActorSystem
 
 R = TypeVar("R", bound=ExperimentResult)
+T = TypeVar("T", Replay, RegressionReport)
 
 _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
@@ -130,11 +131,25 @@ def bisect_history(
     return f"{answer} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'probe')}).", 0
 
 
-def replay_turns(
+def replay_turns(options: Options, edit: Sequence[str], tell: _Tell, **how: Any) -> tuple[str, int]:
+    """Replay the turns of an agent or a file; ``how`` is as for `_replayed`, which may raise."""
+    how |= {"edit": parse_edits(edit), "on_trial": trial_lines(tell, same_or_different)}
+    text, _ = _replayed(replay, options, tell=tell, **how)
+    return text, 0
+
+
+def regress_turns(options: Options, check: str, tell: _Tell, **how: Any) -> tuple[str, int]:
+    """Say whether a change makes turns worse; ``how`` is as for `_replayed`, which may raise."""
+    how |= {"check": parse_check(check), "on_trial": trial_lines(tell, score)}
+    text, report = _replayed(regress, options, tell=tell, **how)
+    return text, 0 if report is None else STATUS[report.verdict]
+
+
+def _replayed(
+    verb: Callable[..., T],
     options: Options,
     source: str,
     change: Sequence[str],
-    edit: Sequence[str],
     start: int,
     dry_run: bool,
     yes: bool,
@@ -142,42 +157,20 @@ def replay_turns(
     json: bool,
     tell: _Tell,
     **how: Any,
-) -> tuple[str, int]:
-    """Replay the turns of an agent or a file; ``how`` is as for `replay`, which may raise."""
-    changed, edits = parse_change(change), parse_edits(edit)
-    _check_page(html)
-    how["fresh"] = _is_file(source)  # a replay that is in the file is not gone on with
-    with _turns(options, source, start, tell) as turns:
-        show = trial_lines(tell, same_or_different)
-        begin = partial(replay, turns, change=changed, edit=edits, on_trial=show, **how)
-        if dry_run:
-            return _planned(begin, json)
-        return _told(_carried_out(begin, yes, tell, changed), html, json), 0
+) -> tuple[str, T | None]:
+    """What is printed of the turns of an agent or a file, and the result, if it is more than a dry run.
 
-
-def regress_turns(
-    options: Options,
-    source: str,
-    change: Sequence[str],
-    check: str,
-    start: int,
-    dry_run: bool,
-    yes: bool,
-    html: str | None,
-    json: bool,
-    tell: _Tell,
-    **how: Any,
-) -> tuple[str, int]:
-    """Say whether a change makes turns worse; ``how`` is as for `regress`, which may raise."""
-    changed, checked = parse_change(change), parse_check(check)
+    ``how`` is as for the verb, which may raise.
+    """
+    changed = parse_change(change)
     _check_page(html)
-    how["fresh"] = _is_file(source)
     with _turns(options, source, start, tell) as turns:
-        begin = partial(regress, turns, change=changed, check=checked, on_trial=trial_lines(tell, score), **how)
+        fresh = _is_file(source)  # a replay that is in the file is not gone on with
+        begin = partial(verb, turns, change=changed, fresh=fresh, **how)
         if dry_run:
-            return _planned(begin, json)
-        report = _carried_out(begin, yes, tell, changed)
-        return _told(report, html, json), STATUS[report.verdict]
+            return _planned(begin, json)[0], None
+        found = _carried_out(begin, yes, tell, changed)
+        return _told(found, html, json), found
 
 
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
