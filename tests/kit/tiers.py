@@ -12,6 +12,9 @@ A test that takes ``database``, ``store`` or ``durable`` is one for each kind of
 in ``tests/records``, where SQL is the matter, the nearest embedded one and PostgreSQL. Elsewhere a file's first such
 test runs on PostgreSQL as well as on the nearest embedded store, and the others on that store alone; the thorough tier
 runs them all everywhere.
+
+Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier tries all, and the
+others a third.
 """
 
 from collections.abc import Iterable
@@ -57,6 +60,13 @@ NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 """The fixtures that are made for several databases, and the kind that is nearest at hand for each."""
 
 
+EXAMPLES = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps the settings of a test."""
+
+FEWEST = 20
+"""Examples of a property that each run tries, if it has as many."""
+
+
 def tier(case: Case) -> Tier:
     """The first tier in which a test runs."""
     if case.database is None:
@@ -93,6 +103,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left := [item for one, item in tiers if one > chosen]:
         config.hook.pytest_deselected(items=left)
     items[:] = [item for one, item in tiers if one <= chosen]
+    if chosen < Tier.THOROUGH:
+        _try_fewer(items)
+
+
+def _try_fewer(items: Iterable[pytest.Item]) -> None:
+    for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
+        known = getattr(test, EXAMPLES, None)
+        if known is not None and known.derandomize:  # others are looked for by hand
+            fewer = min(known.max_examples, max(FEWEST, known.max_examples // 3))
+            setattr(test, EXAMPLES, type(known)(known, max_examples=fewer))
 
 
 def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:

@@ -40,6 +40,14 @@ from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mistakes import ENDINGS, BareExit, OddTool, Remote, acts, fields_of, raising, right, wrong
 from tests.kit.tool_scripts import calling
 
+SOME_ENDINGS = [
+    one
+    if place % 4 == 0
+    else pytest.param(one, marks=pytest.mark.thorough("each run has all ways to end at one border"))
+    for place, one in enumerate(ENDINGS)
+]
+"""Ways to end, at the borders that treat all of them alike."""
+
 INCONSISTENT: list[Any] = [
     Reply(tool_calls=(ToolCall("agents", {"a": object()}),)),
     Reply(blocks=({"type": "text", "text": 5},)),
@@ -168,7 +176,7 @@ def traces(error: BaseException | None) -> list[str]:
     return [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)] + traces(error.__cause__)
 
 
-@pytest.mark.parametrize("make", ENDINGS)
+@pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_whatever_a_scripted_function_raises_ends_the_turn_and_no_other_agent_notices(
     make: Callable[[], BaseException],
 ) -> None:
@@ -183,7 +191,7 @@ def test_whatever_a_scripted_function_raises_ends_the_turn_and_no_other_agent_no
             assert outcome(system.root) == "well"
 
 
-@pytest.mark.parametrize("make", ENDINGS)
+@pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_whatever_a_function_raises_crashes_its_agent_alone(make: Callable[[], BaseException]) -> None:
     async def soon(request: Request) -> str:
         raise make()
@@ -297,7 +305,7 @@ def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("make", ENDINGS)
+@pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_a_tool_of_ones_own_that_raises_gives_an_error_result(
     make: Callable[[], BaseException], is_async: bool
 ) -> None:
@@ -337,7 +345,7 @@ def test_a_tool_that_raises_gives_an_error_result_whatever_it_is(make: Callable[
         assert [result.data.get("is_error") for result in results] == [True, True]
 
 
-@pytest.mark.parametrize("make", ENDINGS)
+@pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_an_approver_that_raises_denies(make: Callable[[], BaseException]) -> None:
     @tool(policy="ask")
     def plain() -> str:
@@ -367,7 +375,7 @@ def test_an_approver_that_decides_nothing_denies_and_says_so(decide: Any) -> Non
         assert "expected True, False or a text" in result.content
 
 
-@pytest.mark.parametrize("make", ENDINGS)
+@pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_a_subscriber_that_raises_hears_what_comes_later(
     make: Callable[[], BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
