@@ -35,10 +35,13 @@ _TOOLS, _RUN = (
     click.option("--run", name, metavar="TOOL", multiple=True, help="A tool that runs; it must only read.  Repeatable.")
     for name in ("tools", "run")
 )
+_PARALLEL, _ONE_BY_ONE = (
+    click.option("--parallel", type=click.IntRange(1, 1_000), default=default, show_default=True, help=told)
+    for default, told in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
+)
 _TRIALS = _options(
     click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
     click.option("--yes", is_flag=True, help="Let another model or service read the recorded histories."),
-    click.option("--parallel", type=click.IntRange(1, 1_000), default=8, show_default=True, help="At once."),
     click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),
     click.option("--json", "json", is_flag=True, help="As JSON."),
 )
@@ -51,6 +54,7 @@ _REPLAYS = _options(
     click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls."),
     click.option("--html", metavar="FILE", help="Write a page to this file, too."),
     _RUN,
+    _PARALLEL,
     _TRIALS,
 )
 
@@ -67,6 +71,7 @@ _REPLAYS = _options(
 @click.option("--enough", type=float, help="A score that ends mcts.")
 @click.option("--keep", metavar="NAME", help="Fork the best one out under this name.")
 @_TOOLS
+@_PARALLEL
 @_TRIALS
 @click.pass_context
 def search_command(context: click.Context, /, **how: Any) -> None:
@@ -88,6 +93,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 @click.option("--steps", is_flag=True, help="Look within turns, too.")
 @_AT
 @_TOOLS
+@_ONE_BY_ONE
 @_TRIALS
 @click.pass_context
 def bisect_command(context: click.Context, /, **how: Any) -> None:

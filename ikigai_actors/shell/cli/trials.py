@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ikigai_actors.behaviour.bisections import bisect
+from ikigai_actors.behaviour.bisections import NOTHING, START, UNSURE, bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.files import turns_of_file
@@ -122,11 +122,9 @@ def bisect_history(
     if json:
         told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
         return json_text.dumps(told), 0
-    words = {
-        "from the start": "It was wrong from the start",
-        "nothing": "Nothing is wrong",
-        "unsure": "No step is to blame",
-    }
+    if found.answer == UNSURE:
+        return f"Unsure: no answer has more than {100 * found.sure:.1f} % after {counted(found.probes, 'probe')}.", 0
+    words = {START: "It was wrong from the start", NOTHING: "Nothing is wrong"}
     answer = words.get(found.answer, f"Message {found.position} ends the first bad turn")
     return f"{answer} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'probe')}).", 0
 

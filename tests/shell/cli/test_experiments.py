@@ -148,6 +148,9 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
     arguments = ["bisect", "clerk", "--ask", "And now?", "--judge", "true", "--json", "--at", str(first)]
     assert ikigai(shop, *arguments) == 0
     assert json.loads(capsys.readouterr().out)["answer"] == "nothing"
+    assert ikigai(shop, "bisect", "clerk", "--ask", "Well?", "--judge", "sh -c 'exit 125'") == 0
+    told = capsys.readouterr()
+    assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", told.out)
 
 
 WORDS = [
