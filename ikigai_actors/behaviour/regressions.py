@@ -319,4 +319,8 @@ def _percent(rate: float | None) -> str:
 
 
 def _between(interval: Interval | None) -> str:
-    return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"
+    """An interval in percent. That of a difference of rates is told as far as there are such differences."""
+    if interval is None:
+        return ""
+    low, high = (100 * max(-1.0, min(1.0, one)) for one in interval)
+    return f" ({low:.1f} to {high:.1f})"

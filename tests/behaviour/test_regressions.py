@@ -203,6 +203,7 @@ def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_aga
         asked.clear()
         assert regress(turns, check=mine, name="new", change={"max_tokens": 9}).failures == new.failures
         assert asked == []
+        assert "difference -66.7 % (-100.0 to 76.8)" in regress(turns, check=mine, baseline=False).text()
 
 
 def test_a_function_is_known_by_its_code_and_a_check_by_what_it_was_made_of() -> None:
