@@ -30,7 +30,7 @@ from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import OnTrial, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, OutputError
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.ref import AgentRef, System
 
@@ -222,6 +222,8 @@ def replay_cases(
     def judged(run: TrialRun) -> Verdict:
         assert run.recorded is not None  # as each starts with its case
         again = seen[run.trial.number] = _again(run.agent, terms.each)
+        if isinstance(run.error, OutputError):  # the model has answered, and wrongly
+            return Verdict(0.0, str(run.error))
         if run.error is not None and not run.diverged:
             return Verdict(None, str(run.error))
         return judge(run.recorded, again)

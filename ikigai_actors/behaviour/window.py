@@ -19,7 +19,7 @@ from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
 from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import Turn, own_messages
-from ikigai_actors.errors import AgentDead, IkigaiError, NoTurn, TurnInterrupted
+from ikigai_actors.errors import AgentDead, IkigaiError, NoTurn, OutputError, ReplayDiverged, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.heads import heads_of, latest_at_rest
 from ikigai_actors.records.messages import Kind, Message
@@ -98,7 +98,7 @@ class TrialWindow(list[InFlight]):
                 if follow_up is None:
                     break
                 self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
-            elif run.diverged or not retries or not resume_trial(agent):
+            elif isinstance(run.error, ReplayDiverged | OutputError) or not retries or not resume_trial(agent):
                 break
             else:
                 retries -= 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors import ActorSystem, BadInput, ProviderError, Reply, Request, ScriptedProvider, ToolCall, Usage
 from ikigai_actors.behaviour import (
     TrialRun,
     Turn,
@@ -234,6 +234,23 @@ def test_what_failed_is_undecided_and_no_pass() -> None:
         assert report.failures == []
         assert report.reasons == {"down": 2}
         assert "Not judged: 2 × down" in report.text()
+
+
+def test_a_value_that_does_not_fit_is_wrong_and_is_not_asked_for_once_more() -> None:
+    asked: list[str | None] = []
+
+    def says(request: Request) -> Reply:
+        asked.append(request.system)
+        return Reply("", (ToolCall("give_result", {"result": "many" if request.system else 7}, f"g{len(asked)}"),))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = system.root.fork()
+        for _ in range(2):
+            agent.prompt("How many?", output=int).get(timeout=DEADLINE)
+        report = regress(recorded(agent), change={"system": "Use words."}, check=schema(int))
+        assert (report.verdict, report.rate, report.baseline, report.undecided) == ("fail", 0.0, 1.0, 0)
+        assert "gave no result that fits" in report.failures[0].why
+        assert asked.count("Use words.") == 2 * 3  # each is repaired twice
 
 
 def test_a_regression_whose_budget_ends_is_unsure_and_goes_on_after_a_grant() -> None:

@@ -58,7 +58,7 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial that failed is judged at once",
         "behaviour/window.py",
-        "elif run.diverged or not retries or not resume_trial(agent):",
+        "elif isinstance(run.error, ReplayDiverged | OutputError) or not retries or not resume_trial(agent):",
         "elif True:",
         test=_RUNS,
     ),
