@@ -28,7 +28,7 @@ from ikigai_actors.behaviour.forecasts import Forecast, total_of
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
-from ikigai_actors.errors import BudgetExceeded, ExperimentDiffers, IkigaiError
+from ikigai_actors.errors import AgentStopped, BudgetExceeded, ExperimentDiffers, IkigaiError
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.ref import AgentRef
@@ -71,6 +71,8 @@ class Driver:
         """The latest trial whose verdict was told."""
         self._unborn: list[InFlight] = []
         """The last ones of the window: they are not in the book."""
+        self._refused = WaitResult.BUDGET
+        """Why they could not be born."""
         self._cut_off: list[AgentRef] = []
         """Trials whose process has ended in their turn, and that do not go on yet."""
         self._warm: set[tuple[str, int, str]] = set()
@@ -112,7 +114,7 @@ class Driver:
             if len(self._unborn) >= self._how.parallel // 4 or not self._window.is_first_ready():
                 self._write()  # before anything is waited for
             if first.agent is None:
-                self._experiment.ended = str(WaitResult.BUDGET)
+                self._experiment.ended = str(self._refused)
                 return
             made = self._window.judge_first()
             if made is None:
@@ -182,7 +184,7 @@ class Driver:
                 return
 
     def _write_unit(self, born: Sequence[InFlight]) -> bool:
-        """Commit all verdicts, and births; return False when a budget does not allow these, and wrote the verdicts."""
+        """Commit all verdicts, and births; return False when these are not allowed, and only verdicts were written."""
         if not self._unwritten and not born:
             return True
         records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]
@@ -193,7 +195,10 @@ class Driver:
         verdicts, self._unwritten = self._unwritten, {}  # a unit that fails is not tried again
         try:
             self._experiment.write(verdicts_note(verdicts), births)
-        except BudgetExceeded:
+        except (BudgetExceeded, AgentStopped) as error:
+            if not born:
+                raise
+            self._refused = WaitResult.BUDGET if isinstance(error, BudgetExceeded) else WaitResult.STOPPED
             if verdicts:
                 self._experiment.write(verdicts_note(verdicts), ())
             return False

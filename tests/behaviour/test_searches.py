@@ -18,6 +18,7 @@ from ikigai_actors import (
     Reply,
     Request,
     ScriptedProvider,
+    Signal,
     ToolCall,
     Usage,
     tool,
@@ -423,6 +424,28 @@ def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_gra
         found = search(agent, judge, **how, name="mine")
         assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
         assert check(system.store) == []
+
+
+def test_a_search_ends_when_its_experiment_is_stopped_and_goes_on_when_that_is_continued() -> None:
+    judged: list[int] = []
+    with opened(":memory:") as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": MCTS(12), "options": ["a", "b"], "parallel": 3}
+        whole = shape(search(agent, closeness, **how, name="whole"))
+
+        def judge(run: TrialRun) -> Verdict:
+            judged.append(run.trial.number)
+            if run.trial.number == 4:
+                system.agent("mine").signal(Signal.STOP)
+            return closeness(run)
+
+        found = search(agent, judge, **how, name="mine")
+        assert found.ended == "stopped"
+        assert shape(found) == whole[: len(found.trials)]
+        assert [number for number, one in found.experiment.book.judged.items() if one] == judged
+        system.agent("mine").signal(Signal.CONT)
+        found = search(agent, judge, **how, name="mine")
+        assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
 
 
 def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
