@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from ikigai_actors.arguments import check_flag, check_plain_function, check_timeout, shown
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
-from ikigai_actors.behaviour.trials import Judge, TrialRun
-from ikigai_actors.errors import BadInput, IkigaiError
-from ikigai_actors.system.ref import System
+from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun
+from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError
+from ikigai_actors.system.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
 J = TypeVar("J", bound=Judge)
@@ -61,21 +61,31 @@ def ask(question: str, *, model: str | None = None) -> Judge:
         raise BadInput("Expected a question about each trial, got blank text.")
 
     @blocks
-    def judge(run: TrialRun) -> Verdict:
+    def judge(run: TrialRun) -> Verdict | JudgeAsked:
         if run.reply is None:
             return UNJUDGED
         try:
-            text = run.agent.fork(question, model=model, restart="temporary").reply().text
+            asked = run.agent.fork(question, model=model, restart="temporary")
+        except BudgetExceeded:
+            raise
         except IkigaiError as error:
-            return Verdict(None, f"The judge gave no answer: {error}")
-        answered = _ANSWER.search(text)
-        if answered is None:
-            return Verdict(None, text)
-        word, number = answered.groups()
-        return Verdict(float(number) if word is None else float(word.lower() == "yes"), text)
+            return Verdict(None, f"The judge cannot be asked: {error}")
+        return JudgeAsked(asked, lambda: _answer_of(asked))
 
     judge.model = model  # type: ignore[attr-defined]  # functions have attributes
     return judge
+
+
+def _answer_of(asked: AgentRef) -> Verdict:
+    try:
+        text = asked.reply().text
+    except IkigaiError as error:
+        return Verdict(None, f"The judge gave no answer: {error}")
+    answered = _ANSWER.search(text)
+    if answered is None:
+        return Verdict(None, text)
+    word, number = answered.groups()
+    return Verdict(float(number) if word is None else float(word.lower() == "yes"), text)
 
 
 def program(command: Sequence[str], *, score: bool = False, timeout: float | None = 60) -> Judge:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.actors.futures import Future
 from ikigai_actors.arguments import check_flag, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.checks import Check, same_calls
 from ikigai_actors.behaviour.differences import differences
@@ -32,7 +31,7 @@ from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, re
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
-from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun, TrialStart
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun, TrialStart, settled
 from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -249,7 +248,7 @@ def evaluate(
         return TrialStart(agent.uuid, place, prompts[trial.place], settings=settings)
 
     def judged(run: TrialRun) -> Any:
-        return _within_bounds(_settled(judge(run)), "a judge")
+        return settled(judge(run), lambda verdict: _within_bounds(verdict, "a judge"))
 
     judged.blocks = getattr(judge, "blocks", False)  # type: ignore[attr-defined]  # functions have attributes
     Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1][1]]).run()
@@ -292,10 +291,6 @@ def _report(
         Counter(verdict.why or "no reason was given" for _, _, verdict in verdicts if verdict.score is None),
         experiment=experiment,
     )
-
-
-def _settled(value: Any) -> Verdict:
-    return verdict_of(value.get() if isinstance(value, Future) else value)
 
 
 def _within_bounds(verdict: Verdict, who: str) -> Verdict:

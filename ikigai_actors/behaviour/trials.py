@@ -1,10 +1,12 @@
 """Where a trial begins, and what comes of it."""
 
+import concurrent.futures
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial, Verdict
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial, Verdict, verdict_of
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.providers.base import Reply
@@ -81,6 +83,28 @@ class TrialRun:
 
 Judge = Callable[[TrialRun], Any]
 """Returns a number, True or False, a `Verdict`, None for what it cannot judge, or a future of one of these."""
+
+
+class JudgeAsked(NamedTuple):
+    """What a judge returns that has asked a model: the driver waits for it, as for a trial."""
+
+    agent: AgentRef
+    """Who answers."""
+    verdict: Callable[[], Verdict]
+    """Gives the verdict, when that agent has nothing to do."""
+
+
+def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: verdict) -> Verdict | JudgeAsked:
+    """What a judge has returned, behind its future; ``of`` is applied to the verdict. Raises `BadInput`."""
+    if isinstance(said, JudgeAsked):
+        verdict = said.verdict
+        return JudgeAsked(said.agent, lambda: of(verdict()))
+    if isinstance(said, Future):
+        said = said.get()
+    elif isinstance(said, concurrent.futures.Future):
+        said = said.result()
+    return of(verdict_of(said))
+
 
 OnTrial = Callable[[TrialRun, Verdict], object]
 """Hears of each trial that was judged."""

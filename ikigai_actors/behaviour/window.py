@@ -4,7 +4,6 @@ the window     4 answered     5 answered     6 in its turn     7 not born
 the first one is judged next, and leaves the window with its verdict
 """
 
-import concurrent.futures
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +15,18 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial
 from ikigai_actors.behaviour.experiment import Experiment
-from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
-from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialRun, TrialStart
+from ikigai_actors.behaviour.plans.plan import Trial, Verdict
+from ikigai_actors.behaviour.trials import FollowUp, Judge, JudgeAsked, TrialRun, TrialStart, settled
 from ikigai_actors.behaviour.turns import Turn, own_messages
-from ikigai_actors.errors import AgentDead, IkigaiError, NoTurn, OutputError, ReplayDiverged, TurnInterrupted
+from ikigai_actors.errors import (
+    AgentDead,
+    BudgetExceeded,
+    IkigaiError,
+    NoTurn,
+    OutputError,
+    ReplayDiverged,
+    TurnInterrupted,
+)
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.heads import heads_of, latest_at_rest
 from ikigai_actors.records.messages import Kind, Message
@@ -102,13 +109,26 @@ class TrialWindow(list[InFlight]):
                 break
             else:
                 retries -= 1
-        verdict = self._judge(run)
-        if isinstance(verdict, Future | concurrent.futures.Future):
-            verdict = verdict.get() if isinstance(verdict, Future) else verdict.result()
-        verdict = verdict_of(verdict)
+        verdict = self._verdict(run)
+        if verdict is None:
+            return None
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
         return run, JudgedTrial(verdict, end, self._judged_by)
+
+    def _verdict(self, run: TrialRun) -> Verdict | None:
+        """What the judge says; None when it cannot go on: `Experiment.ended` says why."""
+        try:
+            said = settled(self._judge(run))
+        except BudgetExceeded:
+            self._experiment.ended = str(WaitResult.BUDGET)
+            return None
+        if isinstance(said, JudgeAsked):
+            if not self._waited(said.agent):
+                said.agent.kill(reason="it is asked anew when the experiment goes on")
+                return None
+            return said.verdict()
+        return said
 
     def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.

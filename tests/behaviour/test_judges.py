@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Request, ScriptedProvider, StoreConflict
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    BadInput,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    StoreConflict,
+    Usage,
+)
 from ikigai_actors.behaviour import BestOf, TrialRun, ask, blocks, evaluator, program, search
 from ikigai_actors.behaviour.trials import Judge
 from ikigai_actors.records.fsck.check import check
@@ -45,6 +55,22 @@ def test_a_model_judges_in_a_fork_of_the_trial_and_what_it_does_not_tell_is_not_
     with opened() as system:
         options = ("please", "now!", "half", "hm", "broken")
         assert scores(system, ask("Polite?"), *options) == [1.0, 0.0, 0.5, None, None]
+        assert check(system.store) == []
+
+
+@pytest.mark.parametrize("budget", [{"tokens": 25}, {"agents_ever": 3}])
+def test_a_budget_that_ends_while_a_model_judges_ends_the_search_and_a_grant_lets_it_go_on(budget: Any) -> None:
+    def answers(request: Request) -> Reply:
+        return Reply(polite(request), usage=Usage(5, 5))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answers)) as system:
+        agent = player(system)
+        how: dict[str, Any] = {"plan": BestOf(3), "options": ["please"], "parallel": 1, "name": "mine"}
+        found = search(agent, ask("Polite?"), **how, budget=budget)
+        assert (found.ended, [trial.score for trial in found.trials]) == ("budget", [1.0, None])
+        system.agent("mine").grant(**dict.fromkeys(budget, 1000))
+        found = search(agent, ask("Polite?"), **how)
+        assert (found.ended, [trial.score for trial in found.trials]) == ("", [1.0, 1.0, 1.0])
         assert check(system.store) == []
 
 
