@@ -174,5 +174,40 @@ BEHAVIOUR_MUTANTS = (
         "        if ((spent",
         test=_TURNS,
     ),
+    Mutant(
+        "the verdicts of another check are reported",
+        "behaviour/replays.py",
+        "is_of_another = told.by != by and",
+        "is_of_another = told.by == by and",
+        test=_REGRESSIONS,
+    ),
+    Mutant(
+        "a baseline that is never right passes",
+        "behaviour/rates.py",
+        "between is not None and any(usual.values()) and",
+        "between is not None and",
+        test=_REGRESSIONS,
+    ),
+    Mutant(
+        "the picture of a recorded result is left out",
+        "behaviour/cases.py",
+        "*([list(call.attached)] if call.attached else [])]",
+        "]",
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "a replayed step goes on with its results",
+        "behaviour/replays.py",
+        'allowed = effects() if terms.each == "step" else',
+        'allowed = effects() if terms.each == "reply" else',
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "a value that does not fit is undecided",
+        "behaviour/replays.py",
+        "if isinstance(run.error, OutputError):",
+        "if False:",
+        test=_REGRESSIONS,
+    ),
 )
 """All of them."""
