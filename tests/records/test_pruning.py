@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentRef, CommitUnknown, HistoryPruned, ScriptedProvider, StoreInUse
+from ikigai_actors import ActorSystem, AgentRef, CommitUnknown, HistoryPruned, ScriptedProvider, Signal, StoreInUse
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
@@ -46,6 +46,8 @@ def team(system: ActorSystem) -> dict[str, AgentRef]:
     agents["kid"].prompt("Look.", attach=[GIF]).get(timeout=DEADLINE)
     agents["kid"].send(agents["old"], "are you there?")
     agents["old"].send(agents["kid"], "I am.")
+    for signal in (Signal.STOP, Signal.CONT, Signal.STOP, Signal.CONT):
+        agents["old"].signal(signal)
     for name, at in {"older": OLD, "old": OLD, "above": OLD, "late": LATE, "leaf": OLD}.items():
         dies(system.store, agents[name], at)
     return agents
