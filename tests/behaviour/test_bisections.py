@@ -154,6 +154,32 @@ def test_steps_within_a_turn_are_told_apart() -> None:
         assert found.position == results[1]
 
 
+def test_a_call_that_is_made_again_behind_a_place_gets_the_result_that_it_got_there() -> None:
+    prices = iter(["12", "13", "14"])
+
+    @tool
+    def price() -> str:
+        return next(prices)
+
+    def shop(request: Request) -> Reply:
+        last = request.messages[-1]["content"][-1]
+        return Reply(tool_calls=(ToolCall("price", {}),)) if last["type"] == "text" else Reply(last["content"])
+
+    with ActorSystem.open(":memory:", ScriptedProvider(shop), tools=[price]) as system:
+        agent = clerk(system, 3, None)
+        runs: list[TrialRun] = []
+        bisect(agent, runs.append, prior={end_of(agent, 2): 9.0})
+        answers = {run.agent.record.fork_message_id: said(run.agent) for run in runs}
+        assert answers[end_of(agent, 2)] == ["13", "14"]
+        assert answers[end_of(agent, 4)] == ["14"]
+
+
+def said(agent: AgentRef) -> list[str]:
+    """What an agent has answered itself."""
+    own = (one for one in agent.history() if one.agent_uuid == agent.uuid and one.kind == "assistant")
+    return [one.content for one in own if one.content]
+
+
 def test_the_recorded_calls_are_answered_again_and_nothing_runs() -> None:
     ran: list[str] = []
 

@@ -61,6 +61,8 @@ def test_samples_of_a_case_count_as_one_and_what_was_not_made_is_undecided() -> 
     same = {0: [1.0], 1: [1.0], 2: [1.0]}
     assert rates_of(same, None, 0.02, unmade=0).verdict == "pass"
     assert rates_of(same, None, 0.02, unmade=1).verdict == "unsure"
+    half = rates_of({0: [None, 0.0], 1: [None]}, None, 0.02)
+    assert (half.rate, half.undecided) == (0.0, 2)
 
 
 def test_a_models_own_noise_is_no_regression_and_a_real_one_is_found() -> None:

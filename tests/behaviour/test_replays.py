@@ -219,6 +219,21 @@ def test_the_picture_of_a_result_is_shown_again() -> None:
         assert check(system.store) == []
 
 
+def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -> None:
+    """Calls without an id have one of their position, and a copy has another position."""
+
+    def asks(request: Request) -> Reply:
+        last = request.messages[-1]["content"][-1]
+        return Reply(last["content"]) if last["type"] == "tool_result" else Reply(tool_calls=(ToolCall("check_mail"),))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(asks)) as system:
+        agent = clerk(system, ("go",))
+        [turn] = recorded(agent)
+        [one] = replay([turn], edit={turn.calls[0].position + 1: "three mails"}).turns
+        assert one.again.text == "three mails"
+        assert check(system.store) == []
+
+
 def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:
     shop = TeaShop()
     with shop.open() as system:

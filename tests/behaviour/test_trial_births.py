@@ -71,6 +71,16 @@ def place_of(agent: AgentRef, kind: Kind) -> int:
     return next(message.id for message in agent.history() if message.kind == kind)
 
 
+def test_a_trial_lives_in_the_shard_of_its_experiment_whosever_history_it_goes_on_from() -> None:
+    with Shop().open() as system:
+        lab = system.root.fork()
+        others = (system.root.fork() for _ in count())
+        worker = next(one for one in others if one.record.shard != lab.record.shard)
+        found = search(worker, lambda run: 1.0, plan=BestOf(2), options=["Assam"], under=lab)
+        places = [found.experiment.agent, *map(found.experiment.agent_of, (1, 2))]
+        assert {one.record.shard for one in places} == {lab.record.shard}
+
+
 @pytest.mark.parametrize("kind", [Kind.USER, Kind.TOOL_RESULT])
 def test_a_trial_without_a_prompt_sends_the_request_that_was_recorded_there(kind: Kind) -> None:
     shop = Shop()

@@ -8,6 +8,7 @@ from tests.mutants import Mutant
 _SEARCHES, _RUNS = "tests/behaviour/test_searches.py", "tests/behaviour/test_runs.py"
 _JUDGES, _PLAN = "tests/behaviour/test_judges.py", "tests/behaviour/test_bisection_plan.py"
 _REGRESSIONS = "tests/behaviour/test_regressions.py"
+_BIRTHS = "tests/behaviour/test_trial_births.py"
 _RECORD = "tests/agent/turn/test_record.py"
 _REPLAYS = "tests/behaviour/test_replays.py"
 _FORECASTS, _TURNS = "tests/behaviour/test_forecasts.py", "tests/behaviour/test_turns.py"
@@ -117,7 +118,113 @@ BEHAVIOUR_MUTANTS = (
         "supervisor_uuid=None if bed.of is None else parent,",
         "supervisor_uuid=None,",
     ),
+    Mutant(
+        "who answers first is told first",
+        "behaviour/driver.py",
+        "            first = self._window[0]\n",
+        "            self._window.sort(\n"
+        "                key=lambda one: one.agent is None or self._window._answered(one, one.agent) is None\n"
+        "            )\n"
+        "            first = self._window[0]\n",
+    ),
+    Mutant(
+        "what a trial calls of the agent itself is carried out",
+        "agent/turn/record.py",
+        "    return call.name in run and call.name in tools",
+        "    if call.name in tools and tools[call.name].builtin:\n        return True\n"
+        "    return call.name in run and call.name in tools",
+    ),
+    Mutant(
+        "approvals are asked for in a trial",
+        "agent/turn/tool_steps.py",
+        "    if effects is not None and (kept :=",
+        "    if to_ask := to_be_asked(state.calls, tools):\n        return _ask(state, to_ask, now)\n"
+        "    if effects is not None and (kept :=",
+    ),
+    Mutant(
+        "the children of a trial may act",
+        "agent/turn/fork.py",
+        '[(Kind.CONFIGURE, "", settings)] if settings else []\n    beds = [',
+        '[(Kind.CONFIGURE, "", {**settings, "effects": None})]\n    beds = [',
+    ),
+    Mutant(
+        "a fork of a trial from before its birth may act",
+        "agent/turn/fork.py",
+        "if now_set.get(name) != then_set.get(name)}\n        settings",
+        'if now_set.get(name) != then_set.get(name) and name != "effects"}\n        settings',
+    ),
+    Mutant(
+        "a clear sets a trial free",
+        "agent/turn/machine.py",
+        'drafts.append((Kind.CONFIGURE, "", dict(state.view.settings)))',
+        'drafts.append((Kind.CONFIGURE, "", {**state.view.settings, "effects": None}))',
+    ),
+    Mutant(
+        "calls are counted from before the birth of a trial",
+        "agent/turn/machine.py",
+        "from_record(effects, log.messages, state.calls)",
+        "from_record(effects, log.visible(), state.calls)",
+    ),
+    Mutant(
+        "a trial goes on from the end of a history that has grown",
+        "behaviour/driver.py",
+        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n",
+        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n"
+        "        for one in born:\n"
+        "            history = self._system.handle(one.start.of).history(all=True)\n"
+        "            one.start = one.start._replace(at=history[-1].id)\n",
+    ),
+    Mutant(
+        "a trial has the settings of now",
+        "behaviour/driver.py",
+        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n",
+        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n"
+        "        for one in born:\n"
+        "            now = self._system.handle(one.start.of).context().settings\n"
+        "            one.start = one.start._replace(settings={**now, **one.start.settings})\n",
+    ),
+    Mutant(
+        "a plan draws from another seed each time",
+        "behaviour/searches.py",
+        "random.Random(seed).randrange",
+        "random.Random(system.random_bytes(8)).randrange",
+    ),
+    Mutant(
+        "a history is pruned that living trials go on from",
+        "store/queries.sql",
+        "UNION SELECT a.parent_uuid FROM agents a JOIN needed n ON n.uuid = a.uuid WHERE a.parent_uuid IS NOT NULL",
+        "UNION SELECT a.supervisor_uuid FROM agents a JOIN needed n ON n.uuid = a.uuid"
+        " WHERE a.supervisor_uuid IS NOT NULL",
+    ),
     # What tests find
+    Mutant(
+        "trials live in the shard of whose history they go on from",
+        "store/queries.sql",
+        "(SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0))",
+        "(SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))",
+        test=_BIRTHS,
+    ),
+    Mutant(
+        "a probe is answered from before its place",
+        "behaviour/bisections.py",
+        "if call.position > place and call.result is not None",
+        "if call.result is not None",
+        test="tests/behaviour/test_bisections.py",
+    ),
+    Mutant(
+        "copies of calls have no ids",
+        "behaviour/cases.py",
+        "        copies.append((message.kind, text, {**data, **_calls_with_ids(message, text, iter(ids))}))",
+        "        copies.append((message.kind, text, data))",
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "what was not judged is a pass",
+        "behaviour/rates.py",
+        "[one for one in samples if one is not None] for case",
+        "[1.0 if one is None else one for one in samples] for case",
+        test=_REGRESSIONS,
+    ),
     Mutant(
         "the baseline is ignored",
         "behaviour/rates.py",

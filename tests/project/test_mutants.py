@@ -66,12 +66,16 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
 
 def test_the_page_says_of_every_mutant_of_experiments_which_test_or_law_finds_it() -> None:
     page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Experiments")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+) \|$", page, re.MULTILINE)
-    assert [name for name, _ in rows] == [mutant.name for mutant in BEHAVIOUR_MUTANTS]
-    laws = "ikigai_actors/testing/machine/experiment_oracle.py"
-    for mutant, (_, by) in zip(BEHAVIOUR_MUTANTS, rows, strict=True):
-        found = f"def {by}(" if mutant.test else f"{by}: "
-        assert found in (ROOT / (mutant.test or laws)).read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == [mutant.name for mutant in BEHAVIOUR_MUTANTS]
+    machine = ROOT / "ikigai_actors/testing/machine"
+    laws = "".join((machine / name).read_text(encoding="utf-8") for name in ("experiment_oracle.py", "machine.py"))
+    for mutant, (_, by, example) in zip(BEHAVIOUR_MUTANTS, rows, strict=True):
+        assert bool(example) == (not mutant.test)
+        if mutant.test:
+            assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
+        else:
+            assert re.search(rf"^ *{by} ", laws, re.MULTILINE)
 
 
 def test_a_mutant_without_a_place_is_an_error() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.bisections import bisect, places_of
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
@@ -29,7 +30,7 @@ from ikigai_actors.behaviour.searches import kept, search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import Turn, recorded
 from ikigai_actors.errors import IkigaiError, NotABoundary
-from ikigai_actors.providers.base import Reply, Request, ToolCall
+from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.pruning import prune_logs
@@ -37,19 +38,23 @@ from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.experiment_oracle import Beginning, Bounds, ExperimentOracle
-from ikigai_actors.testing.machine.fixtures import WORK, Work
+from ikigai_actors.testing.machine.fixtures import SLOW, WORK, Work
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
+from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
-BOUNDS = Bounds(most=8, parallel=2)
-PLANS: tuple[SearchPlan, ...] = (BestOf(4), Beam(1, 2), MCTS(6))
+BOUNDS = Bounds(most=8, parallel=3)
+PLANS: tuple[SearchPlan, ...] = (MCTS(6), Beam(1, 2), BestOf(4))
 
 LITTLE, PLENTY = 2_000, 10**8
 """Tokens that a search may spend which ends with its budget, and one that is granted more."""
+
+COST = Usage(0, LITTLE // 2)
+"""Of most replies in trials."""
 
 FROM_TRIAL = "of-a-trial"
 """What nobody hears of."""
@@ -93,11 +98,11 @@ PLAN = st.sampled_from(range(len(PLANS)))
 POOR = st.sampled_from((False, False, True))
 
 PROMPTS = st.sampled_from(sorted(CALLED))
-BEFORE = st.sampled_from(("", "fork", "clear", "undo", "adopt", "restart", "compact", "resume", "kill", "keep"))
+BEFORE = st.sampled_from(("fork", "fork", "clear", "adopt", "keep", "restart", "undo", "compact", "resume", "kill", ""))
 """What is done with a trial before it is prompted."""
 
-Then = tuple[str, str] | None
-AFTERWARDS = st.none() | st.tuples(BEFORE, PROMPTS)
+Then = tuple[str, str]
+AFTERWARDS = st.tuples(BEFORE, PROMPTS)
 """What is done with a trial when its experiment has ended, as `BehaviourRules.prompt_trial` does it."""
 
 MEANWHILE = st.sampled_from(("", "", "grow", "kill", "prune", "prompt trial", "kill trial"))
@@ -124,6 +129,9 @@ class BehaviourRules(Stage):
         self.outside = [CalledInTrials(PUBLISH, asks), CalledInTrials(PEEK, reads)]
         return [*super().tools(), *self.outside, CalledInTrials(GLANCE, reads)]
 
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "approvals": "ask"}
+
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         self.experiments = ExperimentOracle(self.world, self.ledger.oracle, BOUNDS, FROM_TRIAL)
         return (*super().watchers(), self.experiments.committed)
@@ -136,6 +144,11 @@ class BehaviourRules(Stage):
             self.attempt(partial(self._book_of, uuid), partial(self.experiments.check_function, uuid))
         if ran := [one.name for one in (self.work, *self.outside) if one.runs[FROM_TRIAL]]:
             raise Broken(f"inside: {', '.join(ran)} ran in a trial")
+
+    def serves(self) -> bool:
+        """Whether nobody waits for a budget; then an answer may be long in coming."""
+        waiting = (state.phase is Phase.WAITING_FOR_BUDGET for state in at_work(self.system).values())
+        return not any(waiting) and super().serves()
 
     def _book_of(self, uuid: str) -> Book:
         return Book(uuid, self.system.handle(uuid).history(all=True))
@@ -150,14 +163,17 @@ class BehaviourRules(Stage):
         tape, last = self.experiments.tapes.get(request.agent), request.messages[-1]["content"][-1]
         if tape is None:
             return super()._answer(request)
+        if last.get("text") == LEFT:
+            return SLOW  # others may answer first
         if (called := CALLED.get(last.get("text"))) is not None:
-            return Reply(tool_calls=tuple(ToolCall(name, given, f"c{n}") for n, (name, given) in enumerate(called)))
+            calls = tuple(ToolCall(name, given, f"c{n}") for n, (name, given) in enumerate(called))
+            return Reply(tool_calls=calls, usage=COST)
         copy = self.ledger.oracle.histories[request.agent]
         made = sum(kind == Kind.ASSISTANT for _, kind, _, _ in copy.written[copy.fork :])
         again = [*tape.record, *(tape.record[:1] if tape.effects["missing"] == "tell" else [])]
         if made < len(again):  # as was recorded, and then the first of them once more
-            return Reply(tool_calls=(ToolCall(*again[made][:2], f"r{made}"),))
-        return super()._answer(request)
+            return Reply(tool_calls=(ToolCall(*again[made][:2], f"r{made}"),), usage=COST)
+        return Reply("ok", usage=COST)
 
     # Rules
 
@@ -282,8 +298,7 @@ class BehaviourRules(Stage):
             self.ledger.open.clear()
             self.attempt(lambda: self.world.reopen(resume=True))
         elif before == "fork":
-            at = max(0, self.ledger.oracle.histories[uuid].head - back)
-            self.fork_of(self.system.handle(uuid), said, at)
+            self.attempt(lambda: self._fork_trial(self.system.handle(uuid), said, back))
         elif before == "kill":
             self.kill_agent(self.system.handle(uuid), spread=False)
         elif before == "compact":
@@ -296,6 +311,12 @@ class BehaviourRules(Stage):
             self.attempt(lambda: getattr(self.system.handle(uuid), before)(timeout=PATIENCE))
         self.prompted(self.system.handle(uuid), said)
         self.attempt(self.world.settle)
+
+    def _fork_trial(self, trial: AgentRef, said: str, back: int) -> None:
+        """Have a trial forked at its head, or before its birth."""
+        history = self.ledger.oracle.histories[trial.uuid]
+        at = self._place(trial, history.head - history.fork + back - 1)[1]
+        self.ledger.known.setdefault(trial.fork(said, at=at if back else None, timeout=PATIENCE).uuid)
 
     def _keep(self, uuid: str) -> None:
         """Fork a trial out, once it is judged."""
@@ -347,16 +368,17 @@ class BehaviourRules(Stage):
         histories = self.ledger.oracle.histories
 
         def have_turns() -> list[str]:
-            return [uuid for uuid in self.ledger.known if uuid in histories and _has_a_turn(histories[uuid])]
+            known = (uuid for uuid in self.ledger.known if uuid != self.system.root.uuid and uuid in histories)
+            return [uuid for uuid in known if _has_a_turn(histories[uuid])]
 
         if not have_turns():
-            self.change_between_turns(who)
+            self.fork_of(self.agent(0))
+            self.change_between_turns(len(self.ledger.known) - 1)
         uuids, running = have_turns(), [one.uuid for one in self.living() if one.status == "running"]
         if uuids and running:
             of, under = uuids[who % len(uuids)], running[who % len(running)]
             self.attempt(lambda: experiment(self.system.handle(of), self.system.handle(under)))
-        if then is not None:
-            self.prompt_trial(who, *then, back=who)
+        self.prompt_trial(who, *then, back=who)
 
 
 class BehaviourMachine(BehaviourRules, AgentTreeMachine):

@@ -58,7 +58,7 @@ class Tape:
         """Begin for an agent that was born with this setting."""
         self.effects = effects
         self.record: list[tuple[str, Mapping[str, Any], str]] = [
-            (name, arguments, content) for name, arguments, content, _ in effects.get("record", ())
+            (name, arguments, content) for name, arguments, content, *_ in effects.get("record", ())
         ]
         self._due: dict[str, str] = {}
         self._made: Counter[str] = Counter()
@@ -138,9 +138,10 @@ class ExperimentOracle:
     def _wrote(self, message: Message, births: Mapping[str, Message]) -> None:
         uuid, kind, data = message.agent_uuid, message.kind, message.data
         if kind == Kind.CONFIGURE and "effects" in data:
-            self.tapes.pop(uuid, None)
             if data["effects"] is not None:
                 self.tapes[uuid] = Tape(data["effects"])
+            elif self.tapes.pop(uuid, None) is not None and uuid not in births:
+                self._broken(f"inside: the setting effects of agent {uuid} is taken off")
         elif kind == Kind.FORK and (birth := births.get(data.get("child", ""))) is not None:
             if birth.data["by"] != uuid:
                 self._broken(f"untouched: the log of agent {uuid} tells of trial {data['child']} of {birth.data['by']}")
@@ -164,6 +165,8 @@ class ExperimentOracle:
             due = tape.due(data["tool_use_id"])
             if due is not None and message.content != due:
                 self._broken(f"inside: agent {uuid} is given {message.content!r} for {data['name']}, expected {due!r}")
+        elif kind == Kind.ERROR and (call := data.get("diverged")) and tape.due(call) != NOT_RECORDED:
+            self._broken(f"inside: agent {uuid} is told that {data['tool']} is not in the record, which has it")
 
     def _born(self, one: Begun, data: Mapping[str, Any]) -> None:
         """Check where a trial goes on from, and with which settings."""
