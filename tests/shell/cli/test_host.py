@@ -149,6 +149,12 @@ def test_an_agent_is_moved_from_any_terminal(
             assert (refused.returncode, refused.stdout, told in refused.stderr) == (1, "", True)
 
 
+def waits(shell: Program) -> bool:
+    """Whether a shell knows by now of a call that waits, whoever has asked for it."""
+    shell.say("/approvals")
+    return "/approve N" in shell.expect(r"No call waits|/approve N lets one run")[0]
+
+
 def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
     new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +177,7 @@ def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
         screen.expect(r"\[kid\]")
         screen.say("@launch")
         screen.expect(r"launch \{\}\s+y run  n deny")
+        eventually(lambda: waits(lines), "the call in the other shell")
         lines.say("/deny 2 not today")  # by another than who has asked for it
         screen.expect("not today")
         screen.say("/switch " + root(url))
