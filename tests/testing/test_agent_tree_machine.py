@@ -26,7 +26,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@programs(few=12, many=60)
+@programs(few=10, many=60)
 def test_made_up_programs_keep_every_invariant(examples: int) -> None:
     run_programs(AgentTreeMachine, examples, steps=20)
 

@@ -18,6 +18,6 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=12, many=60)
+@programs(few=10, many=60)
 def test_made_up_programs_keep_every_law_of_experiments(examples: int) -> None:
     run_programs(BehaviourMachine, examples, steps=20)

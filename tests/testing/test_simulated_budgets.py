@@ -103,7 +103,7 @@ def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(
         meters.append(Meter())
         team(meters[-1], strict=True)(world)
 
-    simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=6)
+    simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=4)
 
 
 def test_an_expected_budget_says_how_much_more_may_have_been_spent() -> None:

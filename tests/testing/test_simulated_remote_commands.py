@@ -111,8 +111,15 @@ def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], A
         return crashed, state(world.system), value(world, key)
 
 
-@pytest.mark.parametrize("kind", ASKED)
-@pytest.mark.parametrize("committed", [False, True])
+BEFORE_AND_AFTER = [
+    pytest.param(kind, committed, marks=() if (place + committed) % 2 else (pytest.mark.thorough("the other side"),))
+    for place, kind in enumerate(ASKED)
+    for committed in (False, True)
+]
+"""Each command, with hosts that end before each commit, or after; the thorough tier has both of each."""
+
+
+@pytest.mark.parametrize(("kind", "committed"), BEFORE_AND_AFTER)
 def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
     _, plain, answer = carried_out(kind, None)
     for commit in range(1, 20):
