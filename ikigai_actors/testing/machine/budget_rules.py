@@ -143,6 +143,18 @@ class BudgetRules(Stage):
 
         self.attempt(act)
 
+    @rule(who=AGENTS, more=st.sampled_from((0, 700)))
+    def prompt_below_two_budgets(self, who: int, more: int) -> None:
+        """An agent is to spend under two budgets, of which the lower one has enough left, and the upper one has not."""
+        first = len(self.ledger.known)
+        for born, above in enumerate((who, first)):
+            if len(self.ledger.known) == first + born:
+                self.fork_with_budget(above, {"tokens": 40_000}, None)
+        if len(self.ledger.known) == first + 2:
+            self.set_budget(first, more, strict=False)
+            self.prompted(self.agent(first + 1))
+            self.attempt(self.world.settle)
+
     @rule(who=AGENTS, tokens=st.sampled_from((100, 5_000)))
     def charge(self, who: int, tokens: int) -> None:
         """A tool of an agent has cost something."""
