@@ -2,8 +2,7 @@
 
 A case counts once, with the mean of its samples. The difference of two arms is taken case by case; without a baseline
 the rate is compared with 1. A whole interval below minus the margin fails, one that is nowhere below it passes; all
-else is unsure. So is a run of which more than a tenth could not be judged, and one whose baseline is never right: then
-nothing could become worse.
+else is unsure, and so is a run of which more than a tenth could not be judged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +55,7 @@ def rates_of(changed: Scores, baseline: Scores | None, margin: float, unmade: in
     noise = fmean([_noise(changed[case]) + _noise((baseline or {}).get(case, ())) for case in means] or [0.0])
     between = interval_of_mean(pairs, noise=noise)
     verdict = UNSURE
-    if between is not None and any(usual.values()) and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
+    if between is not None and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
         verdict = FAIL if between[1] < -margin else PASS if between[0] >= -margin else UNSURE
     return Rates(
         verdict,

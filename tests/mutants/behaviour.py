@@ -289,13 +289,6 @@ BEHAVIOUR_MUTANTS = (
         test=_REGRESSIONS,
     ),
     Mutant(
-        "a baseline that is never right passes",
-        "behaviour/rates.py",
-        "between is not None and any(usual.values()) and",
-        "between is not None and",
-        test=_REGRESSIONS,
-    ),
-    Mutant(
         "the picture of a recorded result is left out",
         "behaviour/cases.py",
         "*([list(call.attached)] if call.attached else [])]",

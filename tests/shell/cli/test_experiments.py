@@ -83,7 +83,7 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     assert lines == samples * 2
     assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
     assert ikigai(shop, "regress", file, "--check", "sh -c 'exit 125'") == 3
-    assert ikigai(shop, "regress", file, "--check", "false") == 3
+    assert ikigai(shop, "regress", file, "--check", "false") == 0
     assert "Nothing was right without the change either" in capsys.readouterr().out
     for check in ("schema:nowhere:Path", "schema:builtins:nothing", "", "nowhere"):
         assert ikigai(shop, "regress", file, "--check", check) == 2
