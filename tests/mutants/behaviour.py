@@ -102,9 +102,9 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a birth is written before the verdict that it depends on",
         "behaviour/driver.py",
-        "        self._experiment.write(verdicts_note(verdicts), births)\n",
-        "        self._experiment.write(verdicts_note({}), births)\n"
-        "        self._experiment.write(verdicts_note(verdicts), ())\n",
+        "            self._experiment.write(verdicts_note(verdicts), births)\n",
+        "            self._experiment.write(verdicts_note({}), births)\n"
+        "            self._experiment.write(verdicts_note(verdicts), ())\n",
     ),
     Mutant(
         "tools of a trial run that change something",
