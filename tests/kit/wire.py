@@ -22,11 +22,16 @@ class Wire(Network):
         self.swallows = threading.Event()
         """Set from where on everything is taken, in both directions, and nothing is passed on."""
         self._swallowing = False
+        self._swallowed = b""
         super().__init__(url)
 
     def swallows_at_commit(self) -> None:
         """Pass the next COMMIT of a journal on, and then nothing more. Renewals of the lease are let through."""
         self._swallowing = True
+
+    def swallows_from(self, text: bytes) -> None:
+        """Pass nothing on from the first request that has this text, in no direction."""
+        self._swallowed = text
 
     def carry(self, client: socket.socket) -> None:
         """Pass on what is sent, up to the COMMIT."""
@@ -44,6 +49,8 @@ class Wire(Network):
         journal = False
         while data := client.recv(CHUNK):
             journal = journal or b"SET batch" in data
+            if self._swallowed and self._swallowed in data:
+                self.swallows.set()
             if self.swallows.is_set():
                 continue
             if self._swallowing and journal and self._at in data:

@@ -12,7 +12,7 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.bell import Bell
-from ikigai_actors.store.postgres.watch import HOSTS
+from ikigai_actors.store.postgres.hints import HOSTS
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin
 from tests.kit.journals import Answers

@@ -222,6 +222,16 @@ def test_a_unit_that_was_being_committed_when_the_network_swallowed_its_answer_i
     system.close()
 
 
+def test_a_watch_whose_server_never_answers_is_closed_at_once(wire: Wire) -> None:
+    with closing(open_store(wire.url)) as store, ThreadPoolExecutor(1) as threads:
+        watch = store.watch()
+        wire.swallows_from(b"LISTEN")
+        waiting = threads.submit(watch.wait)
+        assert wire.swallows.wait(DEADLINE)
+        watch.close()
+        waiting.result(DEADLINE)
+
+
 def test_a_shell_tells_of_the_trouble_and_ends(wire: Wire, capsys: pytest.CaptureFixture[str]) -> None:
     system = ActorSystem.open(wire.url, OfflineProvider(), lease=SHORT)
     session = Session(system, capsys)

@@ -5,6 +5,9 @@ A hint names them by uuid, or says nothing: then it may be any agent.
 
 from collections.abc import Collection, Iterable
 
+CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
+"""The channels: who commits."""
+
 NOTIFY = b"SELECT pg_notify(%s, %s)"
 """Takes a channel, and a `payload`."""
 

@@ -14,8 +14,6 @@ What happens when something breaks:
 """
 
 import contextlib
-import os
-import socket
 from collections.abc import Callable, Collection
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -29,15 +27,17 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.connection_limits import check_limits, check_own
 from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
+from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS
 from ikigai_actors.store.postgres.readers import Readers
 from ikigai_actors.store.postgres.transaction import (
     HOST_NAME,
     IDLE_IN_TRANSACTION,
     Connection,
     PostgresTransaction,
+    cut_off,
     is_alive,
 )
-from ikigai_actors.store.postgres.watch import CLIENTS, HOSTS, ServerWatch
+from ikigai_actors.store.postgres.watch import ServerWatch
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ class _Server:
         with self._lock:
             self._open.add(connection)
         if self._abandoned is not None:
-            _cut(connection)
+            cut_off(connection)
 
     def abandon(self, why: str) -> None:
         """Cut every connection off, and refuse new ones with `SystemClosed` and this reason."""
@@ -123,17 +123,7 @@ class _Server:
             self._abandoned = why
             connections = list(self._open)
         for connection in connections:
-            _cut(connection)
-
-
-def _cut(connection: Connection) -> None:
-    """End a connection under its user. The socket is shut down, not closed, so its number is not used again."""
-    try:
-        line = socket.socket(fileno=os.dup(connection.fileno()))
-    except (psycopg.Error, OSError):  # closed already
-        return
-    with line, contextlib.suppress(OSError):  # the other end was faster
-        line.shutdown(socket.SHUT_RDWR)
+            cut_off(connection)
 
 
 def _perform(connection: Connection, errors: PostgresErrors, work: Callable[[Transaction], T]) -> T:
@@ -278,6 +268,7 @@ class PostgresStore(_ServerStore):
         try:
             return self._read_once(work)
         except _Lost:
+            self._server.check()  # of several connections that are cut off, the next one may not be yet
             return self._read_once(work)
 
     def close(self) -> None:

@@ -1,8 +1,12 @@
 """A transaction on PostgreSQL."""
 
+import contextlib
+import os
 import selectors
+import socket
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -10,8 +14,7 @@ from psycopg.pq import TransactionStatus
 from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row
 from ikigai_actors.store.postgres.errors import PostgresErrors
-from ikigai_actors.store.postgres.hints import NOTIFY, payload
-from ikigai_actors.store.postgres.watch import CLIENTS
+from ikigai_actors.store.postgres.hints import CLIENTS, NOTIFY, payload
 from ikigai_actors.store.queries import as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
 
@@ -25,6 +28,16 @@ def is_alive(connection: Connection) -> bool:
     with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
         selector.register(connection.fileno(), selectors.EVENT_READ)
         return not selector.select(0)
+
+
+def cut_off(connection: psycopg.Connection[Any]) -> None:
+    """End a connection under its user. The socket is shut down, not closed, so its number is not used again."""
+    try:
+        line = socket.socket(fileno=os.dup(connection.fileno()))
+    except (psycopg.Error, OSError):  # closed already
+        return
+    with line, contextlib.suppress(OSError):  # the other end was faster
+        line.shutdown(socket.SHUT_RDWR)
 
 
 PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowError)

@@ -13,10 +13,8 @@ from typing import Any
 import psycopg
 
 from ikigai_actors.store.base import Hint, Watch
-from ikigai_actors.store.postgres.hints import agents_named
-
-CLIENTS, HOSTS = "ikigai", "ikigai_hosts"
-"""The channels: who commits."""
+from ikigai_actors.store.postgres.hints import CLIENTS, agents_named
+from ikigai_actors.store.postgres.transaction import cut_off
 
 _AGAIN = 1.0
 """Seconds before a broken connection is made again."""
@@ -32,6 +30,7 @@ class ServerWatch(Watch):
         for end in (self._waking, self._woken):
             end.setblocking(False)
         self._connection: psycopg.Connection[Any] | None = None
+        self._listens = False
         self._payloads: list[tuple[str, str]] = []  # each with its channel
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -46,10 +45,7 @@ class ServerWatch(Watch):
             left = None if until is None else max(0.0, until - time.monotonic())
             try:
                 if self._connection is None:
-                    self._connection = psycopg.connect(self._url, autocommit=True, **self._settings)
-                    for channel in self._channels:
-                        self._connection.execute(f"LISTEN {channel}".encode())
-                    self._payloads.append((CLIENTS, ""))
+                    self._listen()
                     return True
                 if self._is_notified(self._connection, left):
                     return True
@@ -78,6 +74,17 @@ class ServerWatch(Watch):
     def close(self) -> None:
         self._closed.set()
         self.wake()
+        if (connection := self._connection) is not None and not self._listens:
+            cut_off(connection)  # whoever waits for an answer of the server, which may never come, waits no longer
+
+    def _listen(self) -> None:
+        self._connection = connection = psycopg.connect(self._url, autocommit=True, **self._settings)
+        for channel in self._channels:
+            if self._closed.is_set():  # before there was a connection to cut
+                return
+            connection.execute(f"LISTEN {channel}".encode())
+        self._listens = True
+        self._payloads.append((CLIENTS, ""))
 
     def _is_notified(self, connection: psycopg.Connection[Any], timeout: float | None) -> bool:
         """Wait for the server, or for `wake`; return whether a NOTIFY came."""
@@ -95,6 +102,6 @@ class ServerWatch(Watch):
         return bool(found)
 
     def _give_up(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._listens = self._connection, None, False
         if connection is not None:
             connection.close()
