@@ -67,7 +67,7 @@ def agents(hosts: list[ActorSystem]) -> list[AgentRef]:
     """Three of each host, by its own handles."""
     first = hosts[0]
     first.root.configure(max_tokens=COST)
-    eventually(lambda: all(one.shards for one in first.hosts()), "shards for everybody")
+    eventually(lambda: {one.shards for one in first.hosts()} == {16}, "the same share of the shards for each")
     found: list[tuple[ActorSystem, AgentRef]] = []
     for name, host in zip(NAMES, hosts, strict=True):
         team = first.root.fork(name=f"team-{name}")
