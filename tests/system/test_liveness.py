@@ -1,6 +1,7 @@
 """Signs of life: who shows them, and who is told of an agent that gives none."""
 
 import json
+import re
 import threading
 
 import pytest
@@ -180,7 +181,7 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         assert system.signs().keys() == {kid.uuid}
         found = reader.read(durable)
         [line] = [line.text for line in reader.as_tree(found, False) if "kid" in line.text]
-        assert ", sign of life 0 s ago" in line
+        assert re.search(r", sign of life \d+ s ago$", line)
         told = {one["name"]: one["silent"] for one in json.loads(reader.registry_as_json(found))}
         assert told[None] is None
         assert 0 <= told["kid"] < 30
