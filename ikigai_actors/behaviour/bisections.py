@@ -27,7 +27,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
-from ikigai_actors.behaviour.turns import Turn, TurnRequest, turns_in
+from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.budgets.budget import Budget
@@ -141,13 +141,8 @@ def bisect(
             return TrialStart(agent.uuid, place, probe, settings={"effects": effects(run)})
         behind = [turn for turn in turns if turn.opens > place and turn.prompt is not None]
         again = [FollowUp(str(turn.prompt), turn.data) for turn in behind]
-        record = [
-            [call.name, dict(call.input), call.result, call.is_error]
-            for turn in turns
-            for call in turn.calls
-            if call.position > place and call.result is not None
-        ]
-        settings = {"effects": effects(run, record)}
+        calls = (call for turn in turns for call in turn.calls if call.position > place)
+        settings = {"effects": effects(run, record_of(calls))}
         if not again:
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))

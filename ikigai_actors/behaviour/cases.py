@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ikigai_actors.behaviour.trials import TrialStart
-from ikigai_actors.behaviour.turns import ANSWERED, Turn, TurnRequest
+from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.lineage import read_lineage
@@ -23,9 +23,6 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import check_text
 
 MODES = ("turn", "log", "step")
-
-RecordedCalls = list[list[Any]]
-"""Name, arguments, result and whether that is an error, of each recorded call; and its attachments, if there are."""
 
 
 class ReplayCase(NamedTuple):
@@ -45,11 +42,7 @@ class ReplayCase(NamedTuple):
 
     def record(self) -> RecordedCalls:
         """The calls that the record answers."""
-        return [
-            [call.name, dict(call.input), call.result, call.is_error, *([list(call.attached)] if call.attached else [])]
-            for call in self.turn.calls
-            if call.result is not None
-        ]
+        return record_of(self.turn.calls)
 
 
 def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[ReplayCase]:

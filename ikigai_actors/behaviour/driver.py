@@ -74,7 +74,7 @@ class Driver:
         self._refused = WaitResult.BUDGET
         """Why they could not be born."""
         self._cut_off: list[AgentRef] = []
-        """Trials whose process has ended in their turn, and that do not go on yet."""
+        """Trials that are to be resumed: the process that ran them has ended."""
         self._warm: set[tuple[str, int, str]] = set()
         """Prefixes with which a trial has answered: they are in the cache of the model's service."""
         self._unwritten: dict[int, JudgedTrial] = {}

@@ -162,5 +162,5 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _listed(models: Sequence[str]) -> str:
-    """Models as people read them: one whose provider has but one is named by that."""
+    """The names of models for people. A provider with one model gives that its own name."""
     return ", ".join(name.removesuffix(":") for name in models)

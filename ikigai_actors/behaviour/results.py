@@ -1,9 +1,11 @@
 """What the results of all experiments have in common."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.forecasts import Forecast
+from ikigai_actors.errors import AgentDead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,5 +31,6 @@ class ExperimentResult:
         return self.experiment.forecast
 
     def end(self) -> None:
-        """End the experiment and all its trials. Their histories can be read until they are pruned."""
-        self.experiment.agent.kill(cascade=True, reason="the experiment was ended")
+        """End the experiment and all its trials, if it lives. Their histories can be read until they are pruned."""
+        with suppress(AgentDead):
+            self.experiment.agent.kill(cascade=True, reason="the experiment was ended")

@@ -45,6 +45,19 @@ class TurnCall:
     """The attachments of its result, as they stand in the data of the message."""
 
 
+RecordedCalls = list[list[Any]]
+"""Name, arguments, result and whether that is an error, of each recorded call; and its attachments, if there are."""
+
+
+def record_of(calls: Iterable[TurnCall]) -> RecordedCalls:
+    """The record that answers these calls when they are made again: of those that got a result."""
+    return [
+        [call.name, dict(call.input), call.result, call.is_error, *([list(call.attached)] if call.attached else [])]
+        for call in calls
+        if call.result is not None
+    ]
+
+
 class TurnRequest(NamedTuple):
     """A request of a turn, as the message has it that it ended with."""
 

@@ -27,7 +27,7 @@ from ikigai_actors import (
     attachment,
     tool,
 )
-from ikigai_actors.behaviour import ExperimentDiffers, Turn, recorded, replay
+from ikigai_actors.behaviour import ExperimentDiffers, Turn, bisect, recorded, replay
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.turns import TurnCall
 from ikigai_actors.records.fsck.check import check
@@ -216,6 +216,9 @@ def test_the_picture_of_a_result_is_shown_again() -> None:
         assert replay(recorded(agent)).differences == []
         assert requests[3].messages[-1]["content"] == requests[1].messages[-1]["content"]
         assert "image" in str(requests[3].messages[-1]["content"])
+        assert bisect(agent, lambda run: True).probes > 0
+        assert requests[4:]
+        assert all("image" in str(one.messages[-1]["content"]) for one in requests[5::2])
         assert check(system.store) == []
 
 

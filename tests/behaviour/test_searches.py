@@ -94,6 +94,7 @@ def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(datab
         assert winner.prompt("!").get(timeout=DEADLINE).text == ".abba!"
         assert winner.record.supervisor_uuid == system.root.uuid
         found.end()
+        found.end()  # nothing is left to be ended
         assert [one.name for one in system.agents("running")] == [None, "player", "winner"]
         assert check(system.store) == []
 

@@ -207,8 +207,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a probe is answered from before its place",
         "behaviour/bisections.py",
-        "if call.position > place and call.result is not None",
-        "if call.result is not None",
+        "for call in turn.calls if call.position > place)",
+        "for call in turn.calls)",
         test="tests/behaviour/test_bisections.py",
     ),
     Mutant(
@@ -290,7 +290,7 @@ BEHAVIOUR_MUTANTS = (
     ),
     Mutant(
         "the picture of a recorded result is left out",
-        "behaviour/cases.py",
+        "behaviour/turns.py",
         "*([list(call.attached)] if call.attached else [])]",
         "]",
         test=_REPLAYS,

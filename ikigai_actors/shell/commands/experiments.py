@@ -155,7 +155,7 @@ def _judge(shell: CommandContext, verdict: bool | None) -> None:
 def _awaited(shell: CommandContext) -> tuple[str | None, Mapping[str, Any], int]:
     """The bisection of the current agent that waits for a verdict: its name, its terms, and the number of the trial.
 
-    Of several it is the one whose answer was shown here last, or else the one that was worked at last.
+    Among several, the one whose answer this shell showed last is taken; else the one that was written to last.
     """
     shown = _SHOWN.get(shell)
     waiting = []
