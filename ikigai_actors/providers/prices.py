@@ -179,7 +179,7 @@ class KnownPrices(NamedTuple):
     @cache
     def newest(home: Path) -> "KnownPrices":
         """Those of ``ikigai prices --update``, or those of the project, if they are as new."""
-        ours = KnownPrices.read(OURS)
+        ours = KnownPrices.ours()
         try:
             updated = KnownPrices.read(home / KNOWN_FILE)
         except FileNotFoundError:
@@ -188,6 +188,12 @@ class KnownPrices(NamedTuple):
             logger.warning("%s ikigai prices --update writes it anew; those of %s count.", error, ours.as_of)
             return ours
         return updated if updated.as_of > ours.as_of else ours
+
+    @staticmethod
+    @cache
+    def ours() -> "KnownPrices":
+        """Those of the project: 900 lines of TOML, parsed once a process, whatever homes it knows."""
+        return KnownPrices.read(OURS)
 
     @staticmethod
     def read(path: Path) -> "KnownPrices":

@@ -165,22 +165,35 @@ def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
         yield round(time.timestamp() * 1000)
 
 
+def check_stored(schedule: str, zone: str) -> None:
+    """Check the form of a schedule that was accepted once. Raises `BadInput`."""
+    _zone(zone)
+    _read_schedule(schedule)
+
+
 def _check_schedule(every: object, least: int) -> str:
     text = check_type(every, str, "every", f"five fields as of cron, such as {EXAMPLE}")
+    schedule = _read_schedule(text)
+    times = islice(_times(schedule, UTC, 0), _POINTS)
+    first = takewhile(lambda time: time < _TWO_YEARS, times)
+    if any(later - earlier < least * 1000 for earlier, later in pairwise(first)):
+        raise BadInput(f"Expected times at least {least // 60} minutes apart; {schedule!r} has some that are closer.")
+    return schedule
+
+
+def _read_schedule(text: str) -> str:
+    """The five fields, each separated by one space. Raises `BadInput`."""
     fields = text.split()
     try:
         if len(fields) != 5:  # a sixth would be seconds
             raise CronSimError("Wrong number of fields")
         schedule = " ".join(fields)
-        times = islice(_times(schedule, UTC, 0), _POINTS)
-        first = list(takewhile(lambda time: time < _TWO_YEARS, times))
+        CronSim(schedule, datetime.fromtimestamp(0, UTC))
     except CronSimError as error:
         raise BadInput(
             f"Expected every to be five fields as of cron (minute, hour, day, month, weekday), such as {EXAMPLE}; got "
             f"{shown(text)}: {str(error).lower()}."
         ) from None
-    if any(later - earlier < least * 1000 for earlier, later in pairwise(first)):
-        raise BadInput(f"Expected times at least {least // 60} minutes apart; {text!r} has some that are closer.")
     return schedule
 
 

@@ -6,7 +6,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.mail import NOTICE, PROMPT
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.schedules import appointment
+from ikigai_actors.records.schedules import check_stored
 from ikigai_actors.records.timers import Timer, every_timer
 from ikigai_actors.store.base import Transaction
 
@@ -33,7 +33,7 @@ def _wrong(timer: Timer, records: Mapping[str, AgentRecord]) -> Iterator[str]:
         yield f"to say since when {timer.missed} times were missed, if any were"
     if timer.schedule is not None:
         try:
-            appointment(0, every=timer.schedule, zone=timer.zone)
+            check_stored(timer.schedule, timer.zone)
         except BadInput as error:
             yield f"to have a schedule: {error}"
         if timer.fires_as not in (NOTICE, PROMPT):
