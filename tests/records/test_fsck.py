@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -226,11 +227,23 @@ CASES: list[Case] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def family_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The family in an SQLite file, to be copied."""
+    path = tmp_path_factory.mktemp("family") / "family.db"
+    with closing(open_store(f"sqlite:///{path}")) as opened:
+        found_family(opened)
+    return path
+
+
 @pytest.fixture
-def family(durable: str) -> Iterator[Store]:
+def family(durable: str, family_file: Path) -> Iterator[Store]:
     """The family, in a database that can be opened twice."""
+    if copied := durable.startswith("sqlite:///"):
+        shutil.copyfile(family_file, durable.removeprefix("sqlite:///"))
     opened = open_store(durable)
-    found_family(opened)
+    if not copied:
+        found_family(opened)
     yield opened
     opened.close()
 
