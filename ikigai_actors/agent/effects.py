@@ -395,6 +395,11 @@ class Effects:
             wanted = None if state.output is None else expected_in({"output": state.output})
             tools = self._runtime.toolbox.describe(settings, wanted)
             following = str(others[0]) if others else ""
+            if most == 0 and not chosen.own_code:
+                raise ProviderError(
+                    f"What a request to {chosen} may cost could not be determined, and the budget is strict: its "
+                    "provider's attributes counts and max_tokens must not fail. /resume, or resume(), asks again."
+                )
             cut = most is not None and most < usual_output(settings, chosen.provider)
             sent = settings if most is None else {**settings, "max_tokens": most}
             window = settings.get("context_window") or self._runtime.providers.window_of(chosen)

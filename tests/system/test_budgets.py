@@ -164,7 +164,7 @@ def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: s
         branch = system.root.fork(name="branch", budget=Budget(tokens=1_000))
         leaf = branch.fork(name="leaf", budget={"tokens": 50})
         assert [answered(leaf) for _ in range(3)] == [True, True, False]
-        assert [notice[:4] for notice in notices(leaf)] == ["80 %", "The "]
+        assert [notice[:4] for notice in notices(leaf)] == ["80 %", "Too "]
         assert notices(branch) == notices(system.root) == []
         assert answered(branch)
         spent = [one.budget.spent["tokens"] for one in (leaf, branch, system.root) if one.budget is not None]
@@ -570,7 +570,7 @@ def test_a_summary_between_turns_is_charged_and_refused_where_it_does_not_fit(da
 def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(database: str) -> None:
     words = [Reply("so many words " * 50, usage=Usage(100, 10))] * 6
     cut = Reply("and so on", usage=Usage(100, 150), stop_reason="max_tokens")
-    for granted, error, spent in ((1_000, "1,000 tokens of .* are used up", 910), (10_000, None, 1_020)):
+    for granted, error, spent in ((1_000, "Too little is left of the 1,000 tokens of ", 910), (10_000, None, 1_020)):
         provider = ScriptedProvider([*words, cut, Reply("notes", usage=Usage(100, 10))])
         with ActorSystem.open(":memory:", provider, budget={"tokens": granted, "strict": True}) as system:
             buyer = system.root.fork(name="buyer")
@@ -752,3 +752,58 @@ def test_who_may_make_no_requests_at_all_is_told_that_only_a_grant_helps() -> No
         assert "by itself" not in told
         system.root.grant(requests_per_minute=1)
         assert system.agent("buyer").reply(timeout=DEADLINE).text == "ok"
+
+
+class Unsure:
+    """A provider that fails to say whether it bills by tokens."""
+
+    name = "unsure"
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        self.requests.append(request)
+        return Reply("ok", usage=Usage(0, 30))
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it bills by tokens."""
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("budget", [{"tokens": 10**6}, {"usd": 5}, {"tokens": 0}, {"requests_per_minute": 0}])
+def test_a_model_that_cannot_be_asked_fails_at_once_whatever_is_left(database: str, budget: dict[str, float]) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={**budget, "strict": True}) as system:
+        buyer = system.root.fork("go", name="buyer", model="nosuch:x")
+        with pytest.raises(ProviderError, match="nosuch"):
+            buyer.reply(timeout=DEADLINE)
+        assert buyer.budget is not None
+        assert not any((*buyer.budget.spent.values(), *buyer.budget.held.values()))
+        assert check(system.store) == []
+
+
+def test_a_provider_that_does_not_say_what_a_request_costs_is_not_asked_under_a_strict_budget(database: str) -> None:
+    provider = Unsure()
+    with ActorSystem.open(database, provider, budget={"tokens": 10**6, "strict": True}) as system:
+        with pytest.raises(ProviderError, match="counts and max_tokens"):
+            system.root.fork("go", name="buyer").reply(timeout=DEADLINE)
+        assert provider.requests == []
+        assert check(system.store) == []
+
+
+def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do(database: str) -> None:
+    with ActorSystem.open(database, ScriptedProvider(thirty), budget={"tokens": 100}) as system:
+        lead = system.root.fork(name="lead", budget={"tokens": 1_000_000, "strict": True})
+        lead.charge(tokens=100)
+        assert not answered(lead)
+        [told] = [notice for notice in notices(system.root) if "80 %" not in notice]
+        short = system.root.uuid[:6]
+        assert told == (
+            f"Too little is left of the 100 tokens of {short} (100 tokens spent, 0 tokens held; this request needs up "
+            f"to 16,000 tokens). /budget {short} +100000tokens, or grant(), lets it go on. INT (Ctrl-C) ends the turn "
+            "free of charge."
+        )

@@ -53,6 +53,11 @@ class Need:
     model: str = ""
     """The model, for those who are told that it has no price."""
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no model can be asked: the request fails before it leaves, so no budget can hold it up."""
+        return self.strict.tokens == 0
+
     def encode(self) -> str:
         """The form in which it is stored."""
         return json.dumps(

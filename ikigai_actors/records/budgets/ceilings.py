@@ -145,6 +145,8 @@ def decide_hold(chain: Chain, need: Need, now: int) -> Held | tuple[Level, str]:
     Returns:
         What is held; or the budget, and the unit that is short.
     """
+    if need.is_nothing:
+        return whole(chain, need)
     strict = is_strict(chain)
     wanted = need.strict if strict else need.expected
     for level in chain:
@@ -243,8 +245,16 @@ def nearly_notice(level: Level, unit: str, name: str) -> str:
     return f"{LINE} % of the budget of {name} is used: {amount_text(unit, level.spent(unit))} of {granted}."
 
 
-def pause_notice(level: Level, unit: str, need: Need, name: str, waits: bool = True) -> str:
-    """Why a request waits, or is refused, and what to do."""
+def pause_notice(level: Level, unit: str, need: Need, name: str, strict: bool, waits: bool = True) -> str:
+    """Why a request waits, or is refused, and what to do.
+
+    ``strict`` is whether any budget of the chain is: then the request needs the most that it can cost.
+    """
+    told = _shortage(level, unit, need, name, strict, waits)
+    return f"{told} INT (Ctrl-C) ends the turn free of charge." if waits else told
+
+
+def _shortage(level: Level, unit: str, need: Need, name: str, strict: bool, waits: bool) -> str:
     then = "lets it go on" if waits else "lets it leave when it is asked for again"
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
@@ -260,11 +270,11 @@ def pause_notice(level: Level, unit: str, need: Need, name: str, waits: bool = T
             f"The budget of {name} is strict, and model {need.model!r} has no price: give it one in prices.toml, or "
             "use another model."
         )
-    wanted = need.strict if level.strict else need.expected
-    about = wanted.tokens if unit == "tokens" else wanted.usd
+    wanted = need.strict if strict else need.expected
+    needed = amount_text(unit, wanted.tokens if unit == "tokens" else wanted.usd)
     held = sum(portion.held for portion in level.of(unit))
     spent = amount_text(unit, level.spent(unit))
     return (
-        f"The {granted} of {name} are used up ({spent} spent, {amount_text(unit, held)} held; "
-        f"this request needs about {amount_text(unit, about)}). /budget {name} {more}, or grant(), {then}."
+        f"Too little is left of the {granted} of {name} ({spent} spent, {amount_text(unit, held)} held; this request "
+        f"needs {'up to' if strict else 'about'} {needed}). /budget {name} {more}, or grant(), {then}."
     )

@@ -22,6 +22,7 @@ from ikigai_actors.records.budgets.ceilings import (
     Portion,
     allot,
     decide_hold,
+    is_strict,
     nearly_notice,
     pause_notice,
     time_line,
@@ -127,9 +128,10 @@ class BudgetLedger:
         if not isinstance(decided, Held):
             if not may_wait:
                 level, unit = decided
-                raise BudgetExceeded(pause_notice(level, unit, need, self._name(level), waits=False))
-            return self._pause(row, need, *decided, served)
-        for level in chain:
+                why = pause_notice(level, unit, need, self._name(level), is_strict(chain), waits=False)
+                raise BudgetExceeded(why)
+            return self._pause(row, need, *decided, is_strict(chain), served)
+        for level in () if need.is_nothing else chain:
             if (slot := slots.get(level.owner)) is not None:
                 self._tx.run("use_slot", budget=level.owner, id=slot, now=self.now)
             for unit in level.money:
@@ -152,8 +154,8 @@ class BudgetLedger:
             level.slot_due = rows[0][1] + SLOT_TIME if rows and most else self.now + SLOT_TIME
         return free
 
-    def _pause(self, row: Locked, need: Need, level: Level, unit: str, served: str | None) -> Paused:
-        text = pause_notice(level, unit, need, self._name(level))
+    def _pause(self, row: Locked, need: Need, level: Level, unit: str, strict: bool, served: str | None) -> Paused:
+        text = pause_notice(level, unit, need, self._name(level), strict)
         due = level.slot_due if unit == "requests" and level.limits[unit].granted else None
         if served == level.owner:
             self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due)
