@@ -58,10 +58,21 @@ def say(number: object, lines: str = "") -> str:
     return "said"
 
 
-def start_child(path: str) -> str:
-    """Start a process that meets the test; it heeds neither the end of our input nor ours."""
+def start_child(path: str, holds_output: bool = False) -> str:
+    """Start a process that meets the test, in a session of its own if it holds our output open.
+
+    It heeds neither the end of our input nor ours.
+    """
     quiet = subprocess.DEVNULL
-    return str(subprocess.Popen([sys.executable, "-c", CHILD, path], stdin=quiet, stdout=quiet, stderr=quiet).pid)
+    output = None if holds_output else quiet
+    command = [sys.executable, "-c", CHILD, path]
+    return str(subprocess.Popen(command, stdin=quiet, stdout=output, stderr=quiet, start_new_session=holds_output).pid)
+
+
+def close_input() -> str:
+    """Read no more, and go on."""
+    os.close(0)
+    return "closed"
 
 
 def fail(text: str) -> str:
@@ -90,6 +101,7 @@ ADDED: dict[str, object] = {
 TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, bool]]] = {
     "add": (lambda a, b: str(a + b), "Add two numbers.", ADDED, {"readOnlyHint": True}),
     "start_child": (start_child, "Start a process.", {"type": "object"}, {}),
+    "close_input": (close_input, "Hear no more.", {"type": "object"}, {}),
     "fail": (fail, "Fail.", {"type": "object"}, {"idempotentHint": True}),
     "in.the.wild": (lambda: "tamed", "Have a name no model could call.", {"type": "object"}, {"readOnlyHint": True}),
     "long": (lambda length: "x" * length, "Give much text.", {"type": "object"}, {"readOnlyHint": True}),

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.server import Server
-from mcp.types import ListToolsResult, PaginatedRequestParams
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCNotification, ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as Listed
 
 from ikigai_actors import BadInput, McpServer
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.mcp.connection import McpTool, list_tools
+from ikigai_actors.tools.mcp.lines import Heard
+from ikigai_actors.tools.mcp.process import ServerProcess
 from ikigai_actors.tools.mcp.server import PAUSES, WINDOW
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import SERVER, Bench, Meeting
@@ -204,6 +207,60 @@ def test_what_a_dead_server_leaves_behind_is_ended_too(bench: Bench, meeting: Me
     child.wait_until_it_leaves()
 
 
+def test_a_server_whose_child_holds_its_output_has_ended_when_its_process_has(bench: Bench, meeting: Meeting) -> None:
+    bench.start()
+    assert not bench.call("start_child", path=meeting.path, holds_output=True).is_error
+    child = meeting.visit()
+    cut_off, _ = bench.begin("meet", path=meeting.path)
+    meeting.visit().kill()
+    assert "t ended during this call" in cut_off.result(DEADLINE).content
+    assert "The MCP server ended; a call to its tools starts it again." in bench.hear()
+    assert bench.call("add", a=1, b=1) == Result("2")
+    child.kill()
+
+
+def test_what_a_server_has_written_before_its_end_is_read_whoever_holds_its_output(meeting: Meeting) -> None:
+    lines = b"".join(
+        b'{"jsonrpc":"2.0","method":"%d"}\n' % number for number in range(2_000)
+    )  # as much as a pipe holds
+    program = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {CHILD!r}, {meeting.path!r}], start_new_session=True)
+sys.stdout.buffer.write({lines!r})
+"""
+
+    def method_of(heard: Heard) -> str:
+        assert isinstance(heard, SessionMessage)
+        assert isinstance(heard.message, JSONRPCNotification)
+        return heard.message.method
+
+    async def heard() -> list[str]:
+        read_end, write_end = os.pipe()
+        process = await ServerProcess.start([sys.executable, "-c", program], {}, write_end, 1_000)
+        await process.ended(DEADLINE)
+        async with process.serving(lambda: None) as (received, _):
+            methods = [method_of(one) async for one in received]
+        os.close(read_end)
+        os.close(write_end)
+        return methods
+
+    assert asyncio.run(heard()) == [str(number) for number in range(2_000)]
+    meeting.visit().kill()
+
+
+def test_a_server_that_reads_no_more_is_started_again(bench: Bench) -> None:
+    bench.start()
+    assert bench.call("close_input") == Result("closed")
+    assert bench.call("add", a=1, b=1).is_error
+    assert "a call to its tools starts it again" in bench.hear()
+    assert bench.call("add", a=1, b=1) == Result("2")
+
+
+def test_a_server_hears_half_of_a_character_as_a_whole_one(shared: Bench) -> None:
+    assert shared.call("fail", text="a\ud83d") == Result("It failed: a\ufffd", True)
+    assert shared.call("add", a=2, b=3) == Result("5")
+
+
 def test_what_a_server_writes_to_its_standard_error_is_logged_and_not_printed(
     bench: Bench, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -282,6 +339,20 @@ def test_all_pages_of_a_listing_are_read() -> None:
             return [tool.name for tool in await list_tools(client)]
 
     assert asyncio.run(names()) == ["tool0", "tool1", "tool2"]
+
+
+def test_a_listing_whose_cursor_comes_twice_has_ended() -> None:
+    async def answer(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
+        tool = Listed(
+            name="first" if params is None or params.cursor is None else "next", input_schema={"type": "object"}
+        )
+        return ListToolsResult(tools=[tool], next_cursor="again")
+
+    async def names() -> list[str]:
+        async with Client(Server("turning", on_list_tools=answer)) as client:
+            return [tool.name for tool in await list_tools(client)]
+
+    assert asyncio.run(names()) == ["first", "next"]
 
 
 def test_a_server_that_is_open_is_not_opened_twice(bench: Bench) -> None:

@@ -35,6 +35,7 @@ from mcp.types import Tool as Listed
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import Result, ToolError, cut
+from ikigai_actors.tools.mcp.lines import UNREADABLE
 from ikigai_actors.tools.mcp.process import ServerProcess
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
@@ -122,6 +123,11 @@ class Run:
                 how = f"was ended during this call, since {self.fault}" if self.fault else "ended during this call"
                 raise ToolError(
                     f"The MCP server {self._name} {how}: it may or may not have run. Find out before you repeat it."
+                ) from error
+            if _is_unreadable(error):
+                raise ToolError(
+                    f"The answer of the MCP server {self._name} cannot be read: {error}. The tool may have run: find "
+                    "out before you repeat it."
                 ) from error
             if not isinstance(error, MCPError):  # an answer that breaks the protocol, or its own schema
                 logger.info("MCP server %s answered wrongly", self._name, exc_info=error)
@@ -286,8 +292,9 @@ def readable(block: ContentBlock) -> str:
 async def list_tools(client: Client) -> list[Listed]:
     """All tools that a server lists, page by page."""
     page = await client.list_tools()
-    listed = list(page.tools)
-    while page.next_cursor is not None:
+    listed, cursors = list(page.tools), set[str]()
+    while page.next_cursor is not None and page.next_cursor not in cursors:  # one that comes twice would come for ever
+        cursors.add(page.next_cursor)
         page = await client.list_tools(cursor=page.next_cursor)
         listed += page.tools
     return listed
@@ -314,9 +321,15 @@ def _reason(error: BaseException) -> str:
         error = error.exceptions[0]
     if _is_closed(error):
         return ""
+    if _is_unreadable(error):
+        return f"its answer cannot be read: {error}"
     return f"it answers {str(error)!r}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
 
 
 def _is_closed(error: BaseException) -> bool:
     """Whether the connection is closed. The code alone does not say that: a server may send it too."""
     return isinstance(error, MCPError) and (error.code, error.message) == (CONNECTION_CLOSED, "Connection closed")
+
+
+def _is_unreadable(error: BaseException) -> bool:
+    return isinstance(error, MCPError) and error.error.data is UNREADABLE

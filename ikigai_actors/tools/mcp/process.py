@@ -6,28 +6,33 @@ The client's own transport has no limit, and copies all of an unfinished line fo
 would hold up the event loop that all agents share. Here a line costs time in proportion to its length, and one over the
 limit ends the server (`ServerProcess.fault` says so).
 
+A server has ended when its process has. What it started, such as a browser, may outlive it and hold its output open,
+so the end of the output alone does not tell.
+
 A guard ends its session with our process (see `ikigai_actors.tools.process`). Where there is no bash, there is none.
 """
 
 import asyncio
 import contextlib
+import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Self, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
 
+from ikigai_actors.tools.mcp.lines import Heard, read_line, write_line
 from ikigai_actors.tools.process import ChildProcess
 
 _FLUSH = 0.5
 """Seconds for sending the last messages to a server that is being ended."""
 
-Heard = SessionMessage | Exception
+_LARGEST_PIPE = 2**20
+"""Bytes that a pipe holds at most, unless the process has special rights."""
 
 
 class ServerProcess(ChildProcess):
@@ -59,12 +64,12 @@ class ServerProcess(ChildProcess):
         """Its messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
 
         Args:
-            on_end: called when it sends no more.
+            on_end: called when it sends no more, or reads no more.
         """
         heard, received = anyio.create_memory_object_stream[Heard](0)
         sending, said = anyio.create_memory_object_stream[SessionMessage](0)
         reader = asyncio.create_task(self._read(heard, on_end))
-        writer = asyncio.create_task(self._write(said, heard))
+        writer = asyncio.create_task(self._write(said, heard, on_end))
         try:
             yield received, sending
         finally:
@@ -87,7 +92,7 @@ class ServerProcess(ChildProcess):
             try:
                 with heard:
                     while line := await self._line(self.stdout):
-                        await heard.send(_message(line))
+                        await heard.send(read_line(line))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 pass  # nobody listens any more
             finally:
@@ -107,24 +112,31 @@ class ServerProcess(ChildProcess):
             return b""
 
     async def _write(
-        self, said: MemoryObjectReceiveStream[SessionMessage], heard: MemoryObjectSendStream[Heard]
+        self,
+        said: MemoryObjectReceiveStream[SessionMessage],
+        heard: MemoryObjectSendStream[Heard],
+        on_end: Callable[[], None],
     ) -> None:
         assert self.stdin is not None
         try:
             with said:
                 async for message in said:
-                    self.stdin.write(
-                        message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-                    )
+                    self.stdin.write(write_line(message.message))
                     await self.stdin.drain()
-        except OSError:
+        except OSError:  # it reads no more, though it may live
             heard.close()  # so who waits for an answer hears that there is none
+            on_end()
 
+    def process_exited(self) -> None:
+        """End its output with what it has written, whoever else holds the pipe."""
+        super().process_exited()
+        pipe = cast(asyncio.ReadTransport, self._child.get_pipe_transport(1))
+        pipe.pause_reading()
+        asyncio.get_running_loop().call_soon(self._end_output, pipe)  # after what was read before this
 
-def _message(line: bytes) -> SessionMessage | Exception:
-    """The message in a line. For a line without one, the error, which the session handles."""
-    try:
-        message: Any = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
-    except ValueError as error:
-        return error
-    return SessionMessage(message)
+    def _end_output(self, pipe: asyncio.ReadTransport) -> None:
+        assert self.stdout is not None
+        if not pipe.is_closing():
+            with contextlib.suppress(OSError):
+                self.stdout.feed_data(os.read(pipe.get_extra_info("pipe").fileno(), _LARGEST_PIPE))
+            pipe.close()

@@ -1,0 +1,81 @@
+"""Messages of MCP as lines of JSON: what a server writes is read, and what it is sent is written. Pure.
+
+JavaScript cuts a text in the middle of an emoji, and escapes half of it; a model does the same. JSON allows the escape,
+but no text in UTF-8 can hold that half: it becomes U+FFFD. An answer that cannot be read all the same is an error of
+the request that it answers, for nothing else will come. Its id stands before or after the result, which may be what
+cannot be read, or megabytes long. So only the beginning and the end of the line are searched.
+"""
+
+import json
+import re
+
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+Heard = SessionMessage | Exception
+
+UNREADABLE = object()
+"""The data of an error that stands for an answer which cannot be read: no server can send it."""
+
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape in a text of JSON; half of a character is a group."""
+
+_MEMBER = r'(?:"jsonrpc"\s*:\s*"[^"\\]*"|"id"\s*:\s*"?(?P<id>\d{1,15})(?:\.0+)?"?)\s*'
+_HEAD = re.compile(rf'[\s\[]*\{{\s*(?:{_MEMBER}(?:,\s*|(?=\}})))*(?P<answer>"(?:result|error)"\s*:|\}})')
+_TAIL = re.compile(rf"(?:,\s*{_MEMBER})+\}}[\s\]]*\Z")
+_LONGEST_TAIL = 200
+
+
+def read_line(line: bytes) -> Heard:
+    """The message in a line. For a line without one, the error, which the session handles."""
+    text = line.decode(errors="replace")
+    try:
+        return _message(text)
+    except ValueError:
+        text = _without_halves(text)
+    try:
+        return _message(text)
+    except ValidationError as error:
+        request = _answered(text)
+        if request is None:
+            return error
+        fault = ErrorData(code=PARSE_ERROR, message=_fault(error), data=UNREADABLE)
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=fault))
+
+
+def write_line(message: JSONRPCMessage) -> bytes:
+    """The line for a message."""
+    try:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+    except ValueError:
+        text = _without_halves(json.dumps(message.model_dump(by_alias=True, exclude_unset=True)))
+    return text.encode() + b"\n"
+
+
+def _message(text: str) -> SessionMessage:
+    message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    return SessionMessage(message)
+
+
+def _without_halves(text: str) -> str:
+    return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], text)
+
+
+def _answered(text: str) -> int | None:
+    """The id of the request that a line answers, which is no message; None when it is no answer, or does not say."""
+    head = _HEAD.match(text)
+    if head is None:
+        return None
+    number = head["id"]
+    if number is None and (tail := _TAIL.search(text[-_LONGEST_TAIL:])) is not None:
+        number = tail["id"]
+    return None if number is None else int(number)
+
+
+def _fault(error: ValidationError) -> str:
+    """What is wrong with an answer."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return str(first["ctx"]["error"]) if first["type"] == "json_invalid" else "it is no response of JSON-RPC 2.0"
