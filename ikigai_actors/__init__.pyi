@@ -59,6 +59,7 @@ from ikigai_actors.errors import NoTurn as NoTurn
 from ikigai_actors.errors import OutcomeUnknown as OutcomeUnknown
 from ikigai_actors.errors import OutputError as OutputError
 from ikigai_actors.errors import ProviderError as ProviderError
+from ikigai_actors.errors import ProviderMissing as ProviderMissing
 from ikigai_actors.errors import ProviderUnknown as ProviderUnknown
 from ikigai_actors.errors import ReplayDiverged as ReplayDiverged
 from ikigai_actors.errors import RootProtected as RootProtected

@@ -31,6 +31,7 @@
     ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
     ├── ProviderError           the model could not answer
     │   ├── ProviderUnknown     a setting names a provider that is not registered
+    │   ├── ProviderMissing     nobody could answer but the offline stand-in, and nobody asked for it
     │   └── ReplayDiverged      a call that the record does not have, where nothing runs
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
@@ -269,6 +270,10 @@ class OutputError(ProviderError):
 
 class ProviderUnknown(ProviderError):
     """The agent's ``model`` setting names a provider that is not registered."""
+
+
+class ProviderMissing(ProviderError):
+    """No model is named and there is no key, so only the offline stand-in could answer; it answers what it wrote."""
 
 
 class ReplayDiverged(ProviderError):

@@ -8,6 +8,7 @@ another host, which begins what is postponed here.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
@@ -41,9 +42,10 @@ from ikigai_actors.agent.turn.state import (
     Summarise,
 )
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
-from ikigai_actors.errors import IkigaiError, ProviderError
+from ikigai_actors.errors import IkigaiError, ProviderError, ProviderMissing
 from ikigai_actors.providers import too_long
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
+from ikigai_actors.providers.stand_in import other_writer, refusal
 from ikigai_actors.providers.windows import learned_window
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.identity import SHORT_LENGTH
@@ -250,7 +252,7 @@ class Effects:
         """Send the history up to the state's head to the model that the settings name."""
         request = state.request
         try:
-            chosen = self._choose(state)
+            chosen = self._choose(state, log, state.head)
         except ProviderError as error:
             self._inbox.put_urgent(on.ReplyFailed(request, error))
             return
@@ -332,7 +334,7 @@ class Effects:
             uuid = state.uuid
         inbox, request, saw = self._inbox, state.request, end
         try:
-            chosen = self._choose(state, summary=True)
+            chosen = self._choose(state, log, end, summary=True)
             if getattr(chosen.provider, "own_code", False):
                 raise ProviderError(
                     f"Agent {uuid} is answered by code, {chosen.name}, which writes no summary. Set "
@@ -380,8 +382,8 @@ class Effects:
 
         self._send(chosen, question, blobs, lambda delta: None, on_reply)
 
-    def _choose(self, state: State, summary: bool = False) -> "_Chosen":
-        """The model that is to answer, or to write a summary, and what it is sent beside the history.
+    def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
+        """The model that is to answer a history up to a position, or to summarise it, and what it is sent beside it.
 
         Raises `ProviderError`.
         """
@@ -390,6 +392,8 @@ class Effects:
         try:
             if (wrong := complaint(settings)) is not None:
                 raise ProviderError(wrong)
+            if self._runtime.providers.only_stands_in(settings, summary):
+                self._check_stand_in(log, end, settings)
             models = self._runtime.providers.asked(settings, summary)
             chosen, *others = models[min(state.passed, len(models) - 1) :]
             wanted = None if state.output is None else expected_in({"output": state.output})
@@ -408,6 +412,19 @@ class Effects:
             raise
         except BaseException as error:  # other people's code: a provider's name, a tool's description
             raise provider_failed(error) from error
+
+    def _check_stand_in(self, log: Log, end: int, settings: Mapping[str, Any]) -> None:
+        """Raise `ProviderMissing` where the stand-in, for which nobody asked, may not answer.
+
+        A history without a reply is nobody's: there the database decides. Of a trial the experiment has looked.
+        """
+        opened = (one for one in log.opening(end) if one is not None)
+        models = (str(one.data.get("model", "")) for one in chain(log.spoken(end), opened))
+        writers = [model for model in models if model]
+        if writer := other_writer(writers):
+            raise ProviderMissing(refusal(writer), free=True)
+        if (writer := self._runtime.written_by) and not writers and settings.get("effects") is None:
+            raise ProviderMissing(refusal(writer, "in this database"), free=True)
 
     def _send(
         self,

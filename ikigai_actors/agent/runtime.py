@@ -142,3 +142,7 @@ class Runtime:
     """Decides on calls that ask; None when a person decides in a shell."""
     random_bytes: RandomBytes
     processes: Processes
+    written_by: str = ""
+    """A model that wrote in this database, where the offline stand-in answers though nobody asked for it, and did not
+    write everything.
+    """

@@ -32,7 +32,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.stored_history import StoredHistory
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.births import position
@@ -217,8 +217,9 @@ def _dearest_probe(
         again: the turns, if those behind a place are taken again; None if a question is asked.
         judge: judges the probe.
 
-    Raises `BadInput` when a model cannot be asked.
+    Raises `BadInput` when a model cannot be asked, and `ProviderMissing` where nobody is there to be asked.
     """
+    writers = {str(one.data.get("model", "")) for one in counting if one.kind == Kind.ASSISTANT} - {""}
     ids = [message.id for message in counting]
 
     def requests_at(place: int) -> list[TurnRequest]:
@@ -231,6 +232,8 @@ def _dearest_probe(
         return sum(one.usage.all_tokens for one in requests_at(place) if one.usage is not None)
 
     settings = settings_of(agent.system, agent.uuid, places)
+    for place in places:
+        agent.system.check_answered(settings[place], writers)
     alike: dict[int, list[int]] = {}
     for place in places:
         alike.setdefault(id(settings[place]), []).append(place)

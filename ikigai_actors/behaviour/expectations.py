@@ -62,12 +62,17 @@ def expected_trial(
 def expected_answer(
     system: System, uuid: str, at: int, change: Mapping[str, Any] = NO_DATA, judge: object = None
 ) -> Forecast:
-    """The forecast of a trial that gets one prompt at a position of a history. Raises `BadInput`."""
+    """The forecast of a trial that gets one prompt at a position of a history.
+
+    Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
+    """
 
     def read(tx: Transaction) -> TurnRequest:
         return further_request(StoredHistory(tx, read_lineage(tx, uuid, whole=True)).backwards(at))
 
-    return expected_trial(system, [system.store.read(read)], settings_of(system, uuid, [at])[at], change, judge)
+    request, then = system.store.read(read), settings_of(system, uuid, [at])[at]
+    system.check_answered(merge(then, change), [request.model] if request.model else [])
+    return expected_trial(system, [request], then, change, judge)
 
 
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:

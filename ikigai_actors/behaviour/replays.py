@@ -32,6 +32,7 @@ from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
 from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.history import merge
 from ikigai_actors.system.ref import AgentRef, System
 
 CHANGED, BASELINE = "change", "baseline"
@@ -250,18 +251,22 @@ def replay_cases(
 
 
 def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Forecast]:
-    """What the replay of each case in each arm is expected to ask. Raises `BadInput`."""
+    """What the replay of each case in each arm is expected to ask.
+
+    Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
+    """
     places: dict[str, list[int]] = {}
     for case in terms.cases:
         places.setdefault(case.start.of, []).append(case.start.at)
     then = {uuid: settings_of(terms.system, uuid, positions) for uuid, positions in places.items()}
-    return {
-        (place, arm): expected_trial(
-            terms.system, case.requests(), then[case.start.of][case.start.at], {} if arm == BASELINE else terms.change
-        )
-        for place, case in enumerate(terms.cases)
-        for arm in arms
-    }
+    expected = {}
+    for place, case in enumerate(terms.cases):
+        settings, requests = then[case.start.of][case.start.at], case.requests()
+        for arm in arms:
+            change = {} if arm == BASELINE else terms.change
+            terms.system.check_answered(merge(settings, change), [one.model for one in requests if one.model])
+            expected[place, arm] = expected_trial(terms.system, requests, settings, change)
+    return expected
 
 
 def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:

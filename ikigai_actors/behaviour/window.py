@@ -24,6 +24,7 @@ from ikigai_actors.errors import (
     IkigaiError,
     NoTurn,
     OutputError,
+    ProviderMissing,
     ReplayDiverged,
     TurnInterrupted,
 )
@@ -106,6 +107,8 @@ class TrialWindow(list[InFlight]):
                     break
                 self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
             elif isinstance(run.error, ReplayDiverged | OutputError) or not retries or not resume_trial(agent):
+                if isinstance(run.error, ProviderMissing):  # no verdict: the same call goes on when there is a model
+                    raise run.error
                 break
             else:
                 retries -= 1

@@ -17,5 +17,6 @@ Import each from its own module; none is loaded before it is used.
     pydantic_ai     whatever Pydantic AI knows
     function        plain Python; shorthand says what that may return
     scripted        replies written beforehand, for tests
-    offline         no model at all; it says what it remembers, so that everything can be tried without a key
+    offline         no model at all; it says what it remembers, so that everything can be tried without a key;
+                    stand_in says where it does so though nobody asked for it
 """

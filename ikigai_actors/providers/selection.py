@@ -50,6 +50,7 @@ class Providers:
         settings: Mapping[str, Any] | None = None,
         configured: Configuration | None = None,
         limits: Mapping[str, Limits] | None = None,
+        nobody_asked: bool = False,
     ) -> None:
         """Keep providers.
 
@@ -59,7 +60,10 @@ class Providers:
             settings: Settings for the models of agents that have not set them.
             configured: What a file says of models.
             limits: Limits by provider; those of the file count for others.
+            nobody_asked: As the attribute.
         """
+        self.nobody_asked = nobody_asked
+        """Whether the default is the offline stand-in for want of a key, and nobody asked for it."""
         self.configured = configured or Configuration()
         """What a file says of models."""
         self.limits = {**self.configured.limits, **(limits or {})}
@@ -87,6 +91,11 @@ class Providers:
         """
         named = settings.get("model")
         return self.choose(settings.get("compact_model") or named if summary else named)
+
+    def only_stands_in(self, settings: Mapping[str, Any], summary: bool = False) -> bool:
+        """Whether the offline stand-in answers for these settings though nobody asked for it; as for `asked`."""
+        named = settings.get("model")
+        return self.nobody_asked and not models_in(settings.get("compact_model") or named if summary else named)
 
     def window(self, setting: str | None) -> int:
         """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""
@@ -162,6 +171,7 @@ def choose_providers(
     built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider(), OpenAIProvider())
     configured = configured or Configuration()
     registered = {**{one.name: one for one in built_in}, **configured.providers, **others}
+    nobody_asked = provider is None and not configured.model and usual_provider() == OfflineProvider.name
     if provider is None:
         provider = configured.model or usual_provider()
     if not isinstance(provider, str):
@@ -176,7 +186,7 @@ def choose_providers(
         if name not in registered:
             meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
             raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
-    return Providers(registered, provider, settings, configured, limits)
+    return Providers(registered, provider, settings, configured, limits, nobody_asked)
 
 
 def _check_limits(limits: object, registered: Collection[str]) -> None:

@@ -9,6 +9,7 @@ Both read; nothing here writes.
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
+from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.store.base import Store, Transaction
 
@@ -47,6 +48,13 @@ class Batch(NamedTuple):
 def count(tx: Transaction) -> Counts:
     """Count everything but agents and messages."""
     return Counts._make(tx.run("figures")[0])
+
+
+def other_writer_in(tx: Transaction) -> str:
+    """A model that has written a reply, as ``provider:model``, and is not the offline stand-in; empty for none."""
+    for row in tx.run("reply_of_another", provider=OfflineProvider.name):
+        return str(Message.from_row(row).data["model"])
+    return ""
 
 
 def spending_after(store: Store, place: Place, most: int) -> Batch:

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
 
-from ikigai_actors.errors import OutputError, ProviderError, ReplayDiverged, TurnInterrupted
+from ikigai_actors.errors import OutputError, ProviderError, ProviderMissing, ReplayDiverged, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages import Kind, Message
@@ -127,6 +127,8 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
                 return None  # its turn is open, or death has cut it off
             case Kind.ERROR if "output" in message.data:
                 return OutputError(message.content)
+            case Kind.ERROR if "missing" in message.data:
+                return ProviderMissing(message.content)
             case Kind.ERROR:
                 return ProviderError(message.content, message.data.get("partial", ""))
             case Kind.ASSISTANT | Kind.INTERRUPTED:

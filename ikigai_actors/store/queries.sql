@@ -213,6 +213,11 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
  WHERE agent_uuid = :uuid AND id > :start AND id <= :end
    AND kind IN ('configure', 'clear', 'mark', 'rewind', 'summary', 'uncompact') ORDER BY id
 
+-- name: reply_of_another
+-- A reply of another provider than this one: it is the first part of the data. Without an index: it ends at the first that it meets.
+SELECT agent_uuid, id, kind, '', data, created_at FROM messages
+ WHERE kind = 'assistant' AND data LIKE '{"model":"%' AND data NOT LIKE '{"model":"' || CAST(:provider AS TEXT) || ':%' LIMIT 1
+
 -- name: summarised
 -- Which of these agents have written a summary, by the same index.
 SELECT DISTINCT agent_uuid FROM messages

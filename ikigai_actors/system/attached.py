@@ -18,7 +18,7 @@ Nothing here takes over; a system that is opened anew does.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -136,6 +136,9 @@ class AttachedSystem(System):
 
     def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         return ()  # only the host knows
+
+    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+        """Only the host knows; it refuses the trials."""
 
     def check_model(self, model: str) -> None:
         self.check_open()

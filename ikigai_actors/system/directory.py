@@ -10,7 +10,7 @@ table; a process that is attached has an empty one. All others are remote agents
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -182,6 +182,17 @@ class Directory(OfOneProcess, ABC):
     @abstractmethod
     def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         """As `asked_models`."""
+
+    @abstractmethod
+    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+        """Raise `ProviderMissing` where only the offline stand-in would answer, and nobody asked for it.
+
+        It may where it wrote the record itself.
+
+        Args:
+            settings: those of the agent that is asked.
+            writers: the models that wrote the record, as ``provider:model``; none when there is no reply in it.
+        """
 
     @abstractmethod
     def check_model(self, model: str) -> None:

@@ -13,7 +13,7 @@ courtesy.
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Self
@@ -36,10 +36,19 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase, waits_for
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
-from ikigai_actors.errors import BadInput, HostElsewhere, IkigaiError, NoHost, ProviderUnknown, StoreError
+from ikigai_actors.errors import (
+    BadInput,
+    HostElsewhere,
+    IkigaiError,
+    NoHost,
+    ProviderMissing,
+    ProviderUnknown,
+    StoreError,
+)
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import PricedModel
+from ikigai_actors.providers.stand_in import NOBODY, other_writer, refusal
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -48,6 +57,7 @@ from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.deaths import LifecycleChange
+from ikigai_actors.records.figures import other_writer_in
 from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
@@ -159,6 +169,7 @@ class ActorSystem(System):
             approver=options.approver,
             random_bytes=self.random_bytes,
             processes=processes,
+            written_by=store.read(other_writer_in) if options.providers.nobody_asked else "",
         )
         host.count = processes.count
         self._rebalancer = (
@@ -529,6 +540,20 @@ class ActorSystem(System):
             named = settings.get("model") or self.default_model
             raise BadInput(f"The model {named} cannot be asked: its provider breaks ({error!r}).") from error
         return tuple(PricedModel(name, self._runtime.prices.of_model(name)) for name in names)
+
+    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+        if self._runtime.providers.only_stands_in(settings):
+            writer = other_writer(writers)
+            if writer or not writers:
+                raise ProviderMissing(refusal(writer) if writer else NOBODY)
+
+    @property
+    def written_by(self) -> str:
+        """A model that wrote in this database before it was opened; empty where no stand-in might answer in its place.
+
+        The offline stand-in, where nobody asked for it, does not go on with what this model wrote.
+        """
+        return self._runtime.written_by
 
     def check_model(self, model: str) -> None:
         self.asked_models({"model": check_type(model, str, "model", "a model setting")})

@@ -116,6 +116,7 @@ PUBLIC = [
     "PromptKept",
     "Provider",
     "ProviderError",
+    "ProviderMissing",
     "ProviderUnknown",
     "PydanticAIProvider",
     "Renamed",

@@ -100,7 +100,7 @@ from ikigai_actors.agent.turn.tool_steps import (
     request_model,
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
-from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, TurnInterrupted
+from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held, Paused
@@ -369,7 +369,8 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
     Any other error ends the turn.
     """
     error = event.error
-    data = {**({"partial": error.partial} if error.partial else NO_DATA), **spent_data(event.spent)}
+    missing = {"missing": True} if isinstance(error, ProviderMissing) else NO_DATA
+    data = {**({"partial": error.partial} if error.partial else NO_DATA), **missing, **spent_data(event.spent)}
     told = storable(str(error))
     again = error.broke_off and state.retries < state.view.settings.get("stream_retries", STREAM_RETRIES)
     if not again and not (error.unavailable and event.next):

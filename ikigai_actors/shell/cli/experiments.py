@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import IkigaiError, ProviderMissing
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 
 WRONG, UNSURE = 2, 3
-"""Exit status of a regression that could not be made, and of one that proves nothing."""
+"""Exit status of a regression that could not be made, and of one that proves nothing. Any experiment ends with the
+first where only the offline stand-in could be asked, and nobody asked for it.
+"""
 
 Decorator = Callable[[Any], Any]
 
@@ -146,10 +148,10 @@ def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed:
         _notice("Cut off; the same command goes on.")
         context.exit(ENDED_BY_CTRL_C)
     except IkigaiError as error:
-        if failed == 1:
+        if failed == 1 and not isinstance(error, ProviderMissing):
             raise
         _notice(str(error))
-        context.exit(failed)
+        context.exit(WRONG)
     click.echo(harmless(told))
     context.exit(status)
 

@@ -248,6 +248,7 @@ def _write_nowhere(*descriptors: int) -> None:
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
     from ikigai_actors.providers.offline import OfflineProvider
+    from ikigai_actors.providers.stand_in import refusal
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.system.system import ActorSystem
 
@@ -265,7 +266,7 @@ def _shell(options: Options) -> int:
         if not isinstance(system, ActorSystem):
             notices = attached_notices(system.owners, options)
         elif default is None and system.default_model == OfflineProvider.name:
-            notices = [NO_KEY]
+            notices = [refusal(system.written_by, "in this database") if system.written_by else NO_KEY]
         if full_screen:
             return _application(system, options, notices, interrupts)
         return _line_mode(system, options, interactive, notices, interrupts)

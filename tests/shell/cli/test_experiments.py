@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, ScriptedProvider
 from ikigai_actors.behaviour import MCTS, Beam, BestOf
 from ikigai_actors.shell.cli import main
 from ikigai_actors.shell.cli.trials import parse_plan
@@ -27,6 +27,31 @@ def shop(tmp_path: Path) -> str:
 
 def ikigai(database: str, *arguments: str) -> int:
     return main.run(["--database", database, "--provider", "offline", *arguments])
+
+
+WORDS = [
+    (
+        ["search", "clerk", "--plan", "beam:2x3", "--option", "one", "--option", "two", "--score", "wc -c"],
+        "At most 10 trials, 10 requests to offline, about 330 tokens in and 110 out by the record",
+        "$0.55",
+    ),
+    (
+        ["bisect", "clerk", "--ask", "And now?", "--judge", "true", "--most", "7"],
+        "At most 7 trials, 7 requests to offline, about 231 tokens in and 77 out by the record",
+        "$0.385000",
+    ),
+    (
+        ["replay", "clerk"],
+        "At most 2 trials, 2 requests to offline, about 23 tokens in and 31 out by the record",
+        "$0.085000",
+    ),
+    (
+        ["regress", "clerk", "--samples", "3"],
+        "At most 12 trials, 12 requests to offline, about 138 tokens in and 186 out by the record",
+        "$0.51",
+    ),
+]
+"""Commands, what they ask, and the dollars for that."""
 
 
 def test_turns_of_an_agent_and_of_a_file_are_replayed(
@@ -124,6 +149,27 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     assert "Nothing is wrong" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
+def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    database = str(tmp_path / "shop.db")
+    with ActorSystem.open(database, ScriptedProvider(["Tea."])) as system:
+        system.root.fork("Assam?", name="clerk").reply(timeout=DEADLINE)
+        system.export(system.agent("clerk"), tmp_path / "shop.jsonl")
+    sources = ["clerk", str(tmp_path / "shop.jsonl")] if arguments[0] in ("replay", "regress") else ["clerk"]
+    for source in sources:
+        given = [source if one == "clerk" else one for one in arguments]
+        assert main.run(["--database", database, *given]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert re.search("scripted wrote this history.* --model offline", told.err)
+        assert main.run(["--database", database, *given, "--dry-run"]) == 2
+        assert main.run(["--database", database, "--model", "offline", *given, "--dry-run"]) == 0
+        capsys.readouterr()
+
+
 def test_a_database_that_is_not_there_is_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "typo.db"
     assert ikigai(str(database), "bisect", "clerk", "--judge", "true") == 1
@@ -151,31 +197,6 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
     assert ikigai(shop, "bisect", "clerk", "--ask", "Well?", "--judge", "sh -c 'exit 125'") == 0
     told = capsys.readouterr()
     assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", told.out)
-
-
-WORDS = [
-    (
-        ["search", "clerk", "--plan", "beam:2x3", "--option", "one", "--option", "two", "--score", "wc -c"],
-        "At most 10 trials, 10 requests to offline, about 330 tokens in and 110 out by the record",
-        "$0.55",
-    ),
-    (
-        ["bisect", "clerk", "--ask", "And now?", "--judge", "true", "--most", "7"],
-        "At most 7 trials, 7 requests to offline, about 231 tokens in and 77 out by the record",
-        "$0.385000",
-    ),
-    (
-        ["replay", "clerk"],
-        "At most 2 trials, 2 requests to offline, about 23 tokens in and 31 out by the record",
-        "$0.085000",
-    ),
-    (
-        ["regress", "clerk", "--samples", "3"],
-        "At most 12 trials, 12 requests to offline, about 138 tokens in and 186 out by the record",
-        "$0.51",
-    ),
-]
-"""Commands, what they ask, and the dollars for that."""
 
 
 @pytest.mark.parametrize(("arguments", "asked", "usd"), WORDS, ids=[arguments[0] for arguments, *_ in WORDS])

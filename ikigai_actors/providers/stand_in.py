@@ -1,0 +1,39 @@
+"""When the offline stand-in may answer though nobody asked for it: in histories that it wrote alone. Pure.
+
+Where nobody names a model and there is no key, the stand-in answers, so that everything can be tried. In a history that
+a real model wrote its words would stand for good, and an experiment would judge them.
+"""
+
+from collections.abc import Iterable
+
+from ikigai_actors.providers.anthropic import AnthropicProvider
+from ikigai_actors.providers.offline import OfflineProvider
+
+_OWN = f"{OfflineProvider.name}:"
+_ASK = "or ask for the stand-in: --model offline."
+_NAME = "--provider MODULE:CLASS or --app MODULE:NAME, in a program ActorSystem.open(provider=...)"
+NOBODY = (
+    "Nobody named a model and ANTHROPIC_API_KEY is not set, so only the offline stand-in could answer. Set the key, or "
+    f"name a provider ({_NAME}), {_ASK}"
+)
+"""Why an experiment on a history without a reply is refused."""
+
+
+def other_writer(writers: Iterable[str]) -> str:
+    """The first of these models, each ``provider:model``, that is not the stand-in; empty when there is none."""
+    return next((one for one in writers if one and not one.startswith(_OWN)), "")
+
+
+def refusal(writer: str, wrote: str = "this history") -> str:
+    """Why the stand-in does not answer, and what to do.
+
+    Args:
+        writer: the model that wrote, as ``provider:model``.
+        wrote: what it wrote.
+    """
+    provider, _, _ = writer.partition(":")
+    missing, way = f"its provider {provider!r} is not here", f"Name the provider ({_NAME}), {_ASK}"
+    if provider == AnthropicProvider.name:
+        missing, way = "ANTHROPIC_API_KEY is not set", f"Set the key, {_ASK}"
+    said = f"{writer.removesuffix(':')} wrote {wrote}, and {missing}."
+    return f"{said} The offline stand-in answers only what it wrote alone. {way}"

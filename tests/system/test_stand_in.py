@@ -1,0 +1,108 @@
+"""Where the offline stand-in answers though nobody asked for it, and where it does not."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, ProviderMissing, ScriptedProvider
+from ikigai_actors.behaviour import BestOf, bisect, evaluate, recorded, regress, replay, search
+from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.system.attached import AttachedSystem
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE
+
+NOTED = ["Noted."] * 4
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+
+@pytest.fixture
+def mixed(durable_url: NewDatabase) -> str:
+    """A database with an agent that a provider of one's own has answered, and one that the stand-in has."""
+    url = durable_url()
+    with ActorSystem.open(url, ScriptedProvider(lambda request: "Noted.")) as system:
+        real = system.root.fork(name="real")
+        for tea in ("We sell tea. " * 2_000, *["And Assam. " * 2_000] * 3):
+            real.prompt(tea).get(timeout=DEADLINE)
+        toy = system.root.fork(name="toy", model="offline")
+        toy.prompt("We sell tea.").get(timeout=DEADLINE)
+        toy.configure(model=None)
+    return url
+
+
+def replies(agent: AgentRef) -> list[str]:
+    return [one.content for one in agent.history() if one.kind == "assistant"]
+
+
+def test_the_stand_in_does_not_answer_in_what_another_provider_wrote(mixed: str) -> None:
+    with ActorSystem.open(mixed) as system:
+        real = system.agent("real")
+        kid = real.fork("And coffee?", name="kid")
+        new = system.root.fork(name="new")
+        told = r"scripted wrote this history.*MODULE:CLASS.*--model offline"
+        with pytest.raises(ProviderMissing, match=told):
+            kid.reply(timeout=DEADLINE)
+        with pytest.raises(ProviderMissing, match=told):
+            real.prompt("And milk?").get(timeout=DEADLINE)
+        with pytest.raises(ProviderMissing, match="scripted wrote in this database"):
+            new.prompt("Hello?").get(timeout=DEADLINE)
+        assert (replies(real), replies(kid), replies(new)) == (NOTED, NOTED, [])
+        assert system.agent("toy").prompt("And coffee?").get(timeout=DEADLINE).text.startswith("You said")
+    with ActorSystem.open(mixed), AttachedSystem.open(mixed) as elsewhere:
+        with pytest.raises(ProviderMissing, match="scripted wrote this history"):
+            elsewhere.agent("real").prompt("And sugar?").get(timeout=DEADLINE)
+        assert replies(elsewhere.agent("real")) == NOTED
+    with ActorSystem.open(mixed, ScriptedProvider(["Later."])) as system:
+        assert system.agent("kid").resume()  # nothing is lost: the turn goes on when there is a model
+        assert system.agent("kid").reply(timeout=DEADLINE).text == "Later."
+
+
+def test_the_stand_in_answers_anywhere_when_it_is_asked_for(mixed: str) -> None:
+    for asked in ("offline", OfflineProvider()):
+        with ActorSystem.open(mixed, asked) as system:
+            assert system.agent("real").prompt("And milk?").get(timeout=DEADLINE).text.startswith("You said")
+    with ActorSystem.open(mixed) as system:
+        kid = system.agent("real").fork(name="kid", model="offline")
+        assert kid.prompt("And milk?").get(timeout=DEADLINE).text.startswith("You said")
+        with pytest.raises(ProviderMissing):  # it wrote the last replies, and not the first one
+            system.agent("real").prompt("And milk?").get(timeout=DEADLINE)
+        with pytest.raises(ProviderMissing):
+            system.agent("real").compact(timeout=DEADLINE)
+        assert all(one.kind != "summary" for one in system.agent("real").history(all=True))
+
+
+VERBS: Mapping[str, Callable[[AgentRef], ExperimentResult]] = {
+    "search": lambda agent: search(agent, lambda run: 1.0, plan=BestOf(1), options=["Go on."]),
+    "bisect": lambda agent: bisect(agent, lambda run: True, probe="Well?", most=3),
+    "replay": lambda agent: replay(recorded(agent)),
+    "regress": lambda agent: regress(recorded(agent)),
+    "evaluate": lambda agent: evaluate(agent, ["And milk?"], lambda run: True),
+}
+
+
+def test_no_experiment_asks_the_stand_in_unless_it_wrote_the_record(mixed: str) -> None:
+    with ActorSystem.open(mixed) as system:
+        born = len(system.agents())
+        for verb in VERBS.values():
+            with pytest.raises(ProviderMissing, match="scripted wrote this history"):
+                verb(system.agent("real"))
+        with pytest.raises(ProviderMissing, match="Nobody named a model"):
+            VERBS["evaluate"](system.root)
+        assert len(system.agents()) == born
+        assert [verb(system.agent("toy")).ended for verb in VERBS.values()] == [""] * 5
+        assert regress(recorded(system.agent("real")), change={"model": "offline"}, baseline=False).samples == 4
+
+
+def test_an_experiment_beside_a_host_without_a_provider_has_no_verdict_and_goes_on_later(mixed: str) -> None:
+    with (
+        ActorSystem.open(mixed),
+        AttachedSystem.open(mixed) as elsewhere,
+        pytest.raises(ProviderMissing, match="scripted wrote this history"),
+    ):
+        regress(recorded(elsewhere.agent("real")), name="mine")
+    with ActorSystem.open(mixed, ScriptedProvider(lambda request: "Noted.")) as system:
+        report = regress(recorded(system.agent("real")), name="mine")
+        assert (report.resumed, report.rate, report.undecided) == (True, 1.0, 0)
