@@ -36,6 +36,13 @@ class Successor(Protocol):
         """Take a message with a caller, before any that is sent to the successor itself. Never waits."""
 
 
+class Heir(Successor, Protocol):
+    """Takes what an actor leaves whose agent another host runs from now on."""
+
+    def inherit(self, handover: Handover) -> None:
+        """Take all that waits. Called once, before any `take_over`. Never waits."""
+
+
 class Predecessor(Protocol):
     """An actor that has died, and that a new one replaces."""
 

@@ -31,6 +31,7 @@ from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.remote.following import AT_A_TIME
+from ikigai_actors.system.remote.turn import RemoteTurn
 from supervisors.signals import Status
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import add_agents, eventually, sql
@@ -340,7 +341,7 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
             store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
             system._others.refresh(lambda: system._others.follower.begin(0))
             if not names:
-                system._others.await_prompt(last, 1, Future())
+                system._others.await_turn(RemoteTurn(last, prompt=1), 0, Future())
             system.subscribe(hear)
             told.end = lambda: setattr(system._following, "_stopped", True)
             system._following.run()

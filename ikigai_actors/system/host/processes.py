@@ -18,7 +18,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
-from ikigai_actors.agent.runtime import Predecessor, Processes, Runtime, Successor
+from ikigai_actors.agent.runtime import Heir, Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
@@ -84,13 +84,13 @@ class ProcessTable(Processes):
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(self, runtime: Runtime, supervision: Supervision, remote: Callable[[str], Successor]) -> None:
+    def run(self, runtime: Runtime, supervision: Supervision, remote: Callable[[str], Heir]) -> None:
         """Take the parts that actors need. Comes before anything else.
 
         Args:
             runtime: the parts of the system.
             supervision: decides about agents that fail.
-            remote: gives what takes the messages of an agent that has left to another host.
+            remote: gives what takes over from the actor of an agent that has left to another host.
         """
         self._runtime, self._supervision, self._remote = runtime, supervision, remote
 
@@ -143,13 +143,9 @@ class ProcessTable(Processes):
                 del self._actors[uuid]
             self._last_status.pop(uuid, None)
         self._parts.log_cache.forget(uuid)
-        successor = self._remote(uuid)
-        for caller in handover.callers:
-            successor.take_over(on.GetOutcome(caller))
-        for command in handover.commands:
-            if getattr(command, "caller", None) is not None:
-                successor.take_over(command)
-        return successor
+        heir = self._remote(uuid)
+        heir.inherit(handover)
+        return heir
 
     def __len__(self) -> int:
         return len(self._actors)

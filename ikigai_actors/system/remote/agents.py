@@ -8,6 +8,14 @@ Prompts are mail, and wait for the next host when there is none. Every other com
 an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, behind
 the back of the one who was told that it failed.
 
+A caller hears its answer, since nothing that the answer consists of can be passed over:
+
+- What is asked here is followed before its row is committed, so all of its turn lies behind the place of the agent.
+- What was begun elsewhere, by the actor of an agent that has left to another host, is read from where that actor was,
+  and followed from the moment of that read.
+- A look that moves the place of an agent gives what lies between to all who await the agent: `News` names everybody
+  whose place it moves, whether the look was for that agent or not, and whoever has told subscribers of it already.
+
 It starts no thread. Whoever tells an agent something posts it, and does on its own thread what is posted by then, in
 that order; so what a program does next comes behind it. A thread that may not wait, such as one of the runtime, has the
 loop (`ikigai_actors.system.remote.following`) do it: `wake` has that come soon. The loop also looks for what has
@@ -24,8 +32,9 @@ from typing import Any
 
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.remote_commands import RemoteCaller, RemoteCommand, encode
-from ikigai_actors.agent.runtime import Successor
+from ikigai_actors.agent.runtime import Heir
 from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
@@ -35,7 +44,7 @@ from ikigai_actors.records.heads import section
 from ikigai_actors.records.mail import WithdrawPrompt
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.pieces import LISTENS_FOR, Listen
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.replies import last_outcome, outcome_of
 from ikigai_actors.store.base import Store, Transaction
@@ -102,10 +111,40 @@ class RemoteAgents:
 
     def post(self, uuid: str, command: Any, *, wait: bool = False) -> None:
         """Have an agent told a command soon; or ``wait`` until its row is committed."""
-        caller = command.caller
+        self._post_for(command.caller, partial(self._ask, uuid, command), wait)
+
+    def inherit(self, uuid: str, handover: Handover) -> None:
+        """Take over from the actor of an agent that has left to another host: callers and commands. Never waits.
+
+        That host may have gone on, so what the log has behind the place where the actor left it is read.
+        """
+        for caller in handover.callers:
+            if handover.turn:
+                turn = RemoteTurn(uuid, turn=handover.turn)
+                self._post_for(caller, partial(self.await_turn, turn, handover.turn, caller))
+            else:  # whether it has begun was not known
+                self.post(uuid, on.GetOutcome(caller))
+        for command in handover.commands:
+            if isinstance(command, on.Prompt) and command.mail:
+                turn = RemoteTurn(uuid, prompt=command.mail)
+                self._post_for(command.caller, partial(self.await_turn, turn, handover.head, command.caller))
+            else:
+                self.take_over(uuid, command)
+
+    def take_over(self, uuid: str, message: Any) -> None:
+        """Take a message that the actor of an agent has not handled. Never waits."""
+        caller = getattr(message, "caller", None)
+        if isinstance(caller, RemoteCaller):
+            caller.settle(Fenced(f"Agent {uuid} is left to another host.", uuid))  # it finds the row itself
+        elif isinstance(message, on.Prompt) and message.mail:
+            pass  # it finds that row, too, and nobody here waits for the answer
+        elif caller is not None:
+            self.post(uuid, message)
+
+    def _post_for(self, caller: Any, ask: Callable[[], object], wait: bool = False) -> None:
         if isinstance(caller, Future):
             caller.withdraw = lambda: self._post(partial(self._take_back, caller))
-        self._post(partial(self._try, uuid, command), wait)
+        self._post(partial(self._try, caller, ask), wait)
 
     def _post(self, task: Callable[[], object], wait: bool = False) -> None:
         self._posted.append(task)
@@ -135,7 +174,7 @@ class RemoteAgents:
             tell: takes these news, and who ran the agents at the look before; called before any future is settled.
         """
         with self._looking:
-            awaits = self._whom()  # these need all that is new of them, whoever has told it
+            awaits = self._whom()  # their callers need all that is new of them, whoever has told it
             self.follower.is_told = lambda uuid: 0 if uuid in awaits else self._publisher.place(uuid)
             if not self.follower.follows_all:
                 self.follower.keep(awaits)
@@ -147,7 +186,7 @@ class RemoteAgents:
             self._settle(answers)
             awaited, self._awaited = self._awaited, []
             for turn, future in awaited:
-                if news.tells_of(turn.agent) and (end := turn.follow(news)) is not None:
+                if (end := turn.follow(news)) is not None:
                     future.settle(end)
                 else:
                     self._await(turn, future)
@@ -192,24 +231,21 @@ class RemoteAgents:
     def _whom(self) -> frozenset[str]:
         return frozenset((*(turn.agent for turn, _ in self._awaited), *(key.agent for key in self._asked)))
 
-    def _try(self, uuid: str, command: Any) -> None:
-        caller = command.caller
+    def _try(self, caller: Any, ask: Callable[[], object]) -> None:
         try:
             if self._ended is not None:
                 raise self._ended
             if isinstance(caller, Future) and caller.refusal is not None:
                 raise caller.refusal
-            self._ask(uuid, command)
+            ask()
         except IkigaiError as error:
             caller.settle(error)
         except Exception as error:  # a defect of ours: the caller must not wait for ever
-            logger.exception("Agent %s could not be asked for %s", uuid, type(command).__name__)
+            logger.exception("An agent of another host could not be asked")
             caller.settle(error)
 
     def _ask(self, uuid: str, command: Any) -> None:
         match command:
-            case on.Prompt() if command.mail:
-                self.await_prompt(uuid, command.mail, command.caller)
             case on.Prompt():
                 self._prompt(uuid, command)
             case on.GetOutcome():
@@ -220,10 +256,19 @@ class RemoteAgents:
             case _:
                 self._remote_command(uuid, command)
 
-    def await_prompt(self, uuid: str, mail: int, future: Future[Reply]) -> None:
-        """Give a future the outcome of the turn that a prompt opens which is mail already."""
-        self.follower.follow(uuid)
-        self._await(RemoteTurn(uuid, prompt=mail), future)
+    def await_turn(self, turn: RemoteTurn, behind: int, future: Future[Reply]) -> None:
+        """Give a future the outcome of a turn of which something may have been committed behind this message."""
+
+        def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
+            return registry.get(tx, turn.agent), section(tx, turn.agent, behind)
+
+        self.follower.follow(turn.agent)
+        record, messages = self._store.read(read)
+        died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
+        if (end := turn.follow(News(messages, died, {record.uuid: record.turn}, ()))) is not None:
+            future.settle(end)
+        else:
+            self._await(turn, future)
 
     def _prompt(self, uuid: str, prompt: on.Prompt) -> None:
         """Leave a prompt; its caller is given the outcome of its turn."""
@@ -243,7 +288,7 @@ class RemoteAgents:
         self.follower.follow(uuid)
         record, messages = self._store.read(read)
         if record.turn:
-            self._await(RemoteTurn(uuid, turn=record.turn, messages=messages), future)
+            self.await_turn(RemoteTurn(uuid, turn=record.turn), record.turn, future)
         elif record.living:
             never: IkigaiError = NoTurn(f"Agent {uuid} has had no turn of its own yet; prompt it first.", uuid)
             future.settle(outcome_of(reversed(messages)) or never)
@@ -312,7 +357,7 @@ class RemoteAgents:
             self._client.withdraw(key, nobody_asked(self._former))
 
 
-class RemoteActor(Successor):
+class RemoteActor(Heir):
     """Stands for the actor of an agent that another process runs: commands are rows, which that process takes up."""
 
     __slots__ = ("_remote", "_uuid")
@@ -325,8 +370,8 @@ class RemoteActor(Successor):
         self._remote.tell(self._uuid, message)
         return True
 
+    def inherit(self, handover: Handover) -> None:
+        self._remote.inherit(self._uuid, handover)
+
     def take_over(self, message: Any) -> None:
-        if isinstance(caller := getattr(message, "caller", None), RemoteCaller):
-            caller.settle(Fenced(f"Agent {self._uuid} is left to another host.", self._uuid))  # it finds the row itself
-        else:
-            self._remote.post(self._uuid, message)
+        self._remote.take_over(self._uuid, message)

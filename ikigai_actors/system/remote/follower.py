@@ -42,18 +42,15 @@ class News:
     messages: Sequence[Message]
     died: Sequence[Died]
     turns: Mapping[str, int]
-    """The turn in progress of everybody who is followed, 0 for none; the dead have none."""
+    """The turn in progress of everybody who was looked at, 0 for none; the dead have none.
+
+    Messages, deaths and names are told of these alone, and of each all that is new.
+    """
     hosts: Sequence[HostRecord]
     """Who runs the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
-    looked_at: frozenset[str] | None = None
-    """The agents that were looked at; None for all who are followed."""
     replies: Sequence[ReplyNews] = ()
     """What is new of replies on their way, behind the messages; see `Follower.listen`."""
-
-    def tells_of(self, agent: str) -> bool:
-        """Whether an agent that is followed was looked at."""
-        return self.looked_at is None or agent in self.looked_at
 
 
 class _Look(NamedTuple):
@@ -85,10 +82,13 @@ class Follower:
 
     def begin(self, now: int) -> News:
         """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
+        return self._begin(now, self._agents)
+
+    def _begin(self, now: int, agents: Sequence[str] | None) -> News:
         self._since = now - CLOCK_MARGIN
 
         def look(tx: Transaction) -> tuple[list[Head], Sequence[HostRecord]]:
-            return heads(tx, self._since) if self._agents is None else heads_of(tx, self._agents), owners(tx)
+            return heads(tx, self._since) if agents is None else heads_of(tx, agents), owners(tx)
 
         found, hosts = self._store.read(look)
         self._places = {head.uuid: head.position for head in found}
@@ -98,9 +98,11 @@ class Follower:
 
     def follow_all(self, now: int) -> News:
         """Follow everybody from now on, and those who are followed from where they were; returns as `begin` does."""
-        places, self._agents = self._places, None
-        news = self.begin(now)
-        self._places.update(places)
+        places, told = self._places, self._told
+        news = self._begin(now, None)
+        self._agents = None
+        self._places |= places
+        self._told = self._told - places.keys() | told  # a death that nobody was told of is news
         return news
 
     def follow_only(self, agents: Collection[str]) -> None:
@@ -145,13 +147,13 @@ class Follower:
         """What is new since `begin`, or the last time.
 
         Args:
-            among: look at these agents only, by uuid, as far as they are followed; None for all. What is new of others
-                is told when they are looked at.
+            among: look at these agents, by uuid, as far as they are followed; None for all. Others are looked at when
+                pieces of their replies have come.
         """
         if among is None and self._agents is None:
-            return replace(self.page(), looked_at=None)
+            return self.page()
         asked = self._agents if among is None else [u for u in among if self._agents is None or u in self._agents]
-        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))), among)
+        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))
 
     def catch_up(self, agents: frozenset[str]) -> News:
         """As `news` of agents that this process runs from now on: their replies that are on their way are cut off."""
@@ -180,7 +182,7 @@ class Follower:
             return self._look(tx, found + gone), set(), ""
 
         looked, self._unseen, self._after = self._store.read(look)
-        return self._news_of(looked, frozenset(head.uuid for head in looked.heads))
+        return self._news_of(looked)
 
     def _look(self, tx: Transaction, found: Sequence[Head]) -> "_Look":
         hosts, pieces = owners(tx), dict[str, Sequence[PiecesRow]]()
@@ -192,7 +194,7 @@ class Follower:
                 found = [*found, *heads_of(tx, sorted(others))]  # what they have committed is told first
         return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], hosts, pieces)
 
-    def _news_of(self, looked: "_Look", among: frozenset[str] | None) -> News:
+    def _news_of(self, looked: "_Look") -> News:
         """The news of a look: from now on they have been told."""
         found, sections, hosts, pieces = looked
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
@@ -209,7 +211,6 @@ class Follower:
             {head.uuid: head.turn for head in found},
             hosts,
             renamed,
-            among,
             [] if replies is None else replies.follow(pieces, messages, [head.uuid for head in died]),
         )
 

@@ -30,7 +30,7 @@ What always holds:
 - The subscribers hear of what was committed before any future is settled by it.
 - While somebody here wants to see replies on their way, the hosts are told so again and again, and each look reads what
   they have written of them (`ikigai_actors.records.pieces`), at the same moment as the messages, which are told first.
-- An agent is followed before something of it is awaited, so its answer lies behind the place where the look begins.
+- What a look passes over is given to all who await the agent (`ikigai_actors.system.remote.agents` has the law).
 - This thread alone reads news. Who asks agents of others takes turns with it (`RemoteAgents`).
 
 A hint that is lost costs time, no truth: a host hears at the next heartbeat what it has to do, and all are looked at

@@ -1,11 +1,11 @@
 """A turn that another process runs, waited for by what it commits. Pure.
 
 turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
-turn = RemoteTurn(uuid, turn=17)            # the one in progress, which message 17 has opened
+turn = RemoteTurn(uuid, turn=17)            # the one that message 17 has opened
 outcome = turn.follow(news)                # None while it is not over
-"""
 
-from collections.abc import Iterable
+News may come twice, and must leave nothing out: from the message before the one that opens the turn on.
+"""
 
 from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -20,17 +20,16 @@ TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
 class RemoteTurn:
     """A turn that another process runs."""
 
-    def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0, messages: Iterable[Message] = ()) -> None:
+    def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0) -> None:
         """Wait for a turn.
 
         Args:
             agent: whose it is.
             prompt: the number of the mail that it takes up.
             turn: the message that has opened it; 0 when that did not happen yet.
-            messages: what was committed of it already.
         """
         self.agent, self.prompt, self._turn = agent, prompt, turn
-        self._messages = {message.id: message for message in messages}
+        self._messages: dict[int, Message] = {}
         self._over = False  # another turn has begun
 
     @property
@@ -40,11 +39,13 @@ class RemoteTurn:
 
     def follow(self, news: News) -> TurnEnd | None:
         """How it ended, when these news tell so."""
+        if self.agent not in news.turns:
+            return None
         for message in news.messages:
             if message.agent_uuid == self.agent:
                 self._take(message)
         reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
-        if reason is None and (not self.begun or news.turns.get(self.agent, 0) == self._turn):
+        if reason is None and (not self.begun or news.turns[self.agent] == self._turn):
             return None
         outcome = outcome_of(self._messages[number] for number in sorted(self._messages, reverse=True))
         if isinstance(outcome, Reply) and outcome.stop_reason == "tool_use":
