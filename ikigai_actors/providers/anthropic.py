@@ -12,7 +12,6 @@ The package ``anthropic`` is imported at the first request, on a thread: it take
 """
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -21,19 +20,25 @@ from ikigai_actors.arguments import check_count, check_flag, check_optional, che
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
-from ikigai_actors.providers.anthropic_reply import read_reply, spent_so_far
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request
+from ikigai_actors.providers.anthropic_reply import MessagesReply
+from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.conversation import chain_of
-from ikigai_actors.providers.malformed import MalformedStreamError, expect
+from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.message_json import encoded, to_json
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
-from ikigai_actors.providers.remedies import CUT, Settings, garbled
+from ikigai_actors.providers.remedies import Settings, garbled, half_a_call
 from ikigai_actors.providers.secrets import as_cause, without_keys
+from ikigai_actors.providers.streamed_reply import (
+    BrokenArgumentsError,
+    HalfACallError,
+    NoStreamError,
+    ServiceFailure,
+    received,
+)
 from ikigai_actors.providers.windows import anthropic_window
 
 if TYPE_CHECKING:
     from anthropic import APIRequest, AsyncAnthropic, AsyncAPIResponse, AsyncCallNext
-    from anthropic.lib.streaming import AsyncMessageStream
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 """The model of agents whose settings name none."""
@@ -116,35 +121,31 @@ class AnthropicProvider:
         import httpx2
 
         failures = (anthropic.AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
-        text: list[str] = []
-
-        def pass_on(delta: Delta) -> None:
-            if delta.kind == "text":
-                text.append(delta.text)  # nothing, where the delta tells what was spent
-            on_delta(delta)
-
+        arriving = MessagesReply()
         try:
             arguments = self._arguments(request)
             client = self._ready_client()
             if request.once:
                 client = client.with_options(max_retries=0)
-            async with client.messages.stream(**arguments) as stream:
-                if not await _drain(stream, pass_on):
-                    raise ProviderError(CUT, "".join(text), broke_off=True)
-                message = stream.current_message_snapshot
-                return read_reply(message, "".join(text), arguments["max_tokens"], request.cut_by_budget)
-        except failures as error:
+            create = client.messages.with_streaming_response.create
+            async with create(**arguments, stream=True) as response:
+                return await received(response, arriving, on_delta)
+        except HalfACallError as error:
+            told = half_a_call(error.name, error.why, arguments["max_tokens"], request.cut_by_budget)
+            raise ProviderError(told, arriving.text) from error
+        except MalformedStreamError as error:
+            told = without_keys(garbled(error), self._keys())
+            again = isinstance(error, BrokenArgumentsError)
+            raise ProviderError(told, arriving.text, broke_off=again) from as_cause(error, self._keys())
+        except (*failures, ServiceFailure, NoStreamError) as error:
             told = explanation(error, request, self._settings(), suspects(address, os.environ))
             raise ProviderError(
                 without_keys(told, self._keys()),
-                "".join(text),
+                arriving.text,
                 broke_off=broke_off(error),
                 unavailable=is_unavailable(error),
                 free=is_free(error),
             ) from as_cause(error, self._keys())
-        except MalformedStreamError as error:
-            said = without_keys(garbled(error), self._keys())
-            raise ProviderError(said, "".join(text)) from as_cause(error, self._keys())
 
     def window(self, model: str) -> int:
         """How many tokens a model takes; 0 when it is not known."""
@@ -308,34 +309,3 @@ async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncA
 
 def _import_client() -> None:
     import anthropic  # noqa: F401 - for its 1.4 s, which are spent on a thread here
-
-
-async def _drain(stream: "AsyncMessageStream[Any]", on_delta: OnDelta) -> bool:
-    """Read the stream to its end and pass on the deltas; False when no message began."""
-    began = False
-    while (event := await _next_event(stream)) is not None:
-        match event.type:
-            case "message_start":
-                began = True
-                on_delta(Delta(spent=spent_so_far(stream.current_message_snapshot)))
-            case "message_delta" if began:
-                on_delta(Delta(spent=spent_so_far(stream.current_message_snapshot)))
-            case "text":
-                on_delta(Delta(expect(str, event.text, "delta")))
-            case "thinking":
-                on_delta(Delta(expect(str, event.thinking, "delta"), "thinking"))
-    return began
-
-
-async def _next_event(stream: "AsyncMessageStream[Any]") -> Any:
-    """The next event; None at the end.
-
-    The client builds the message without checking it, so a broken event shows as an arbitrary error. None of our code
-    runs in here, so no error of ours is mistaken for the service's.
-    """
-    try:
-        return await anext(stream, None)
-    except json.JSONDecodeError as error:
-        raise MalformedStreamError(f"broken JSON in the stream: {error}") from error
-    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError, UserWarning) as error:
-        raise MalformedStreamError(f"a broken event in the stream: {error!r}") from error

@@ -6,6 +6,7 @@ from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import UNAVAILABLE
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.remedies import Settings
+from ikigai_actors.providers.streamed_reply import NoStreamError, ServiceFailure
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError
@@ -16,11 +17,10 @@ _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_er
 def broke_off(error: Exception) -> bool:
     """Whether a reply had begun and was cut, through no fault of the request."""
     import aiohttp
-    import anthropic
     import httpx2
 
-    if isinstance(error, anthropic.APIStatusError):  # status 200: an error event in the stream
-        return error.status_code == 200 and _status(error) >= 500
+    if isinstance(error, ServiceFailure):
+        return _status(error) >= 500
     return isinstance(error, httpx2.HTTPError | aiohttp.ClientError)
 
 
@@ -28,16 +28,16 @@ def is_unavailable(error: Exception) -> bool:
     """Whether the service does not serve, so that another one may be asked instead."""
     import anthropic
 
-    if isinstance(error, anthropic.APIStatusError):
+    if isinstance(error, anthropic.APIStatusError | ServiceFailure):
         return _status(error) in UNAVAILABLE or _status(error) >= 500
-    return isinstance(error, anthropic.APIConnectionError)
+    return isinstance(error, anthropic.APIConnectionError | NoStreamError)
 
 
 def is_free(error: Exception) -> bool:
     """Whether the service refused the request before a reply began, and bills nothing."""
     import anthropic
 
-    return isinstance(error, anthropic.APIStatusError) and error.status_code != 200
+    return isinstance(error, anthropic.APIStatusError)
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
@@ -53,6 +53,10 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
             details = [str(error.status_code), *(str(each) for each in (error.type, error.request_id) if each)]
             said = error.api_message or error.message
             return remedies.refused(_status(error), said, details, request, settings, suspected)
+        case ServiceFailure():
+            return remedies.refused(_status(error), str(error), error.words, request, settings, suspected)
+        case NoStreamError():
+            return remedies.no_server(error, settings.address, suspected)
         case anthropic.APITimeoutError():
             return remedies.late(settings, suspected)
         case anthropic.APIConnectionError():
@@ -68,6 +72,8 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
     return remedies.CUT  # the innards of the client are the cause of the error, and none of a person's business
 
 
-def _status(error: "APIStatusError") -> int:
-    """The HTTP status of an error; also of an error event in a stream, whose response had status 200."""
-    return error.status_code if error.status_code != 200 else _BY_TYPE.get(str(error.type), 500)
+def _status(error: "APIStatusError | ServiceFailure") -> int:
+    """The HTTP status of an error; of one within the stream, the status that it is like."""
+    if isinstance(error, ServiceFailure):
+        return next((_BY_TYPE[word] for word in error.words if word in _BY_TYPE), 500)
+    return error.status_code

@@ -1,20 +1,17 @@
-"""A reply in the form of the Messages API, read and checked. Pure.
+"""The reply in a stream of the Messages API. Pure: events to a reply.
 
-The client builds a message without checking it, and a service must take the blocks of a reply again, or it would refuse
-every later request. So nothing passes here that is not whole.
+A reply is stored as it came and sent back later, so all of it must be what the API takes again, or it would refuse
+every later request. So nothing passes here that is not whole. The arguments of a call are kept as the pieces of text
+that came, and parsed strictly at the end: half of them must never run.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.malformed import MalformedStreamError, expect
-from ikigai_actors.providers.remedies import CUT, half_a_call
-
-if TYPE_CHECKING:
-    from anthropic.types import Message
+from ikigai_actors.providers.streamed_reply import HalfACallError, ServiceFailure, StreamedReply, read_arguments
 
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -25,44 +22,139 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 """The fields that blocks of known types must have."""
 
 
-def read_reply(message: "Message", partial: str, max_tokens: int, cut_by_budget: bool) -> Reply:
-    """The reply of a finished message; raises `ProviderError` when it is not whole."""
-    if message.stop_reason is None:
-        raise ProviderError(CUT, partial, broke_off=True)
-    blocks = _blocks(message)
-    uses = [block for block in blocks if block["type"] == "tool_use"]
-    if uses and blocks[-1]["type"] == "tool_use" and message.stop_reason != "tool_use":
-        # The client completes half an input: "rm -rf /tmp/x" may have become "rm -rf /". Such a call must not run.
-        told = half_a_call(uses[-1]["name"], message.stop_reason, max_tokens, cut_by_budget)
-        raise ProviderError(told, partial)
-    return Reply(
-        text="".join(str(block.get("text", "")) for block in blocks if block["type"] == "text"),
-        tool_calls=tuple(ToolCall(use["name"], use["input"], use["id"]) for use in uses),
-        stop_reason=expect(str, message.stop_reason, "stop_reason"),
-        usage=_usage(message),
-        blocks=blocks,
-        model=expect(str, message.model, "model"),
-    )
+@dataclass(slots=True)
+class _Block:
+    """A block on its way."""
 
+    form: dict[str, Any]
+    """It as it began."""
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    """What came of its texts since: ``text``, ``thinking``, and ``input`` as JSON."""
 
-def _blocks(message: "Message") -> tuple[dict[str, Any], ...]:
-    """A message's blocks, checked: the API must take them again, or it would refuse every later request."""
-    try:
-        blocks = tuple(block.to_dict(warnings=False) for block in message.content)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise MalformedStreamError(f"a broken block in the stream: {error!r}") from error
-    for block in blocks:
-        kind = expect(str, block.get("type"), "type of a block")
+    def add(self, name: str, piece: str) -> None:
+        """Take a piece of a text. Raises `MalformedStreamError` where a block of its type has no such text."""
+        kind = self.form.get("type")
+        if name not in _FIELDS.get(str(kind), (name,)):
+            raise MalformedStreamError(f"a broken event in the stream: {name} for a block of type {kind}")
+        self.pieces.setdefault(name, []).append(piece)
+
+    def finished(self) -> dict[str, Any]:
+        """The whole block. Raises `MalformedStreamError`."""
+        kind = expect(str, self.form.get("type"), "type of a block")
+        whole = dict(self.form)
+        for name, pieces in self.pieces.items():
+            text = "".join(pieces)
+            if name != "input":
+                whole[name] = f"{whole.get(name) or ''}{text}"
+            elif text.strip():
+                whole[name] = read_arguments(str(whole.get("name")), text, cut=False)
+        if kind == "tool_use" and whole.get("input") is None:
+            whole["input"] = {}
         for name, expected in _FIELDS.get(kind, {}).items():
-            expect(expected, block.get(name), f"{name} of a block of type {kind}")
-    return blocks
+            expect(expected, whole.get(name), f"{name} of a block of type {kind}")
+        return whole
 
 
-def _usage(message: "Message") -> Usage:
-    counts = {field.name: getattr(message.usage, field.name, None) or 0 for field in fields(Usage)}
-    return Usage(**{name: expect(int, count, name) for name, count in counts.items()})
+class MessagesReply(StreamedReply):
+    """A reply of the Messages API while it arrives."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._message: dict[str, Any] | None = None
+        self._usage: dict[str, Any] = {}
+        self._blocks: dict[int, _Block] = {}
 
-def spent_so_far(message: "Message") -> Spent:
-    """The tokens that the service has counted so far, of a message that is on its way."""
-    return Spent(_usage(message), expect(str, message.model, "model"))
+    @property
+    def is_whole(self) -> bool:
+        """Whether the service said why it ends."""
+        return self._message is not None and self._message.get("stop_reason") is not None
+
+    def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+        kind = expect(str, event.get("type", "error" if event.get("error") else None), "type of an event")
+        match kind:
+            case "error":
+                raise ServiceFailure(event.get("error") or event)
+            case "message_start":
+                self._message = expect(dict, event.get("message"), "message")
+                blocks = expect(list, self._message.get("content"), "content of the message")
+                self._blocks = {place: _Block(expect(dict, one, "block")) for place, one in enumerate(blocks)}
+                yield self._counted(self._message.get("usage"))
+            case "message_delta":
+                delta = expect(dict, event.get("delta"), "delta of the message")
+                self._begun(kind).update({name: why for name, why in delta.items() if name == "stop_reason" and why})
+                yield self._counted(event.get("usage"))
+            case "content_block_start":
+                self._begun(kind)
+                yield from self._begin(event)
+            case "content_block_delta":
+                yield from self._go_on(event)
+
+    def reply(self) -> Reply:
+        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+        message = self._begun("the end")
+        why = expect(str, message.get("stop_reason"), "stop_reason")
+        blocks = list(self._blocks.values())
+        if blocks and blocks[-1].form.get("type") == "tool_use" and why != "tool_use":
+            raise HalfACallError(str(blocks[-1].form.get("name")), why)
+        stored = tuple(block.finished() for block in blocks)
+        return Reply(
+            text="".join(block["text"] for block in stored if block["type"] == "text"),
+            tool_calls=tuple(
+                ToolCall(block["name"], block["input"], block["id"]) for block in stored if block["type"] == "tool_use"
+            ),
+            stop_reason=why,
+            usage=self._spent().usage,
+            blocks=stored,
+            model=expect(str, message.get("model"), "model"),
+        )
+
+    def _begun(self, event: str) -> dict[str, Any]:
+        """The message. Raises `MalformedStreamError` before it has begun."""
+        if self._message is None:
+            raise MalformedStreamError(f"a broken event in the stream: {event} before message_start")
+        return self._message
+
+    def _begin(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        place = expect(int, event.get("index"), "index of a block")
+        if place in self._blocks:
+            raise MalformedStreamError(f"a broken event in the stream: block {place} begins twice")
+        form = expect(dict, event.get("content_block"), "block")
+        self._blocks[place] = _Block(form)
+        for kind in ("text", "thinking"):
+            if form.get("type") == kind and form.get(kind):
+                yield self._said(expect(str, form[kind], kind), kind)
+
+    def _go_on(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        block = self._blocks.get(expect(int, event.get("index"), "index of a block"))
+        if block is None:
+            raise MalformedStreamError(f"a broken event in the stream: block {event['index']} has not begun")
+        delta = expect(dict, event.get("delta"), "delta")
+        match delta.get("type"):
+            case "text_delta" | "thinking_delta":
+                kind = delta["type"].removesuffix("_delta")
+                text = expect(str, delta.get(kind), "delta")
+                block.add(kind, text)
+                yield self._said(text, kind)
+            case "input_json_delta":
+                block.add("input", expect(str, delta.get("partial_json"), "delta of a call"))
+            case "signature_delta":
+                block.form["signature"] = delta.get("signature")
+            case "citations_delta":
+                citations = block.form["citations"] = block.form.get("citations") or []
+                expect(list, citations, "citations of a block").append(delta.get("citation"))
+
+    def _said(self, text: str, kind: str) -> Delta:
+        if kind == "text":
+            self._text.append(text)
+        return Delta(text, kind)
+
+    def _counted(self, usage: object) -> Delta:
+        """Take what the service has counted: each count is the whole so far, and one that is missing stays."""
+        told = usage if isinstance(usage, Mapping) else {}
+        self._usage.update({name: count for name, count in told.items() if count is not None})
+        return Delta(spent=self._spent())
+
+    def _spent(self) -> Spent:
+        counts = {one.name: expect(int, self._usage.get(one.name, 0), one.name) for one in fields(Usage)}
+        return Spent(Usage(**counts), expect(str, self._begun("usage").get("model"), "model"))

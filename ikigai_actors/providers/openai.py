@@ -24,14 +24,19 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.base import OnDelta, Reply, Request
-from ikigai_actors.providers.event_stream import EventStream
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
-from ikigai_actors.providers.openai_errors import NoStreamError, broke_off, explanation, is_free, is_unavailable
-from ikigai_actors.providers.openai_parts import BrokenArgumentsError, HalfACallError, ServiceFailure
+from ikigai_actors.providers.openai_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
 from ikigai_actors.providers.remedies import Settings
 from ikigai_actors.providers.secrets import as_cause, without_keys
+from ikigai_actors.providers.streamed_reply import (
+    BrokenArgumentsError,
+    HalfACallError,
+    NoStreamError,
+    ServiceFailure,
+    received,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -128,10 +133,10 @@ class OpenAIProvider:
             if self._speaks_responses(address):
                 arriving = ResponsesReply(request.tools)
             async with self._answered(client, request, model, max_tokens, address) as response:
-                return await _received(response, arriving, on_delta)
+                return await received(response, arriving, on_delta)
         except HalfACallError as error:
             limit = max_tokens or "the service's own"
-            told = remedies.half_a_call(error.name, "max_tokens", limit, request.cut_by_budget)
+            told = remedies.half_a_call(error.name, error.why, limit, request.cut_by_budget)
             raise ProviderError(told, arriving.text) from error
         except MalformedStreamError as error:
             told = without_keys(remedies.garbled(error), [key])
@@ -264,23 +269,3 @@ def _import_client() -> None:
     import openai
     import openai.resources.chat
     import openai.resources.responses  # noqa: F401
-
-
-async def _received(
-    response: "AsyncAPIResponse[Any]", arriving: ChatReply | ResponsesReply, on_delta: OnDelta
-) -> Reply:
-    """Read a response to its end, and pass on what is new. Raises what the readers raise, and `ProviderError`."""
-    media = response.headers.get("content-type", "")
-    if "event-stream" not in media:
-        raise NoStreamError(media, (await response.read())[:2000].decode("utf-8", "replace"))
-    stream = EventStream()
-    async for data in response.iter_bytes():
-        for event in stream.feed(data):
-            for delta in arriving.deltas_of(event):
-                on_delta(delta)
-    for event in stream.finish():
-        for delta in arriving.deltas_of(event):
-            on_delta(delta)
-    if not arriving.is_whole:
-        raise ProviderError(remedies.CUT, arriving.text, broke_off=True)
-    return arriving.reply()

@@ -27,17 +27,16 @@ from ikigai_actors.providers.blocks import (
 from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
-    ServiceFailure,
-    StreamedReply,
+    OpenAIReply,
     count_in,
     data_url,
     file_name,
     not_taken,
     plain_id,
-    read_arguments,
     sent_name,
 )
 from ikigai_actors.providers.openai_schema import offered
+from ikigai_actors.providers.streamed_reply import ServiceFailure, read_arguments
 
 _REASONING = ("reasoning_content", "reasoning")
 """How services call what a model thinks."""
@@ -177,7 +176,7 @@ class _Call:
         self.arguments: list[str] = []
 
 
-class ChatReply(StreamedReply):
+class ChatReply(OpenAIReply):
     """A reply of chat completions while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:

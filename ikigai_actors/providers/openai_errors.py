@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import UNAVAILABLE
 from ikigai_actors.providers.base import Request
-from ikigai_actors.providers.openai_parts import ServiceFailure
 from ikigai_actors.providers.remedies import Settings
+from ikigai_actors.providers.streamed_reply import NoStreamError, ServiceFailure
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -25,14 +25,6 @@ _BY_WORD = {
     "BadRequestError": 400,
     "model_not_found": 404,
 }
-
-
-class NoStreamError(Exception):
-    """The service answered with something else than a stream of events."""
-
-    def __init__(self, media: str, beginning: str) -> None:
-        shown = " ".join(beginning.split())[:_PAGE]
-        super().__init__(f"expected a stream of events, got {media or 'no type'}: {shown!r}")
 
 
 def status_of(error: Exception) -> int | None:
@@ -90,10 +82,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
         case ServiceFailure():
             return remedies.refused(status_of(error) or 0, str(error), error.words, request, settings, suspected)
         case NoStreamError():
-            return (
-                f"The address does not answer as a server of models ({error}): check {settings.address}, "
-                f"which mostly ends in /v1.{suspected}"
-            )
+            return remedies.no_server(error, f"{settings.address}, which mostly ends in /v1", suspected)
         case openai.APITimeoutError():
             return remedies.late(settings, suspected)
         case openai.APIConnectionError():

@@ -1,7 +1,6 @@
 """What chat completions and Responses have in common, both ways. Pure."""
 
 import hashlib
-import json
 import string
 from base64 import standard_b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +8,8 @@ from typing import Any
 
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.blocks import Attached, Blob
-from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.messages_form import Blobs
+from ikigai_actors.providers.streamed_reply import StreamedReply
 
 _NAME_LENGTH = 64
 """Characters of a tool's name at most."""
@@ -19,44 +18,15 @@ _PLAIN_ID_LENGTH = 9
 """The one length of an id that every service takes, as letters and digits: Mistral's takes no other."""
 
 
-class ServiceFailure(Exception):
-    """The service told of an error within its stream."""
-
-    def __init__(self, error: object) -> None:
-        """Read what stands under ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
-        told: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
-        said = told.get("message")
-        super().__init__(str(said if said else json.dumps(error, default=str)))
-        self.words = tuple(str(told[name]) for name in ("code", "type") if told.get(name) not in (None, ""))
-        """Its code and type, as far as there are any."""
-
-
-class HalfACallError(Exception):
-    """A reply ended within the arguments of a call."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
-class BrokenArgumentsError(MalformedStreamError):
-    """A model wrote arguments of a call that are no JSON object; it may do better when it is asked again."""
-
-
-class StreamedReply:
+class OpenAIReply(StreamedReply):
     """A reply while it arrives; ``tools`` are those that the request offered."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__()
         self._names = own_names(tools)
-        self._text: list[str] = []
         self._model = ""
         self._usage: Usage | None = None
         self._refused = False
-
-    @property
-    def text(self) -> str:
-        """The text so far."""
-        return "".join(self._text)
 
 
 def sent_name(name: str) -> str:
@@ -95,29 +65,6 @@ def file_name(blob: Blob) -> str:
 def not_taken(block: Attached) -> str:
     """What a model reads instead of what it cannot take."""
     return f"({block.blob.name or block.blob.media}: this model takes no {block.blob.media})"
-
-
-def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
-    """The arguments of a call. Half of them must never run.
-
-    Args:
-        name: the call's name.
-        text: its arguments as JSON.
-        cut: whether the reply ended before its time.
-
-    Raises:
-        HalfACallError: the reply was cut within them.
-        BrokenArgumentsError: they are no JSON object.
-    """
-    try:
-        value = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError) as error:
-        if cut:
-            raise HalfACallError(name) from error
-        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON object")
-    return value
 
 
 def count_in(usage: Mapping[str, Any], *path: str) -> int:

@@ -26,16 +26,15 @@ from ikigai_actors.providers.blocks import (
 from ikigai_actors.providers.malformed import MalformedStreamError, expect
 from ikigai_actors.providers.messages_form import Blobs
 from ikigai_actors.providers.openai_parts import (
-    ServiceFailure,
-    StreamedReply,
+    OpenAIReply,
     count_in,
     data_url,
     file_name,
     not_taken,
-    read_arguments,
     sent_name,
 )
 from ikigai_actors.providers.openai_schema import offered
+from ikigai_actors.providers.streamed_reply import ServiceFailure, read_arguments
 
 ENCRYPTED = "reasoning.encrypted_content"
 """What is asked for so that reasoning can be sent back. Models that do not reason refuse it."""
@@ -137,7 +136,7 @@ def _attached(block: Attached, blobs: Blobs) -> dict[str, Any]:
     return _text(not_taken(block))
 
 
-class ResponsesReply(StreamedReply):
+class ResponsesReply(OpenAIReply):
     """A reply of Responses while it arrives."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -25,8 +25,8 @@ from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers import blocks
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.malformed import MalformedStreamError
-from ikigai_actors.providers.openai_parts import HalfACallError, read_arguments
 from ikigai_actors.providers.remedies import garbled
+from ikigai_actors.providers.streamed_reply import HalfACallError, read_arguments
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -72,6 +72,11 @@ def unreachable(why: object, settings: Settings, suspected: str) -> str:
     return f"The API cannot be reached ({why}): check the network and {settings.address}.{suspected}"
 
 
+def no_server(got: object, check: str, suspected: str) -> str:
+    """Describe an address that answers, but not as a service of models does."""
+    return f"The address does not answer as a server of models ({got}): check {check}.{suspected}"
+
+
 def half_a_character(error: UnicodeError) -> str:
     """Tell of a request that no bytes can be made of."""
     half = f"The request holds half of a character, which cannot be sent ({error})"

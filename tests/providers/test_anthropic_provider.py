@@ -301,7 +301,8 @@ def test_a_message_without_a_list_of_blocks_is_an_error(server: MessagesServer) 
     begins = json.dumps({"type": "message_start", "message": message})
     server.script.append(Sends(f"event: message_start\ndata: {begins}\n\n".encode()))
     with pytest.raises(
-        ProviderError, match=r"The reply cannot be understood: a broken block .* /resume, or resume\(\), asks again\."
+        ProviderError,
+        match=r"cannot be understood: the content of the message is None\. /resume, or resume\(\), asks again\.",
     ):
         ask(server)
 
@@ -312,6 +313,25 @@ def test_a_call_that_the_length_limit_cut_never_gets_out(server: MessagesServer)
     with pytest.raises(ProviderError, match=r"call of 'bash': raise the setting max_tokens \(now 16000\)") as raised:
         ask(server)
     assert raised.value.partial == "I clean up."
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (Sends(b"<html><h1>Welcome</h1></html>", content_type="text/html"), "<html><h1>Welcome</h1></html>"),
+        (Sends(b'{"content": []}', content_type="application/json"), '{"content": []}'),
+        (Sends(b"", content_type="text/plain"), "''"),
+    ],
+)
+def test_an_answer_that_is_no_stream_is_quoted_with_its_beginning(
+    server: MessagesServer, sent: Sends, shown: str
+) -> None:
+    server.script.append(sent)
+    with pytest.raises(ProviderError, match="The address does not answer as a server of models") as raised:
+        ask(server, base_url=f"{server.url}/")
+    assert shown in str(raised.value)
+    assert "check base_url" in str(raised.value)
+    assert (raised.value.broke_off, raised.value.unavailable) == (False, True)
 
 
 def test_no_server_is_an_error_that_names_the_address_setting() -> None:

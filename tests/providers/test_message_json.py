@@ -126,8 +126,9 @@ def test_the_whole_body_is_the_one_that_the_client_makes_of_the_same_arguments()
         await provider.respond(request, lambda _: None)
         await provider.close()
         client = anthropic.AsyncAnthropic(base_url=server.url, api_key="key", max_retries=0)
-        async with client, client.messages.stream(**with_breakpoints({**asked, "messages": messages}, 0)) as stream:
-            await stream.until_done()
+        body = with_breakpoints({**asked, "messages": messages}, 0)
+        async with client, await client.messages.create(**body, stream=True) as stream:
+            await stream.close()
 
     with MessagesServer() as server:
         asyncio.run(both(server))

@@ -233,6 +233,8 @@ def test_a_call_that_the_limit_cut_says_which_limit(server: OpenAIServer) -> Non
     error = failure(server, replace(request(max_tokens=20), cut_by_budget=True))
     assert "call of 'read': a strict budget had 20 tokens left for it. /budget" in str(error)
     assert "raise" not in str(error)
+    server.answers.append(Streams([chunk(call_piece(0, "", "read", "c")), chunk({}, "length")]))
+    assert "in the middle of a call of 'read'" in str(failure(server)), "its arguments may have been to come"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""A reply while it is streamed: what the three protocols have in common.
+
+    await received(response, ChatReply(request.tools), on_delta)
+
+A protocol is a subclass of `StreamedReply`: it takes events one by one, and gives the whole reply at the end.
+`received` reads the response, and counts the bytes as they come.
+"""
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Protocol
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers import remedies
+from ikigai_actors.providers.base import Delta, OnDelta, Reply
+from ikigai_actors.providers.event_stream import EventStream
+from ikigai_actors.providers.malformed import MalformedStreamError
+
+_PAGE = 200
+"""Characters of a page that are quoted."""
+_BEGINNING = 2_000
+"""Bytes of a page that are read."""
+
+
+class Response(Protocol):
+    """What a client gives before the body has come."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
+
+    def iter_bytes(self) -> AsyncIterator[bytes]:
+        """The body, as it comes."""
+
+
+class ServiceFailure(Exception):
+    """The service reported an error within its stream."""
+
+    def __init__(self, error: object) -> None:
+        """Read what stands under ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
+        told: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        said = told.get("message")
+        super().__init__(str(said if said else json.dumps(error, default=str)))
+        self.words = tuple(str(told[name]) for name in ("code", "type") if told.get(name) not in (None, ""))
+        """Its code and type, as far as there are any."""
+
+
+class NoStreamError(Exception):
+    """The service answered with something else than a stream of events."""
+
+    def __init__(self, media: str, beginning: str) -> None:
+        shown = " ".join(beginning.split())[:_PAGE]
+        super().__init__(f"expected a stream of events, got {media or 'no type'}: {shown!r}")
+
+
+class HalfACallError(Exception):
+    """A reply ended within the arguments of a call."""
+
+    def __init__(self, name: str, why: str = "max_tokens") -> None:
+        super().__init__(name)
+        self.name = name
+        self.why = why
+        """The reason that the service gave for the end."""
+
+
+class BrokenArgumentsError(MalformedStreamError):
+    """A model wrote arguments of a call that are no JSON object; it may do better when it is asked again."""
+
+
+class StreamedReply(ABC):
+    """A reply while it arrives."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self._text)
+
+    @property
+    @abstractmethod
+    def is_whole(self) -> bool:
+        """Whether the service said that it ends."""
+
+    @abstractmethod
+    def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+
+    @abstractmethod
+    def reply(self) -> Reply:
+        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+
+
+def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
+    """The arguments of a call. Half of them must never run.
+
+    Args:
+        name: the call's name.
+        text: its arguments as JSON. Empty for a call without arguments.
+        cut: whether the reply ended before its time.
+
+    Raises:
+        HalfACallError: the reply was cut within them, or before they began.
+        BrokenArgumentsError: they are no JSON object.
+    """
+    if cut and not text.strip():
+        raise HalfACallError(name)
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        if cut:
+            raise HalfACallError(name) from error
+        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON object")
+    return value
+
+
+async def received(response: Response, arriving: StreamedReply, on_delta: OnDelta) -> Reply:
+    """Read a response to its end, and pass on what is new. Raises what `StreamedReply` raises, and `ProviderError`."""
+    media = response.headers.get("content-type", "")
+    if "event-stream" not in media:
+        raise NoStreamError(media, await _beginning(response))
+    stream = EventStream()
+    async for data in response.iter_bytes():
+        for event in stream.feed(data):
+            for delta in arriving.deltas_of(event):
+                on_delta(delta)
+        await asyncio.sleep(0)  # a server that floods would keep the event loop to itself
+    for event in stream.finish():
+        for delta in arriving.deltas_of(event):
+            on_delta(delta)
+    if not arriving.is_whole:
+        raise ProviderError(remedies.CUT, arriving.text, broke_off=True)
+    return arriving.reply()
+
+
+async def _beginning(response: Response) -> str:
+    """What a page begins with; it may have no end."""
+    begun = b""
+    async for data in response.iter_bytes():
+        begun += data
+        if len(begun) >= _BEGINNING:
+            break
+    return begun[:_BEGINNING].decode("utf-8", "replace")
