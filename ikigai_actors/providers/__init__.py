@@ -5,6 +5,7 @@ Import each from its own module; none is loaded before it is used.
     base                        the protocol and its types, all that a provider needs to know of ikigai
     blocks, conversation        what a conversation consists of, in nobody's protocol; a chain that requests share
     selection, configuration    which provider answers for an agent; ``ikigai.toml``
+    named                       those of installed packages, and those that a person names as MODULE:NAME
     limits, prices, windows     how much may be asked at a time, what it costs, how much a model takes
     price_list                  makes the list of prices of what a package knows
     checked, malformed          what was answered, checked once

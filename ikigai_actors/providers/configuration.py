@@ -13,6 +13,10 @@
     [providers.anthropic]        # one that is there without an address: what is set here counts
     in_flight = 8
 
+    [providers.mine]             # a class, or a function that makes a provider (see `named`)
+    class = "shop.models:Mine"   # left out where an installed package offers the provider under this name
+    arguments = { region = "eu" }
+
     [prices."local:qwen3:8b"]    # as in prices.toml
     input = 0.1
     output = 0.2
@@ -27,6 +31,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,6 +41,7 @@ from ikigai_actors.providers.address import is_address
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.limits import Limits
+from ikigai_actors.providers.named import installed, installed_names, named_provider
 from ikigai_actors.providers.openai import CHAT, RESPONSES, OpenAIProvider
 from ikigai_actors.providers.prices import Price, read_price
 
@@ -56,6 +62,7 @@ _OF_A_PROVIDER: Mapping[str, type | tuple[type, ...]] = {
     "timeout": (int, float),
     **_LIMITS,
 }
+_OF_A_CLASS: Mapping[str, type | tuple[type, ...]] = {"class": str, "arguments": dict, **_LIMITS}
 _HINT = 'A name with a colon or a dot needs quotes, as [prices."local:qwen3:8b"].'
 
 
@@ -68,6 +75,8 @@ class Configuration:
     model: str = ""
     """What counts for agents without a ``model`` setting; empty when the file does not say."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    classes: Mapping[str, Callable[[], Provider]] = field(default_factory=dict)
+    """Makes each provider that is somebody's class. Raises `BadInput` when it cannot be made."""
     limits: Mapping[str, Limits] = field(default_factory=dict)
     """By provider."""
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -125,7 +134,7 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
     for name in named:
         if not name.strip() or name != name.strip() or ":" in name or "," in name:
             file.refuse(f"providers.{name!r}", "a name without colons, commas and blanks at its ends", name)
-        file.check(f"providers.{name}", named[name], _OF_A_PROVIDER)
+        file.check(f"providers.{name}", named[name], {**_OF_A_PROVIDER, **_OF_A_CLASS})
     windows = tables.get("windows", {})
     file.check("windows", windows, dict.fromkeys(windows, int))
     for model, tokens in windows.items():
@@ -134,10 +143,12 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
     prices = {
         _of_the_service(name, named): _price(source, name, table) for name, table in tables.get("prices", {}).items()
     }
+    classes = {name: _of_a_class(file, name, table) for name, table in named.items() if _is_of_a_class(name, table)}
     return Configuration(
         source,
         tables.get("model", ""),
-        {name: _provider(file, name, table, environ) for name, table in named.items()},
+        {name: _provider(file, name, table, environ) for name, table in named.items() if name not in classes},
+        classes,
         {name: limits for name, table in named.items() if (limits := _limits(file, name, table))},
         prices,
         windows,
@@ -197,8 +208,6 @@ def _provider(file: _File, name: str, table: Mapping[str, Any], environ: Mapping
         file.refuse(f"{place}.protocol", f"one of {', '.join(PROTOCOLS)}", protocol)
     if "base_url" in table and not is_address(table["base_url"]):
         file.refuse(f"{place}.base_url", "an address, https://… or http://…", table["base_url"])
-    if "base_url" not in table and name not in _NATIVE:
-        file.refuse(place, "a table with a base_url", dict(table))
     if variable and not environ.get(variable):
         return Unready(name, f"The key of provider {name} is missing: set {variable}, as {file.source} says.")
     make: Callable[..., Provider] = endpoint
@@ -215,6 +224,30 @@ def _provider(file: _File, name: str, table: Mapping[str, Any], environ: Mapping
         return make(**options)
     except BadInput as error:
         raise BadInput(f"{place} in {file.source}: {error}") from error
+
+
+def _is_of_a_class(name: str, table: Mapping[str, Any]) -> bool:
+    return not table.keys().isdisjoint(("class", "arguments")) or ("base_url" not in table and name not in _NATIVE)
+
+
+def _of_a_class(file: _File, name: str, table: Mapping[str, Any]) -> Callable[[], Provider]:
+    """What makes the provider that a file names by its class, or an installed package by its name."""
+    place, arguments = f"providers.{name}", table.get("arguments", {})
+    if "class" in table:
+        file.check(place, table, _OF_A_CLASS)
+        return partial(named_provider, table["class"], f"{place}.class in {file.source}", arguments)
+    if not table.keys() <= _OF_A_CLASS.keys() or name not in installed_names():
+        file.refuse(place, "a table with a base_url, or a class", dict(table))
+
+    def make() -> Provider:
+        try:
+            found = installed(name, arguments)
+        except BadInput as error:
+            raise BadInput(f"{place} in {file.source}: {error}") from error
+        assert found is not None  # as above
+        return found
+
+    return make
 
 
 def _limits(file: _File, name: str, table: Mapping[str, Any]) -> Limits:

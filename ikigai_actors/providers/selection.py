@@ -1,7 +1,7 @@
 """Which provider answers for an agent, by the argument of `ActorSystem.open` and by settings."""
 
-import inspect
 import os
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.configuration import Configuration
 from ikigai_actors.providers.limits import Limits
+from ikigai_actors.providers.named import check_provider, check_provider_name, installed, installed_names
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.openai import OpenAIProvider
 from ikigai_actors.providers.windows import known_window
@@ -70,7 +71,7 @@ class Providers:
         """The limits by provider."""
         self.settings = dict(settings or {})
         """The settings for the models of agents that have not set them."""
-        self._registered = dict(registered)
+        self._registered, self._registering = dict(registered), threading.Lock()
         self._learned: dict[str, int] = {}  # windows, by ``provider:model``
         self.default = default
         """What counts for agents without a ``model`` setting."""
@@ -118,9 +119,9 @@ class Providers:
 
     def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")
-        provider = self._registered.get(name)
+        provider = self._registered.get(name) or self._installed(name)
         if provider is None:
-            known = ", ".join(sorted(self._registered))
+            known = _listed(self._registered)
             meant = "" if ":" in setting else f" A model is named with its provider, as anthropic:{name}."
             raise ProviderUnknown(
                 f"The model setting {setting!r} names provider {name!r}, which is not registered. Registered: {known}."
@@ -129,8 +130,20 @@ class Providers:
         usual: object = getattr(provider, "model", "")
         return Choice(name, provider, model or (usual if isinstance(usual, str) else ""))
 
+    def _installed(self, name: str) -> Provider | None:
+        """The provider that an installed package offers, registered from now on. Raises `ProviderUnknown`."""
+        with self._registering:  # one of each
+            if name not in self._registered:
+                try:
+                    found = installed(name)
+                except BadInput as error:
+                    raise ProviderUnknown(str(error)) from error
+                if found is not None:
+                    self._registered[name] = found
+            return self._registered.get(name)
+
     def __iter__(self) -> Iterator[Provider]:
-        return iter(self._registered.values())
+        return iter([*self._registered.values()])
 
 
 def models_in(setting: str | None) -> list[str]:
@@ -166,16 +179,17 @@ def choose_providers(
     if not isinstance(others, Mapping):
         raise BadInput(f"Expected providers to be a dict from names to providers; got {shown(others)}.")
     for name, one in others.items():
-        _check_provider_name(name)
-        _check_provider(one, f"providers[{name!r}]")
+        check_provider_name(name)
+        check_provider(one, f"providers[{name!r}]")
     built_in: tuple[Provider, ...] = (OfflineProvider(), AnthropicProvider(), OpenAIProvider())
     configured = configured or Configuration()
-    registered = {**{one.name: one for one in built_in}, **configured.providers, **others}
+    made = {name: make() for name, make in configured.classes.items() if name not in others}
+    registered = {**{one.name: one for one in built_in}, **configured.providers, **made, **others}
     nobody_asked = provider is None and not configured.model and usual_provider() == OfflineProvider.name
     if provider is None:
         provider = configured.model or usual_provider()
     if not isinstance(provider, str):
-        _check_provider(provider, "provider")
+        check_provider(provider, "provider")
         _check_limits(limits, {*registered, provider.name})
         return Providers({**registered, provider.name: provider}, provider.name, settings, configured, limits)
     _check_limits(limits, registered)
@@ -183,9 +197,11 @@ def choose_providers(
         raise BadInput(f"Expected provider to name one, as 'anthropic' or 'anthropic:model'; got {shown(provider)}.")
     for model in models_in(provider):
         name = model.partition(":")[0]
+        if name not in registered and (found := installed(name)) is not None:
+            registered[name] = found
         if name not in registered:
             meant = "" if ":" in model else f" A model is named with its provider, as anthropic:{name}."
-            raise BadInput(f"There is no provider {name!r}; expected one of {', '.join(sorted(registered))}.{meant}")
+            raise BadInput(f"There is no provider {name!r}; expected one of {_listed(registered)}.{meant}")
     return Providers(registered, provider, settings, configured, limits, nobody_asked)
 
 
@@ -196,24 +212,10 @@ def _check_limits(limits: object, registered: Collection[str]) -> None:
         raise BadInput(f"Expected limits to be a dict from providers to Limits(...); got {shown(limits)}.")
     for name, each in limits.items():
         check_type(each, Limits, f"limits[{name!r}]", "Limits(...)")
-        if name not in registered:
-            raise BadInput(f"Expected limits of one of {', '.join(sorted(registered))}; got limits of {shown(name)}.")
+        if name not in registered and name not in installed_names():
+            raise BadInput(f"Expected limits of one of {_listed(registered)}; got limits of {shown(name)}.")
 
 
-def _check_provider_name(name: object) -> None:
-    if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name or "," in name:
-        raise BadInput(
-            f"Expected the name of a provider without colons and commas, for 'name:model' settings; got {shown(name)}."
-        )
-
-
-def _check_provider(provider: Provider, what: str) -> None:
-    if inspect.isclass(provider):
-        raise BadInput(f"Expected {what} to be a provider; got the class {provider.__name__}. Make one of it: call it.")
-    if not all(callable(getattr(provider, part, None)) for part in ("respond", "close")):
-        remedy = " Put a function into FunctionProvider(...)." if callable(provider) else ""
-        raise BadInput(
-            f"Expected {what} to be a provider, which has a name, respond and close (see Provider); "
-            f"got {shown(provider)}.{remedy}"
-        )
-    _check_provider_name(getattr(provider, "name", None))
+def _listed(registered: Collection[str]) -> str:
+    """The names of providers, those of installed packages too, for a person."""
+    return ", ".join(sorted({*registered, *installed_names()}))

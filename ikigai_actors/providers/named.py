@@ -1,0 +1,146 @@
+"""Providers by name: those that installed packages offer, and objects that a person names as ``MODULE:NAME``.
+
+    installed("acme")                       # the entry point acme of the group ikigai_actors.providers
+    named_provider("shop.models:Clerk", "--provider")
+
+A package offers one in its ``pyproject.toml``:
+
+    [project.entry-points."ikigai_actors.providers"]
+    acme = "acme.ikigai:AcmeProvider"
+
+What is named is a class or a function, which is called, or a provider. It is other people's code: whatever that raises,
+and `SystemExit` too, is one `BadInput` that says which name, and why.
+"""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import Provider
+from ikigai_actors.text import described
+
+GROUP = "ikigai_actors.providers"
+"""The group of entry points by which a package offers providers."""
+
+
+def imported(reference: str, what: str, names: str = "NAME", example: str = "app") -> Any:
+    """Import what a person named as ``MODULE:NAME``; modules of the current directory count.
+
+    Args:
+        reference: the name.
+        what: what the error calls it.
+        names: what the second half names, for the error.
+        example: such a second half.
+
+    Raises:
+        BadInput: there is no such thing, or its module cannot be imported.
+    """
+    module, colon, name = reference.partition(":")
+    if not (module and colon and name):
+        raise BadInput(f"Expected {what} MODULE:{names}, got {reference!r}. For one: shop.agents:{example}")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit) as error:  # whatever the module does
+        raise _unusable(what, reference, "imported", error) from error
+    return found
+
+
+def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | None = None) -> Provider:
+    """The provider that a person named as ``MODULE:NAME``: a class, a function that makes one, or a provider.
+
+    Args:
+        reference: the name.
+        what: what the error calls it.
+        arguments: keywords for the class or function.
+
+    Raises:
+        BadInput: there is no such provider, or it cannot be made.
+    """
+    return _made(imported(reference, what, "CLASS", "Clerk"), what, reference, arguments or {})
+
+
+def installed_names() -> set[str]:
+    """The names of the providers that installed packages offer."""
+    return {one.name for one in entry_points(group=GROUP)}
+
+
+def installed(name: str, arguments: Mapping[str, Any] | None = None) -> Provider | None:
+    """The provider that an installed package offers under a name; None when there is none.
+
+    Raises `BadInput` when it cannot be made, or two packages offer it.
+    """
+    found = {(one.value, _package(one)): one for one in entry_points(group=GROUP, name=name)}
+    if not found:
+        return None
+    if len(found) > 1:
+        packages = " and ".join(sorted(_package(one) for one in found.values()))
+        raise BadInput(f"Provider {name!r} is offered by {packages}. Uninstall one, or name the class by MODULE:CLASS.")
+    [(reference, package)] = found
+    what = f"Provider {name!r} of package {package}"
+    try:
+        target = found[reference, package].load()
+    except (Exception, SystemExit) as error:  # whatever the package does
+        raise _unusable(what, reference, "imported", error) from error
+    return _made(target, what, reference, arguments or {})
+
+
+def check_provider_name(name: object) -> None:
+    """Raise `BadInput` for what cannot be the first half of ``name:model``."""
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name or "," in name:
+        raise BadInput(
+            f"Expected the name of a provider without colons and commas, for 'name:model' settings; got {shown(name)}."
+        )
+
+
+def check_provider(provider: object, what: str) -> None:
+    """Raise `BadInput` for what is no provider. ``what`` is its name in the error."""
+    if inspect.isclass(provider):
+        raise BadInput(f"Expected {what} to be a provider; got the class {provider.__name__}. Make one of it: call it.")
+    if not _is_provider(provider):
+        remedy = " Put a function into FunctionProvider(...)." if callable(provider) else ""
+        raise BadInput(
+            f"Expected {what} to be a provider, which has a name, respond and close (see Provider); "
+            f"got {shown(provider)}.{remedy}"
+        )
+    check_provider_name(getattr(provider, "name", None))
+
+
+def _is_provider(one: object) -> bool:
+    return not inspect.isclass(one) and all(callable(getattr(one, part, None)) for part in ("respond", "close"))
+
+
+def _made(target: Any, what: str, reference: str, arguments: Mapping[str, Any]) -> Provider:
+    try:
+        is_made = _is_provider(target)
+        if inspect.iscoroutinefunction(target):
+            raise BadInput(
+                f"{what} {reference} is an async function. Name a class, or a function that returns a provider."
+            )
+        provider: Any = target(**arguments) if callable(target) and not is_made else target
+        check_provider(provider, f"{what} {reference}")
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the class does
+        raise _unusable(what, reference, "made", error) from error
+    if is_made and arguments:
+        raise BadInput(f"{what} {reference} is a provider already, and takes no arguments. Name its class.")
+    made: Provider = provider
+    return made
+
+
+def _package(one: EntryPoint) -> str:
+    return "(unknown)" if one.dist is None else one.dist.name
+
+
+def _unusable(what: str, reference: str, how: str, error: BaseException) -> BadInput:
+    return BadInput(f"{what} {reference!r} cannot be {how}: {' '.join(described(error).split())}.")
