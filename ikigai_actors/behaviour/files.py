@@ -26,7 +26,7 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
         ImportRefused, BadInput: the file cannot be read, or a part cannot be used.
     """
     with ActorSystem.open(":memory:", **{"approvals": "deny", **parts}) as copy:
-        copy.import_(file, stopped=True)  # else who has a prompt there would answer it here, with tools that run
+        copy.import_(file)  # who has a prompt there comes stopped, and answers it nowhere
         root = copy.root.uuid
         agents = [record.uuid for record in copy.agents() if record.uuid != root]
         taken = copy.store.read(lambda tx: [uuid for uuid in agents if not _is_inside(tx, uuid)])

@@ -17,7 +17,7 @@ that nothing happens. Reading works for any agent, the dead too.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypedDict, Unpack, overload
@@ -31,7 +31,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.merging import RESULT, check_merge
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
-from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type, shown
+from ikigai_actors.arguments import check_callable, check_count, check_flag, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost
 from ikigai_actors.providers.base import Reply, Usage
@@ -1465,20 +1465,27 @@ class System(Directory):
         *,
         documents: str = "refuse",
         stopped: bool = False,
+        go: bool = False,
+        notice: Callable[[str], object] = lambda text: None,
         timeout: float | None = None,
     ) -> AgentRef:
         """Bring the agents of a file that `export` has made under an agent; all of them, or none.
 
-        Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off, and
-        unread prompts are answered. Who has a uuid that is here gets another one, so importing twice makes a copy; a
-        name that is taken gets ``-2``. No budget comes along: those above ``under`` count the agents from now on.
+        Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off. An
+        agent in which such a turn or an unread prompt waits comes stopped. Who has a uuid that is here gets another
+        one, so importing twice makes a copy; a name that is taken gets ``-2``. No budget comes along: those above
+        ``under`` count the agents from now on. No right comes along either: a policy ``allow`` of the file does not
+        count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
 
         Args:
             file: the file.
             under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
             documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
                 leaves it as it is, ``append`` adds the versions of the file.
-            stopped: whether the agents come stopped, and begin nothing until the signal CONT.
+            stopped: whether all of the agents come stopped, and begin nothing until the signal CONT.
+            go: whether none comes stopped for what waits in it: unread prompts are answered at once.
+            notice: hears, before the import, what the file would begin, and which models and tools it names; a line at
+                a time.
             timeout: seconds to wait for the commit; None waits for ever.
 
         Returns:
@@ -1494,7 +1501,11 @@ class System(Directory):
         self.check_open()
         check_timeout(timeout)
         uuid = None if under is None else uuid_of(self.store, under)
-        return self.handle(self._import(ImportFile.of(as_path(file), documents, stopped), uuid, timeout))
+        check_callable(notice, "notice", "a function of a text")
+        looked = ImportFile.of(as_path(file), documents, stopped, go)
+        for line in looked.lines():
+            notice(line)
+        return self.handle(self._import(looked, uuid, timeout))
 
     def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
         """Import a file under an agent; return the uuid of its top."""

@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         "tool run again after a crash",
         "agent/turn/calls.py",
-        "again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]",
-        "again = [call.id for call in cut if call.name in tools]",
+        "if call.name in tools and tools[call.name].idempotent and not call.elsewhere]",
+        "if call.name in tools]",
     ),
     Mutant(
         "mail read twice",

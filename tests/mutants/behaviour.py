@@ -66,8 +66,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "agents of a file begin what waits for them",
         "behaviour/files.py",
-        "copy.import_(file, stopped=True)",
         "copy.import_(file)",
+        "copy.import_(file, go=True)",
         test=_TURNS,
     ),
     Mutant(

@@ -33,7 +33,6 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
 from ikigai_actors.records.supervision import GAVE_UP
-from ikigai_actors.records.transfer.format import file_lines
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
@@ -43,6 +42,7 @@ from ikigai_actors.testing.strategies import Tree, agent_trees
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.databases import eventually
+from tests.kit.exported_files import Records, of, put, signed
 from tests.kit.pictures import PNG
 from tests.kit.program import run
 from tests.kit.sessions import OpenSession
@@ -164,7 +164,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
     assert (exported.agents, exported.mails, exported.documents, exported.blobs) == (5, 4, 2, 1)
     assert lines(tmp_path / "1")[0]["counts"]["merge"] == 3
     there = elsewhere()
-    done = import_file(there, tmp_path / "1", None, "refuse")
+    done = import_file(there, ImportFile.of(tmp_path / "1"))
     assert (len(done.agents), done.renewed) == (5, 0)
     with ActorSystem.open(there, provider()) as system:
         assert check(system.store) == []
@@ -178,7 +178,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         assert system.agent("buyer").uncompact() > 0
     with AttachedSystem.open(there) as system:
         assert check(system.store) == []
-    import_file(second := elsewhere(), tmp_path / "1", None, "refuse")
+    import_file(second := elsewhere(), ImportFile.of(tmp_path / "1"))
     with closing(open_store(second)) as store, AttachedSystem.open(second) as system:
         system.export("buyer", tmp_path / "2")
         assert contents(tmp_path / "2") == contents(tmp_path / "1")
@@ -232,7 +232,7 @@ def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: 
         eventually(lambda: waits.state == "waits for kid", "that it waits")
         change(system.store, kid.uuid, "status = 'terminating', deadline = 99, exit_reason = 'enough'")
         system.export(waits, tmp_path / "1")
-        copy = system.import_(tmp_path / "1")
+        copy = system.import_(tmp_path / "1", go=True)
         assert copy.state == "interrupted"
         [started] = [one for one in copy.history() if one.kind == "tool_call"]
         [died] = [one for one in system.agents() if one.name == "kid" and one.imported_at]
@@ -582,20 +582,6 @@ def test_two_lines_that_change_places_and_one_that_comes_twice_refuse_a_file(sou
                 looked_at(tmp_path / "1", b"".join(swapped))
 
 
-Records = list[dict[str, Any]]
-
-
-def of(records: Records, kind: str, /, number: int = 0, **fields: Any) -> dict[str, Any]:
-    """The record of a kind with this number, of those that have these fields."""
-    fitting = [one for one in records if one["record"] == kind and fields.items() <= one.items()]
-    return fitting[number]
-
-
-def put(kind: str, number: int = 0, /, **fields: Any) -> Callable[[Records], object]:
-    """Change the fields of a record."""
-    return lambda records: of(records, kind, number).update(fields)
-
-
 def drop(kind: str, /, number: int = 0, **fields: Any) -> Callable[[Records], object]:
     """Leave a record out, and count that in the header."""
 
@@ -689,13 +675,6 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "half of a character": (put("message", content="\ud800"), "holds half of a character"),
     "fewer than told": (lambda records: records[0]["counts"].update(mail=9), "as the header says"),
 }
-
-
-def signed(records: Records) -> bytes:
-    """Records as a file whose sums are right."""
-    rows = [{key: value for key, value in one.items() if key != "record"} for one in records]
-    kinds = [one["record"] for one in records]
-    return b"".join(file_lines(zip(kinds[:-1], rows[:-1], strict=True)))
 
 
 @pytest.mark.parametrize("case", CRAFTED)
@@ -810,7 +789,7 @@ def test_slash_commands_export_the_current_agent_and_import_beside_it(
     open_session: OpenSession, tmp_path: Path
 ) -> None:
     session = open_session(provider())
-    exported, imported = session(f"/export {tmp_path / '1'}", f"/import --stopped {tmp_path / '1'}")[-2:]
+    exported, _, imported = session(f"/export {tmp_path / '1'}", f"/import --stopped {tmp_path / '1'}")[-3:]
     assert exported.endswith(f": 1 agent, 0 messages to {tmp_path / '1'}")
     assert imported.startswith("imported ")
     assert [one.status for one in session.system.agents() if one.imported_at] == ["stopped"]

@@ -15,6 +15,7 @@ What a crash leaves of a call, and what resuming makes of it:
     asking                        nothing was done          it asks on
     running, tool idempotent      perhaps done              it is started again
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
+    running in another database   perhaps done              as well: it was not allowed here
     a built-in call               done with its result,     it is carried out
                                   or not at all
     running, a wait               nothing was done          it goes on until the deadline in its ``tool_call``
@@ -28,6 +29,7 @@ from typing import Any
 
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
@@ -67,6 +69,8 @@ class Call:
     progress: Progress = Progress.WAITING
     reply: int = 0
     """Position of the reply that asks for it."""
+    elsewhere: bool = False
+    """Whether it was started in another database, from which its agent came."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -115,6 +119,8 @@ def recover(messages: Iterable[Message]) -> Calls:
                 calls = progress(calls, (message.data.get("tool_use_id"),), now)
             case Kind.TOOL_CALL:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
+                if message.data.get(STARTED_ELSEWHERE):
+                    calls = tuple(replace(one, elsewhere=one.progress is Progress.RUNNING) for one in calls)
             case Kind.TOOL_RESULT:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.DONE)
     return calls
@@ -216,7 +222,7 @@ def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls
     Returns the calls as they go on, and those that get `PERHAPS_RUN` as their result.
     """
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
-    again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent]
+    again = [call.id for call in cut if call.name in tools and tools[call.name].idempotent and not call.elsewhere]
     lost = tuple(call for call in cut if call.id not in again)
     going_on = progress(progress(calls, again, Progress.APPROVED), (call.id for call in lost), Progress.DONE)
     return going_on, lost

@@ -11,9 +11,14 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |
 | an open turn | interrupted, as after a boot |
+| a policy ``allow``, an approval in an open turn | dropped (`rights`) |
+| an agent in which an open turn or a prompt waits | stopped, unless the import says ``go`` |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
 | an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |
 | a document that is here with these bodies | left as it is; with others: refused, or as `Documents` says |
+
+An agent may not use tools that the settings of the one forbid under which it comes: a ``configure`` at the end of its
+log says so.
 
 Budgets do not come along: what the agents have spent by now does not count for the budgets here, that they live does.
 """
@@ -26,15 +31,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_choice, check_flag
-from ikigai_actors.errors import AgentDead, HostElsewhere, ImportRefused
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, ImportRefused
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.fsck.check import judge
 from ikigai_actors.records.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
+from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.settings import complaint
+from ikigai_actors.records.stored_history import StoredHistory
 from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
+from ikigai_actors.records.transfer.rights import restricted, without_rights
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import TableSum
 from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
@@ -87,13 +96,29 @@ class ImportFile:
     documents: str
     stopped: bool = False
     """Whether its agents come stopped."""
+    go: bool = False
+    """Whether those in which something waits may begin at once."""
 
     @staticmethod
-    def of(path: Path, documents: str = "refuse", stopped: bool = False) -> "ImportFile":
+    def of(path: Path, documents: str = "refuse", stopped: bool = False, go: bool = False) -> "ImportFile":
         """Read all of a file. Raises `ImportRefused` and `BadInput`."""
         check_choice(documents, "documents", DOCUMENTS)
         check_flag(stopped, "stopped")
-        return ImportFile(path, Manifest(read_file(path)), documents, stopped)
+        if check_flag(go, "go") and stopped:
+            raise BadInput("Expected the agents of a file to come stopped, or to go on at once; got both.")
+        return ImportFile(path, Manifest(read_file(path)), documents, stopped, go)
+
+    def lines(self) -> Iterator[str]:
+        """What it would bring, for a person."""
+        return self.manifest.preview.lines(self.stopped, self.go)
+
+    def why_stopped(self, uuid: str) -> str:
+        """Why a living agent of the file comes stopped; empty when it may begin."""
+        one = self.manifest.agents[uuid]
+        if self.stopped:
+            return "it came stopped"
+        waits = one.status != Status.STOPPED and (one.turn or self.manifest.prompts[uuid])
+        return "it came from a file, with work that waits" if waits and not self.go else ""
 
 
 class Import(Addressed):
@@ -142,7 +167,9 @@ class Import(Addressed):
         graft = Graft(tx, self._file, under, self._now, self._random_bytes)
         _count(tx, locked, self._hearers, under, graft.records)
         graft.load()
-        return graft.judged()
+        graft.judge()
+        graft.restrict()
+        return graft.imported()
 
 
 class Graft:
@@ -164,6 +191,7 @@ class Graft:
         self._heirs = Counter(one.parent_uuid for one in manifest.agents.values())
         self._origins = [self._origin(uuid, whose) for uuid, whose in manifest.origins.items()]
         self._documents = _new_documents(tx, manifest.documents, file.documents)
+        self._heads = {self.uuids[uuid]: head for uuid, head in manifest.heads.items()}
         self._sum = TableSum()
 
     def load(self) -> None:
@@ -184,7 +212,7 @@ class Graft:
                 rows = _batches(row for record in records if (row := row_of(record)) is not None)
                 tx.schema.load(table, columns, self._sum.counting(rows) if kind == "message" else rows)
 
-    def judged(self) -> Imported:
+    def judge(self) -> None:
         """Read all of it back; raise `ImportRefused` when it is not what was written, or not sound."""
         uuids = {one.uuid for one in (*self._origins, *self.records)}
         back = TableSum()
@@ -198,10 +226,32 @@ class Graft:
             )
         if back != self._sum:
             raise ImportRefused("The database gave back other messages than it was given, and nothing was imported.")
-        heads = {self.uuids[uuid]: head for uuid, head in self._manifest.heads.items()}
+
+    def restrict(self) -> None:
+        """Forbid the agents what the one under which they come may not do, as its own children may not.
+
+        Their histories are sound by now. Raises `ImportRefused` where nothing may have an effect.
+        """
+        above = _settings(self._tx, self._under.uuid)
+        if (wrong := complaint(above)) is not None:
+            raise ImportRefused(f"Nobody can be imported under agent {self._under.short}. {wrong}")
+        if "effects" in above:
+            told = f"Agent {self._under.short} is a trial, and nothing below it may have an effect"
+            raise ImportRefused(f"{told}: nothing was imported. Import under another agent.")
+        if not restricted({}, above):
+            return
+        rows: list[Row] = []
+        for one in self.records:
+            if one.pruned_at is None and (changes := restricted(_settings(self._tx, one.uuid), above)):
+                self._heads[one.uuid] += 1
+                rows.append((one.uuid, self._heads[one.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now))
+        self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
+
+    def imported(self) -> Imported:
+        """What was brought."""
         renewed = sum(self.uuids[uuid] != uuid for uuid in self._manifest.agents)
         version = registry.tree_version(self._tx)
-        return Imported(self.uuids[self._manifest.top], tuple(self.records), heads, renewed, version)
+        return Imported(self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, version)
 
     def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
         grafted = one.parent_uuid is None
@@ -222,8 +272,8 @@ class Graft:
             imported_at=self._now,
         )
         if one.uuid not in self._dead:
-            stops = self._file.stopped and one.living
-            return replace(here, status=Status.STOPPED.value, exit_reason="it came stopped") if stops else here
+            why = self._file.why_stopped(one.uuid) if one.living else ""
+            return replace(here, status=Status.STOPPED.value, exit_reason=why) if why else here
         reason = one.exit_reason or "it was terminating when it was exported"
         return replace(
             here, status=Status.DEAD.value, turn=0, deadline=None, ended_at=self._now, exit_reason=reason,
@@ -258,6 +308,9 @@ class Graft:
         kind, data = given["kind"], given["data"]
         if kind in (Kind.FORK, Kind.MERGE, Kind.TOOL_CALL):
             data = self._renamed(data, self._parent_at(given["agent"], given["id"]))
+        if (known := data_object(data)) is not None:
+            kept = without_rights(kind, known, self._manifest.in_open_turn(given["agent"], given["id"]))
+            data = data if kept == known else kept
         return (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
 
     def _parent_at(self, uuid: str, position: int) -> str | None:
@@ -330,6 +383,12 @@ def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str 
         found[one.uuid] = name
         taken.add(name)
     return found
+
+
+def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
+    """The settings in force at the end of a history."""
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    return history.view(history.head).settings
 
 
 class _Versions(NamedTuple):

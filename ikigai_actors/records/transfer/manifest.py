@@ -20,6 +20,8 @@ from ikigai_actors.records.identity import check_name, is_agent_uuid
 from ikigai_actors.records.messages import Kind
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
+from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
+from ikigai_actors.records.transfer.rights import allowed_by
 from supervisors.signals import Status
 
 MAIL_KINDS = ("mail", "exit", "notice", "prompt")
@@ -45,6 +47,8 @@ class Manifest:
         """The number of the latest mail of each agent."""
         self.unread: Counter[str] = Counter()
         """How many mails each agent has not read."""
+        self.prompts: Counter[str] = Counter()
+        """How many prompts each agent has not begun with."""
         self.documents: dict[str, list[str | None]] = {}
         """The versions of each document."""
         self.counts: Counter[str] = Counter()
@@ -54,6 +58,9 @@ class Manifest:
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
         self._names: set[str] = set()  # of the living
         self._foretold: Mapping[str, Any] = {}
+        self._models: set[str] = set()  # that settings name
+        self._tools: set[str] = set()
+        self._allowed: set[str] = set()  # tools that settings let run without asking
         number = 0
         for record in records:
             getattr(self, f"_{record.kind}")(record)
@@ -65,6 +72,27 @@ class Manifest:
     def living(self) -> list[AgentRecord]:
         """The agents that live when they are imported: who was terminating is dead then."""
         return [one for one in self.agents.values() if one.status not in (Status.DEAD, Status.TERMINATING)]
+
+    @property
+    def preview(self) -> ImportPreview:
+        """What the file would bring."""
+        dead = (Status.DEAD, Status.TERMINATING)
+        agents = tuple(
+            Arrival(
+                uuid,
+                one.name,
+                Status.DEAD.value if one.status in dead else one.status,
+                bool(one.turn),
+                self.prompts[uuid],
+            )
+            for uuid, one in self.agents.items()
+        )
+        return ImportPreview(agents, *(tuple(sorted(names)) for names in (self._models, self._tools, self._allowed)))
+
+    def in_open_turn(self, uuid: str, position: int) -> bool:
+        """Whether a message belongs to a turn that was open when it was exported."""
+        one = self.agents.get(uuid)
+        return one is not None and 0 < one.turn < position
 
     def _header(self, record: Record) -> None:
         self.top = record.fields["top"]
@@ -118,8 +146,13 @@ class Manifest:
         whose = self.agents.get(uuid.removeprefix(ORIGIN))
         if whose is not None and whose.pruned_at is not None:
             raise wrong_line(record.line, f"expected no message of {uuid}, whose log was deleted")
-        if record.fields["kind"] == Kind.FORK:
-            self._fork(uuid, position, data_object(record.fields["data"]) or {})
+        match record.fields["kind"]:
+            case Kind.FORK:
+                self._fork(uuid, position, data_object(record.fields["data"]) or {})
+            case Kind.CONFIGURE:
+                self._named_in(data_object(record.fields["data"]) or {})
+            case Kind.ASSISTANT if self.in_open_turn(uuid, position):
+                self._called_in(data_object(record.fields["data"]) or {})
         self.heads[uuid] = position
         self._refers(record)
 
@@ -132,6 +165,22 @@ class Manifest:
         if one is None and child is not None and child.parent_uuid == uuid and position > child.fork_message_id:
             self.births[child.uuid] = position
 
+    def _named_in(self, settings: Mapping[str, Any]) -> None:
+        """Note the models and tools that settings name. Whether they are sound is judged later."""
+        for models in (settings.get("model"), settings.get("compact_model")):
+            self._models |= _names(models.split(",") if isinstance(models, str) else ())
+        policies, effects = settings.get("policies"), settings.get("effects")
+        for tools in (settings.get("tools"), policies, effects.get("run") if isinstance(effects, dict) else ()):
+            self._tools |= _names(tools)
+        self._allowed |= _names(allowed_by(settings))
+
+    def _called_in(self, reply: Mapping[str, Any]) -> None:
+        """Note the tools that a reply of an open turn calls."""
+        for calls in (reply.get("blocks"), reply.get("tool_calls")):
+            for call in calls if isinstance(calls, list) else ():
+                if isinstance(call, dict) and call.get("type", "tool_use") == "tool_use":
+                    self._tools |= _names([call.get("name")])
+
     def _mail(self, record: Record) -> None:
         mail, uuid = record.fields, record.fields["recipient"]
         self._known(record, uuid, mail["sender"])
@@ -142,7 +191,8 @@ class Manifest:
                 record.line, f"expected mail of the kind {', '.join(MAIL_KINDS)}; got {mail['kind']!r:.60}"
             )
         self.mailed[uuid] = mail["id"]
-        self.unread[uuid] += mail["read_at"] is None and mail["kind"] != "prompt"
+        if mail["read_at"] is None:
+            (self.prompts if mail["kind"] == "prompt" else self.unread)[uuid] += 1
         self._refers(record)
 
     def _document(self, record: Record) -> None:
@@ -228,3 +278,10 @@ def blob_bytes(record: Record) -> bytes:
         return base64.b64decode(record.fields["bytes"], validate=True)
     except (binascii.Error, ValueError) as error:
         raise wrong_line(record.line, f"expected the bytes of a blob in base64 ({error})") from error
+
+
+def _names(given: object) -> set[str]:
+    """The names that are not blank among what should be a collection of names."""
+    if not isinstance(given, list | tuple | dict):
+        return set()
+    return {name.strip() for name in given if isinstance(name, str) and name.strip()}

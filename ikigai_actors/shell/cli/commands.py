@@ -507,18 +507,39 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
 @click.option(
     "--documents", type=click.Choice(["keep", "append"]), help="What to do with those that are here with other texts."
 )
-@click.option("--stopped", is_flag=True, help="Let them begin nothing before ikigai signal CONT.")
+@click.option("--stopped", is_flag=True, help="Let none of them begin anything before ikigai signal CONT.")
+@click.option("--go", is_flag=True, help="Let those begin as well in which work waits.")
+@click.option("--dry-run", is_flag=True, help="Only say what the file would bring.")
+@click.option("--json", "json", is_flag=True, help="What came, or would come, as a JSON object.")
 @click.pass_context
-def import_agents(context: click.Context, file: str, under: str | None, documents: str | None, stopped: bool) -> None:
+def import_agents(
+    context: click.Context,
+    /,
+    file: str,
+    under: str | None,
+    documents: str | None,
+    dry_run: bool,
+    json: bool,
+    **how: bool,
+) -> None:
     """Bring the agents of a FILE of ikigai export into the database: all of them, or none.
 
-    For a database that no process runs, or an empty one: where ikigai runs, type /import there. Nothing starts: turns
-    that were open are cut off, and prompts wait.
+    For a database that no process runs, or an empty one: where ikigai runs, type /import there. First it says what the
+    file would begin, and which models and tools it names. Agents in which an open turn or a prompt waits come stopped,
+    and no right to use a tool comes along.
     """
+    from ikigai_actors.records.transfer.export import as_path
+    from ikigai_actors.records.transfer.graft import ImportFile
     from ikigai_actors.shell.cli import transfer
 
     with _ended_early(context):
-        told = transfer.import_agents(context.obj.database, file, under, documents or "refuse", stopped)
+        looked = ImportFile.of(as_path(file), documents or "refuse", **how)
+        if dry_run:
+            click.echo(harmless(transfer.preview_of(looked, json)))
+            return
+        for line in looked.lines():
+            _notice(line)
+        told = transfer.import_agents(context.obj.database, looked, under, json)
     click.echo(harmless(told))
 
 

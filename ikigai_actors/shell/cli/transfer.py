@@ -1,11 +1,14 @@
 """Export and import of agents, as commands do them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
 from ikigai_actors.records.transfer.export import as_path, export_file
+from ikigai_actors.records.transfer.graft import ImportFile
+from ikigai_actors.records.transfer.preview import ImportPreview
 from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 
@@ -32,19 +35,43 @@ def export(
     return f"Exported {counted(done.agents, 'agent')} with {', '.join(parts)} to {file}; budgets are not in it."
 
 
-def import_agents(database: str | None, file: str, under: str | None, documents: str, stopped: bool) -> str:
-    """Import a file as the host of the database; return a line for a person.
+def import_agents(
+    database: str | None,
+    file: ImportFile,
+    under: str | None,
+    json: bool,
+) -> str:
+    """Import a file as the host of the database; return a line for a person, or a JSON object.
 
     Raises `StoreInUse` when a process runs the agents, and what `import_file` does.
     """
     from ikigai_actors.system.host.importing import import_file
 
     try:
-        done = import_file(database, as_path(file), under, documents, stopped)
+        done = import_file(database, file, under)
     except StoreInUse as error:
-        raise StoreInUse(f"{error} Import there: /import {as_path(file).absolute()}") from error
+        raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error
+    if json:
+        here = [(one.uuid, one.name, one.status) for one in done.agents]
+        return as_json({"top": done.top, **_as_object(file.manifest.preview, here)})
     top = next(one for one in done.agents if one.uuid == done.top)
     living = sum(one.living for one in done.agents)
     other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
     told = f"Imported {counted(len(done.agents), 'agent')}, of whom {living} live"
     return f"{told}, with {top.short} ({top.uuid}) on top{other}."
+
+
+def preview_of(file: ImportFile, json: bool) -> str:
+    """What a file would bring: lines for a person, or a JSON object with the agents as the file has them."""
+    found = file.manifest.preview
+    if json:
+        return as_json(_as_object(found, [(one.uuid, one.name, one.status) for one in found.agents]))
+    return "\n".join(file.lines())
+
+
+def _as_object(found: ImportPreview, agents: Iterable[tuple[str, str | None, str]]) -> dict[str, object]:
+    listed = [
+        {"uuid": uuid, "name": name, "status": status, "open_turn": one.open_turn, "prompts": one.prompts}
+        for (uuid, name, status), one in zip(agents, found.agents, strict=True)
+    ]
+    return {"agents": listed, "models": found.models, "tools": found.tools, "allowed": found.allowed}

@@ -1,5 +1,7 @@
 """The slash commands about files of agents."""
 
+from typing import Any
+
 import click
 
 from ikigai_actors.shell.commands.arguments import AGENT, TEXT
@@ -29,14 +31,17 @@ def export(shell: CommandContext, file: str, agent: str | None, from_clear: bool
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--under", metavar="ID", type=AGENT, help="The agent under which they come.  [default: agent 0]")
 @click.option("--documents", type=click.Choice(["keep", "append"]), help="For those that are here with other texts.")
-@click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT.")
+@click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT, also where nothing waits.")
+@click.option("--go", is_flag=True, help="Begin at once with the prompts that wait.")
 @click.pass_obj
-def import_agents(shell: CommandContext, file: str, under: str | None, documents: str | None, stopped: bool) -> None:
+def import_agents(shell: CommandContext, /, file: str, under: str | None, documents: str | None, **how: bool) -> None:
     """Bring the agents of a file of /export here: all of them, or none.
 
-    Turns that were open there are cut off, and prompts that nobody has answered are answered now.
+    It says first what the file would begin, and which models and tools it names. Agents in which an open turn or a
+    prompt waits come stopped, until /signal CONT. No right to use a tool comes along.
     """
-    top = shell.wait_for(lambda: shell.system.import_(file, under, documents=documents or "refuse", stopped=stopped))
+    given: dict[str, Any] = {"documents": documents or "refuse", "notice": shell.screen.line, **how}
+    top = shell.wait_for(lambda: shell.system.import_(file, under, **given))
     shell.screen.line(f"imported {named(top)}, and all below it; /switch {top.record.short} goes there")
 
 

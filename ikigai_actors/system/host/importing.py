@@ -2,7 +2,6 @@
 
 import os
 from contextlib import ExitStack
-from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.identity import new_agent_uuid
@@ -14,23 +13,18 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 
 
-def import_file(
-    database: str | os.PathLike[str] | None, file: Path, under: str | None, documents: str, stopped: bool = False
-) -> Imported:
+def import_file(database: str | os.PathLike[str] | None, file: ImportFile, under: str | None = None) -> Imported:
     """Bring the agents of a file into a database; an empty one gets agent 0 first. No agent begins anything.
 
     Args:
         database: its place, as for `ActorSystem.open`.
-        file: the file.
+        file: the file, which was looked at.
         under: a uuid, name, or unique prefix of a uuid; None for agent 0.
-        documents: as for `System.import_`.
-        stopped: as for `System.import_`.
 
     Raises:
         StoreInUse: a process runs the agents.
         IkigaiError: what `System.import_` raises, and what `ActorSystem.open` does for the database.
     """
-    looked = ImportFile.of(file, documents, stopped)  # before the database is touched
     with ExitStack() as closing:
         store = open_store(database)
         closing.callback(store.close)
@@ -42,5 +36,5 @@ def import_file(
         journal = Journal(store, host.id, host.clock)
         closing.callback(journal.close)
         journal.start()
-        imported: Imported = journal.perform(Import(looked, under, host.id, host.clock.now_ms(), os.urandom))
+        imported: Imported = journal.perform(Import(file, under, host.id, host.clock.now_ms(), os.urandom))
         return imported

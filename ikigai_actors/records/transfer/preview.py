@@ -1,0 +1,76 @@
+"""What a file of agents would bring, for whoever decides whether to import it. Pure."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+_MOST = 20
+"""How many names a line lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An agent of a file."""
+
+    uuid: str
+    """As the file has it."""
+    name: str | None
+    status: str
+    """The status with which it comes, if nothing waits in it."""
+    open_turn: bool
+    """Whether a turn of it was cut off, and could go on."""
+    prompts: int
+    """How many prompts nobody has answered."""
+
+    @property
+    def waits(self) -> str:
+        """What it would go on with, in words; empty when it lives and has nothing to do, or is dead."""
+        if self.status == "dead":
+            return ""
+        prompts = _counted(self.prompts, "prompt") if self.prompts else ""
+        return " and ".join(filter(None, ("an open turn" if self.open_turn else "", prompts)))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPreview:
+    """What is in a file, as far as it may begin or cost something."""
+
+    agents: tuple[Arrival, ...]
+    models: tuple[str, ...]
+    """The models that settings in the file name."""
+    tools: tuple[str, ...]
+    """The tools that settings in the file name, and the calls of open turns."""
+    allowed: tuple[str, ...]
+    """The tools that settings in the file let run without asking, which does not count here."""
+
+    def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
+        """The same for a person, who imports the file with these arguments of `System.import_`."""
+        living = sum(one.status != "dead" for one in self.agents)
+        yield (
+            f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "
+            f"Models that it names: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
+        )
+        if self.allowed:
+            yield (
+                f"It lets its agents use {_listed(self.allowed)} without asking. That does not count here: "
+                "each tool has the policy that it has for a new agent."
+            )
+        waiting = [f"{one.name or one.uuid[:6]} ({one.waits})" for one in self.agents if one.waits]
+        if not waiting:
+            return
+        if stopped:
+            how = "All of its agents come stopped"
+        elif go:
+            how = "They begin with their prompts as soon as a host runs them; an open turn waits for /resume"
+        else:
+            how = "They come stopped: the signal CONT lets them begin, --go or go=True at once"
+        yield f"Work waits in {_listed(waiting)}. {how}."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = ", ".join(name if len(name) <= 80 else f"{name[:80]}…" for name in list(names)[:_MOST])
+    more = len(names) - _MOST
+    return (f"{shown} and {more:,} more" if more > 0 else shown) or "none"

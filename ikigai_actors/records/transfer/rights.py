@@ -1,0 +1,64 @@
+"""What an exported file may not bring along: rights. Pure.
+
+Whoever can edit a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
+allowed. Three kinds of message could:
+
+    configure   a policy ``allow`` is dropped, and the tool's own policy counts
+    approval    the approval of a call in an open turn is dropped, so the call asks again
+    tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
+                though its tool be idempotent
+
+Where the agents come to live, an agent may have restrictions that all of its children inherit; `restricted` gives them
+to those who come, who inherit nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.records.messages import Kind
+
+STARTED_ELSEWHERE = "elsewhere"
+"""In the data of a ``tool_call``: the call was started in another database."""
+
+_ALLOW = "allow"
+
+
+def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
+    """The data of a message without the rights that it would give."""
+    match kind:
+        case Kind.CONFIGURE if allowed_by(data):
+            kept = {name: what for name, what in data["policies"].items() if what != _ALLOW}
+            return {**data, "policies": kept}
+        case Kind.APPROVAL if in_open_turn:
+            return {name: value for name, value in data.items() if name != "approved"}
+        case Kind.TOOL_CALL if in_open_turn:
+            return {**data, STARTED_ELSEWHERE: True}
+    return data
+
+
+def allowed_by(settings: Mapping[str, Any]) -> list[str]:
+    """The tools that settings let run without asking."""
+    policies = settings.get("policies")
+    if not isinstance(policies, Mapping):
+        return []
+    return [name for name, what in policies.items() if what == _ALLOW]
+
+
+def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that an agent must get so that it may do no more than a child of another agent.
+
+    Args:
+        settings: its own.
+        above: those of the other agent, without ``effects``.
+    """
+    changes: dict[str, Any] = {}
+    strict = {name: what for name, what in (above.get("policies") or {}).items() if what != _ALLOW}
+    own = settings.get("policies") or {}
+    if strict := {name: what for name, what in strict.items() if own.get(name) not in (what, "deny")}:
+        changes["policies"] = {**own, **strict}
+    if (offered := above.get("tools")) is not None:
+        wanted = settings.get("tools", offered)
+        tools = [name for name in wanted if name in offered]
+        if tools != settings.get("tools"):
+            changes["tools"] = tools
+    return changes

@@ -1,0 +1,241 @@
+"""An imported file acts with no rights of its own: whoever edits it gains nothing that the host has not allowed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    BadInput,
+    Child,
+    ImportRefused,
+    Policy,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+    tool,
+)
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.transfer.rights import restricted, without_rights
+from ikigai_actors.tools.function import Tool
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.exported_files import Records, edit, of, put
+from tests.kit.program import run
+from tests.kit.sessions import OpenSession
+
+MEMORY = "sqlite:///:memory:"
+SHELL = ToolCall("shell", {"command": "rm -rf"}, "call_1")
+
+
+class Machine:
+    """A host with a tool that asks, and a model that calls it when it is prompted."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+        @tool(policy=Policy.ASK, idempotent=True)
+        def shell(command: str) -> str:
+            """Run a command."""
+            self.ran.append(command)
+            return "done"
+
+        self.tools: list[Tool] = [shell]
+
+    def open(self) -> ActorSystem:
+        """A new system on it. Nobody can be asked there, so what asks is denied."""
+        return ActorSystem.open(MEMORY, ScriptedProvider(_calling), tools=self.tools)
+
+
+def _calling(request: Request) -> Reply:
+    answered = any(message["role"] == "user" and "tool_result" in str(message) for message in request.messages[-1:])
+    return Reply("well") if answered else Reply("", (SHELL,))
+
+
+@pytest.fixture
+def machine() -> Machine:
+    """The victim's host."""
+    return Machine()
+
+
+def stranger(file: Path, policies: object) -> None:
+    """Export an agent with these policies in which a prompt waits, and make it run."""
+    with Machine().open() as system:
+        agent = system.root.fork(name="agent")
+        agent.configure(policies={"shell": "deny"})
+        agent.signal(Signal.STOP)
+        agent.prompt("please run it")
+        assert not agent.resume()  # answered behind the prompt, which is kept as mail by then
+        system.export(agent, file)
+    edit(file, put("agent", status="running", exit_reason=None), _with_policies(policies))
+
+
+def _with_policies(policies: object) -> Callable[[Records], object]:
+    return lambda records: of(records, "message", kind="configure").update(data={"policies": policies})
+
+
+def test_a_prompt_of_a_file_waits_and_its_policies_allow_nothing(machine: Machine, tmp_path: Path) -> None:
+    stranger(tmp_path / "1", {"shell": "allow", "rm": "deny"})
+    heard: list[str] = []
+    with machine.open() as system:
+        agent = system.import_(tmp_path / "1", notice=heard.append)
+        assert (agent.state, agent.record.why_stopped) == ("stopped", "it came from a file, with work that waits")
+        assert agent.context().settings["policies"] == {"rm": "deny"}
+        agent.signal(Signal.CONT)
+        assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
+        [denied, _] = [one.content for one in agent.history() if one.kind == "tool_result"]
+        assert denied.startswith("This call of shell needs somebody's approval")
+        assert machine.ran == []
+        assert check(system.store) == []
+    assert heard == [
+        "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: rm, shell.",
+        (
+            "It lets its agents use shell without asking. That does not count here: each tool has the policy that it "
+            "has for a new agent."
+        ),
+        "Work waits in agent (1 prompt). They come stopped: the signal CONT lets them begin, --go or go=True at once.",
+    ]
+
+
+def test_with_go_a_prompt_of_a_file_begins_and_still_allows_nothing(machine: Machine, tmp_path: Path) -> None:
+    stranger(tmp_path / "1", {"shell": "allow"})
+    with machine.open() as system:
+        agent = system.import_(tmp_path / "1", go=True)
+        assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
+        assert sum(one.kind == "user" for one in agent.history()) == 2
+        assert machine.ran == []
+        with pytest.raises(BadInput, match="come stopped, or to go on at once; got both"):
+            system.import_(tmp_path / "1", go=True, stopped=True)
+
+
+def test_no_history_of_a_file_allows_anything_also_of_the_dead_and_at_earlier_positions(
+    machine: Machine, tmp_path: Path
+) -> None:
+    with Machine().open() as system:
+        outside = system.root.fork()
+        outside.configure(policies={"shell": "allow"})
+        agent = outside.fork(name="agent")
+        agent.configure(temperature=0.5)
+        agent.configure(policies={"shell": "deny"})
+        agent.kill()
+        system.export(agent, tmp_path / "1")
+    edit(tmp_path / "1", _as_text)
+    with machine.open() as system:
+        agent = system.import_(tmp_path / "1")
+        assert agent.parent is not None
+        for of_whom, at in ((agent, None), (agent, 4), (agent.parent, None), (agent.parent, 2)):
+            [child] = system.root.fork_many([Child(of_whom, at=at, prompt="please run it")])
+            assert child.reply(timeout=DEADLINE).text == "well"
+        assert machine.ran == []
+
+
+def _as_text(records: Records) -> None:
+    """Write the data of settings as a text that no program of ours writes."""
+    for one in records:
+        if one.get("kind") == "configure":
+            one["data"] = json.dumps(one["data"], indent=1)
+
+
+def open_turn(file: Path, *rows: dict[str, Any]) -> None:
+    """Export an agent in the midst of a turn; the file tells more of its calls than has happened."""
+    calling = ScriptedProvider([Reply("", (SHELL, ToolCall("wait", {"timeout": 600}, "call_2")))])
+    with ActorSystem.open(MEMORY, calling, {"hanging": (hanging := Hanging(""))}, tools=[]) as system:
+        agent = system.root.fork(name="agent", model="hanging:x")
+        agent.prompt("please run it")
+        hanging.wait_until_asked()
+        system.export(agent, file)
+
+    def tell(records: Records) -> None:
+        last = [one for one in records if one["record"] == "message"][-1]
+        calls = {"tool_calls": [{"id": SHELL.id, "name": "shell", "input": dict(SHELL.input)}]}
+        told = ({"kind": "assistant", "data": {"model": "x:y", "stop_reason": "tool_use", **calls}}, *rows)
+        at = records.index(last) + 1
+        records[at:at] = [{**last, "content": "", "id": last["id"] + n, **row} for n, row in enumerate(told, 1)]
+        records[0]["counts"]["message"] += len(told)
+
+    edit(file, tell, lambda records: of(records, "message", kind="configure").update(data={"temperature": 0.5}))
+
+
+CALL = {"tool_use_id": SHELL.id, "name": "shell"}
+ASKED = {"kind": "approval", "content": "shell", "data": CALL}
+APPROVED = {"kind": "approval", "content": "shell", "data": {**CALL, "approved": True}}
+STARTED = {"kind": "tool_call", "content": "shell", "data": CALL}
+
+
+@pytest.mark.parametrize("rows", [(), (ASKED, APPROVED), (STARTED,), (ASKED, APPROVED, STARTED)])
+def test_a_call_of_an_open_turn_was_neither_approved_nor_started_by_anybody_here(
+    machine: Machine, tmp_path: Path, rows: tuple[dict[str, Any], ...]
+) -> None:
+    open_turn(tmp_path / "1", *rows)
+    heard: list[str] = []
+    with machine.open() as system:
+        agent = system.import_(tmp_path / "1", notice=heard.append)
+        assert heard[0].endswith("Tools that it names: shell.")
+        assert heard[-1].startswith("Work waits in agent (an open turn).")
+        assert agent.state == "stopped"
+        agent.signal(Signal.CONT)
+        assert agent.resume(timeout=DEADLINE)
+        assert agent.reply(timeout=DEADLINE).text == "well"
+        assert machine.ran == []
+        assert check(system.store) == []
+
+
+def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(machine: Machine, tmp_path: Path) -> None:
+    with Machine().open() as system:
+        top = system.root.fork(name="top")
+        top.configure(policies={"send": "deny", "fork": "ask"}, tools=["recall", "shell", "send"])
+        below = top.fork("Look.", name="below")
+        below.reply(timeout=DEADLINE)
+        system.export(top, tmp_path / "1")
+    with machine.open() as system:
+        under = system.root.fork(name="under")
+        under.configure(policies={"shell": "deny", "send": "ask", "kill": "allow"}, tools=["shell", "send", "kill"])
+        free = system.import_(tmp_path / "1")
+        tied = system.import_(tmp_path / "1", under=under)
+        assert free.context().settings["tools"] == ["recall", "shell", "send"]
+        agents: list[AgentRef] = [tied, *tied.children()]
+        for one in agents:
+            settings = one.context().settings
+            assert settings["policies"] == {"send": "deny", "fork": "ask", "shell": "deny"}
+            assert settings["tools"] == ["shell", "send"]
+            assert one.fork("Look.", at=2).reply(timeout=DEADLINE).text == "well"
+        assert check(system.store) == []
+        trial = system.root.fork(name="trial")
+        trial.configure(effects={})
+        with pytest.raises(ImportRefused, match="Agent trial is a trial, and nothing below it may have an effect"):
+            system.import_(tmp_path / "1", under=trial)
+
+
+def test_what_gives_no_right_is_left_as_it_is() -> None:
+    for kind, data, in_open_turn in (
+        ("configure", {"policies": {"shell": "deny"}, "model": "x:y"}, True),
+        ("configure", {"policies": None}, False),
+        ("approval", {**CALL, "approved": True}, False),
+        ("tool_call", CALL, False),
+        ("user", {"policies": {"shell": "allow"}}, True),
+    ):
+        assert without_rights(kind, data, in_open_turn) is data
+    assert restricted({"tools": ["a"]}, {}) == {}
+    assert restricted({}, {"tools": ["a"], "policies": {"b": "allow"}}) == {"tools": ["a"]}
+    assert restricted({"policies": {"a": "deny"}, "tools": []}, {"tools": ["a"], "policies": {"a": "ask"}}) == {}
+
+
+def test_the_commands_say_what_a_file_would_bring_before_it_comes(
+    tmp_path: Path, new_sqlite: NewDatabase, open_session: OpenSession
+) -> None:
+    stranger(file := tmp_path / "1", {"shell": "allow"})
+    session = open_session(ScriptedProvider(_calling))
+    printed = session(f"/import --go {file}")
+    assert any("Work waits in agent (1 prompt). They begin with their prompts" in line for line in printed)
+    looked = run("--database", database := new_sqlite(), "import", "--dry-run", "--json", str(file))
+    told = json.loads(looked.stdout)
+    assert (told["allowed"], [one["prompts"] for one in told["agents"]]) == (["shell"], [1])
+    done = run("--database", database, "import", "--json", str(file))
+    assert "It lets its agents use shell without asking. That does not count here" in done.stderr
+    assert json.loads(done.stdout)["agents"][0]["status"] == "stopped"
