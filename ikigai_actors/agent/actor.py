@@ -461,9 +461,12 @@ class AgentActor(PooledActor):
         if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
+        waited = self.state.hold if isinstance(step.unit, LogUnit) and step.unit.unpaused else None
         if isinstance(answer, Held | Paused):
             step = placed(step, answer)
         self._enter(step)
+        if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others may go on who have waited behind it
+            self.runtime.processes.serve((waited.budget,))
         if isinstance(answer, Held | Paused | Settled) and answer.freed:
             self.runtime.processes.serve(answer.freed)
         if isinstance(answer, Paused):

@@ -1,11 +1,13 @@
 """The commands that one agent has yet to begin, and their order. No thread, no store, no caller.
 
 The agent's actor adds commands as they come, and asks `Backlog.next` whenever no unit of the agent is being committed.
-Commands that begin or follow a turn keep their order. There are four exceptions:
+Commands that begin or follow a turn keep their order. There are five exceptions:
 
     `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
     `Needs.LOG`                    passes the commands before it: it needs no end of a turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
+    a prompt behind a turn that    is passed by what can be done in such a turn
+    waits for a budget
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
@@ -154,11 +156,12 @@ class Backlog:
     def _next_command(self, state: State) -> on.Deferrable | None:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
+        no_prompts = stopped or state.phase is Phase.WAITING_FOR_BUDGET
         if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote):
             return None  # kept prompts are all there is
         first = True
-        for place, command in enumerate(self._commands if stopped or self._passing else self._commands[:1]):
-            if stopped and isinstance(command, on.Prompt):
+        for place, command in enumerate(self._commands if no_prompts or self._passing else self._commands[:1]):
+            if no_prompts and isinstance(command, on.Prompt):
                 continue
             if (first or _passes(command)) and accepts(state, command):
                 self._remove(place)

@@ -88,7 +88,7 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
         except (KeyError, TypeError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
-            waits = Paused(paused[0], paused[1], "") if paused[0] is not None else None
+            waits = Paused(paused[0], paused[1], "", at=paused[2]) if paused[0] is not None else None
             restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, 0 < turn == interrupted, waits))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")

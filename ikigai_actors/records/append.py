@@ -15,7 +15,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.blobs import write_blobs
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
-from ikigai_actors.records.budgets.holds import keep_hold
+from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
 from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
@@ -134,7 +134,7 @@ class Append(Unit):
             _bear(tx, unit.births, row)
             locked.others.update(birth.uuid for birth in unit.births)
         answer = self._spend(row, charge) if spends else None
-        if unit.unpaused:
+        if unit.unpaused and not isinstance(answer, Paused):
             tx.run("end_pauses", agents=[unit.agent])
         if charge is not None or isinstance(answer, Held):
             keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
@@ -180,7 +180,7 @@ class Append(Unit):
 class AppendAlone(Append, Addressed):
     """An `Append` for which the portions of this host do not suffice: it locks the budgets above the agent."""
 
-    __slots__ = ("_hearers", "_ledger")
+    __slots__ = ("_hearers", "_ledger", "_waited")
 
     concerns_others = True
 
@@ -196,6 +196,8 @@ class AppendAlone(Append, Addressed):
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(AppendAlone(self._unit, self._fence))  # it has died since the look-up
         self._ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
+        found = pauses_of(tx, [row.uuid]) if self._unit.unpaused else {}
+        self._waited = found[row.uuid].budget if found else None
         if self._unit.births:
             self._ledger.bear(row.budget, len(self._unit.births))
 
@@ -209,7 +211,7 @@ class AppendAlone(Append, Addressed):
             freed = ledger.freed
         answer: Held | Paused | Settled | None = None
         if (need := self._unit.need) is not None:
-            answer = ledger.place(row, need, self._fence.host, may_wait=self._unit.may_wait)
+            answer = ledger.place(row, need, self._fence.host, self._waited, self._unit.may_wait)
         ledger.write()
         notified = tuple(ledger.notified)
         if answer is None:

@@ -230,7 +230,7 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
        a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, w.budget, w.unit
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, w.budget, w.unit, w.at
   FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
   LEFT JOIN pauses w ON w.agent_uuid = a.uuid
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
@@ -917,7 +917,7 @@ SELECT p.agent_uuid, p.need, p.unit, p.due_at FROM pauses p JOIN agents a ON a.u
  WHERE p.budget = :budget AND a.status = 'running' ORDER BY p.number LIMIT CAST(:most AS BIGINT)
 
 -- name: pauses_by_agent
-SELECT p.agent_uuid, p.budget, p.unit, p.due_at FROM pauses p WHERE p.agent_uuid = ANY(:uuids)
+SELECT p.agent_uuid, p.budget, p.unit, p.due_at, p.at FROM pauses p WHERE p.agent_uuid = ANY(:uuids)
 
 -- name: waiting_for
 -- How many wait for each budget, those who may not go on now included.
@@ -1009,7 +1009,10 @@ SELECT c.owner, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk,
   FROM chain c JOIN budgets b ON b.owner = c.owner JOIN limits l ON l.budget = c.owner ORDER BY c.depth
 
 -- name: change_pause
-UPDATE pauses SET unit = :unit, due_at = CAST(:due AS BIGINT) WHERE agent_uuid = :agent
+-- Its place stays. What the request needs is another one where the agent has changed it.
+UPDATE pauses SET unit = :unit, due_at = CAST(:due AS BIGINT), at = COALESCE(CAST(:at AS BIGINT), at),
+       need = COALESCE(CAST(:need AS TEXT), need)
+ WHERE agent_uuid = :agent
 
 -- name: holds_of
 -- The open requests of some agents.

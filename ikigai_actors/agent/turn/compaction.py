@@ -1,6 +1,6 @@
 """Compaction: the model writes what stands for all that was said before. Pure.
 
-    idle, interrupted, or a turn whose calls all have results
+    idle, interrupted, or a turn whose calls all have results, also one that waits for a budget
       │ Compact, with a plan
       v
     compacting ── Summarise: the history, and one prompt more ──> the model
@@ -68,10 +68,14 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     if event.plan is None:
         text = f"Agent {state.uuid} has too little behind it for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
+    unit = holding(state)
+    if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one behind the summary
+        state = replace(state, phase=Phase.RUNNING_TOOLS, steps=max(1, state.steps) - 1, calls=())
+        unit = replace(unit, unpaused=True)
     request = state.request + 1
     compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
     after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, hold=None)
-    return Step(after, holding(state), (Summarise(request),), event.caller)
+    return Step(after, unit, (Summarise(request),), event.caller)
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:

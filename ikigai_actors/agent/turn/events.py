@@ -31,6 +31,7 @@ class Needs(Enum):
 
     LOG = "the log"
     TURN_OVER = "the log, and no turn in progress"
+    AT_REST = "the log, and no turn in progress but one that waits for a budget"
     CALLS_OVER = "the log, and no call without a result: where a model may be asked"
     STEP_OVER = "the head of the log, and no call that is being carried out"
 
@@ -158,7 +159,7 @@ class ForkTrials:
 class Clear:
     """Begin anew, with the settings in force; answered with the position of the clear."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("clear",)
     caller: Caller
 
@@ -180,7 +181,7 @@ class Compact:
 class Uncompact:
     """Take off the latest summary; answered with the position of that."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("uncompact",)
     caller: Caller
 
@@ -189,7 +190,7 @@ class Uncompact:
 class Merge:
     """Take in what another agent has said; answered with what came of it."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("merge", "child", "how", "positions")
     child: str
     """Its uuid."""
@@ -204,7 +205,7 @@ class Merge:
 class SetMark:
     """Set a mark; answered with its position."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("mark", "label")
     label: str
     caller: Caller
@@ -214,7 +215,7 @@ class SetMark:
 class Rewind:
     """Go back to the latest mark, or the latest with a label; answered with the position of the rewind."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("rewind", "label")
     label: str | None
     caller: Caller
@@ -224,7 +225,7 @@ class Rewind:
 class Undo:
     """Go back to before the latest prompt; answered with the position of the rewind."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("undo",)
     caller: Caller
     prompt: int = 0
@@ -235,7 +236,7 @@ class Undo:
 class Configure:
     """Change settings; None removes one. Answered with the position of the change."""
 
-    needs = Needs.TURN_OVER
+    needs = Needs.AT_REST
     travels_as = ("configure", "settings")
     settings: Mapping[str, Any]
     caller: Caller

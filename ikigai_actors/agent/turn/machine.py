@@ -14,7 +14,8 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
 
 The unit behind which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
 prompt, the last result of the calls, or one without messages. Where a budget does not allow it, the answer of the unit
-says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended.
+says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended. What changes
+its settings or its history meanwhile has that request weighed again; what takes the prompt back ends the turn.
 Beside these stands ``compacting``: wherever no call is without a result, the model may be asked for a summary of what
 was said (`ikigai_actors.agent.turn.compaction`), and then all goes on as before.
 
@@ -136,6 +137,11 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return state.phase is not Phase.UNLOADED
         case Needs.TURN_OVER:
             return state.phase in BETWEEN_TURNS
+        case Needs.AT_REST:
+            waits = state.phase is Phase.WAITING_FOR_BUDGET and state.status is not Status.STOPPED
+            return waits or state.phase in BETWEEN_TURNS
+        case Needs.CALLS_OVER if state.phase is Phase.WAITING_FOR_BUDGET:
+            return state.status is Status.RUNNING
         case Needs.CALLS_OVER:
             settled = all(call.progress is Progress.DONE for call in state.calls)
             free = state.status is Status.RUNNING and not isinstance(state.hold, Paused)
@@ -250,7 +256,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.Resume():
             return _resume(state, event, now, tools)
         case on.WaitsElsewhere():
-            return Step(replace(state, hold=event.paused) if isinstance(state.hold, Paused) else state)
+            return _wait_elsewhere(state, event.paused)
         case on.Granted():
             return go_on(state, event.held)
         case on.Decide():
@@ -280,6 +286,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return compaction.begin_compaction(state, event)
         case on.Uncompact():
             return compaction.take_off_summary(state, event, now)
+        case on.Merge() if state.phase is Phase.WAITING_FOR_BUDGET:
+            return merging.refuse_merge(state, event.caller)
         case on.Merge():
             return merging.begin_merge(state, event.child, event.how, event.positions, caller=event.caller)
         case on.SetMark():
@@ -432,6 +440,13 @@ def _reopen(state: State, event: on.Resume) -> Step:
     asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, repairs=0))
     unit = LogUnit(state.uuid, (), turn=state.failed, asks=True)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
+
+
+def _wait_elsewhere(state: State, paused: Paused) -> Step:
+    """Note what the request waits for by now. It is the same request."""
+    if not isinstance(state.hold, Paused):
+        return Step(state)
+    return Step(replace(state, hold=paused._replace(at=state.hold.at)))
 
 
 def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:

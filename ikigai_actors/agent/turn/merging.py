@@ -35,6 +35,7 @@ from ikigai_actors.arguments import check_choice, check_count, shown
 from ikigai_actors.errors import (
     AlreadyMerged,
     BadInput,
+    BudgetExceeded,
     IkigaiError,
     NothingToMerge,
     ProviderError,
@@ -91,6 +92,15 @@ def begin_merge(
     merging = Merging(child, how, tuple(positions), caller, call, back=state.phase)
     after = replace(state, phase=Phase.MERGING, request=request, merging=merging)
     return Step(after, effects=(ReadChild(request, child, with_log=how == SUMMARY),))
+
+
+def refuse_merge(state: State, caller: on.Caller) -> Step:
+    """Take in nothing while a turn waits for a budget: its request would need more still."""
+    told = (
+        f"A turn of agent {state.uuid} waits for a budget, so nothing can be merged into it; nothing was changed. "
+        "Grant more (/budget +AMOUNT, or grant()), or end the turn free of charge (INT, Ctrl-C), and merge then."
+    )
+    return Step(state, effects=(Answer(caller, BudgetExceeded(told, state.uuid)),))
 
 
 def take_child(state: State, event: on.ChildRead, now: int) -> Step:

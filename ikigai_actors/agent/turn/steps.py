@@ -5,7 +5,16 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Caller
-from ikigai_actors.agent.turn.state import Answer, ComeBack, Departure, Phase, State, Step, TurnOutcome
+from ikigai_actors.agent.turn.state import (
+    Answer,
+    ComeBack,
+    Departure,
+    Phase,
+    RequestModel,
+    State,
+    Step,
+    TurnOutcome,
+)
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Paused
@@ -34,28 +43,38 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
 
 
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
-    """Append drafts to the log and tell the caller the position of the first."""
+    """Append drafts to the log and tell the caller the position of the first.
+
+    A request that waits for a budget is not the same behind them: what it needs is looked at again.
+    """
     messages = messages_of(state.uuid, state.head, now, drafts)
-    unit = LogUnit(state.uuid, messages)
-    return Step(advance(state, messages), unit, (Answer(caller, messages[0].id),), caller)
+    told = Answer(caller, messages[0].id)
+    if state.phase is not Phase.WAITING_FOR_BUDGET:
+        return Step(advance(state, messages), LogUnit(state.uuid, messages), (told,), caller)
+    request = state.request + 1
+    anew = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
+    after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **anew)
+    unit = LogUnit(state.uuid, messages, asks=True, unpaused=True)
+    return Step(after, unit, (told, RequestModel(request)), caller)
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """Do what `write_messages` does, and close a turn that was cut off before."""
+    """Do what `write_messages` does, and close a turn that was cut off before, or that waits for a budget."""
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
-    messages = messages_of(state.uuid, state.head, now, (INTERRUPTION, *drafts))
-    after = advance(state, messages, turn=0, phase=Phase.IDLE, steps=0, calls=(), callers=())
-    answers = (*answers_of_cut_off(state), Answer(caller, messages[1].id))
-    return Step(after, LogUnit(state.uuid, messages, turn=0), answers, caller)
+    ended = end_turn(state, now, _superseded(state), INTERRUPTION, *drafts)
+    told = Answer(caller, state.head + 2)
+    return replace(ended, effects=(*ended.effects, told), caller=caller)
 
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
     """Answers for callers of an interrupted turn that a new command supersedes."""
-    if not state.turn:
-        return ()
-    ended = TurnInterrupted(f"The turn of agent {state.uuid} was cut off, and not resumed.", state.uuid)
-    return tuple(Answer(caller, ended) for caller in state.callers)
+    return tuple(Answer(caller, _superseded(state)) for caller in state.callers) if state.turn else ()
+
+
+def _superseded(state: State) -> TurnInterrupted:
+    how = "taken back while it waited for a budget" if isinstance(state.hold, Paused) else "cut off, and not resumed"
+    return TurnInterrupted(f"The turn of agent {state.uuid} was {how}.", state.uuid)
 
 
 def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessage) -> Step:

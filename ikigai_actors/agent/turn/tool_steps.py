@@ -129,8 +129,10 @@ def placed(step: Step, answer: Held | Paused) -> Step:
 
 
 def go_on(state: State, held: Held) -> Step:
-    """Send the request that has waited for a budget; nothing when its turn was ended meanwhile."""
-    if state.phase is Phase.RUNNING_TOOLS and isinstance(state.hold, Paused):
+    """Send the request that has waited for a budget; nothing when that was ended, or is another one, by now."""
+    if not isinstance(state.hold, Paused) or state.hold.at != held.at:
+        return Step(state)
+    if state.phase is Phase.RUNNING_TOOLS:
         return Step(replace(state, hold=held))
     if state.phase is not Phase.WAITING_FOR_BUDGET:
         return Step(state)

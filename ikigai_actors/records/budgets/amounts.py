@@ -108,6 +108,8 @@ class Paused(NamedTuple):
     """The same for people, and what to do."""
     due: int | None = None
     """When it may go on by itself, in milliseconds since 1970; None when it waits for a grant."""
+    at: int = 0
+    """Position of the message that it answers."""
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""
     notified: tuple[tuple[str, str], ...] = ()

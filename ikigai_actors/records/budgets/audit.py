@@ -51,6 +51,6 @@ def waiting_for_what_is_there(tx: Transaction, budgets: Collection[str]) -> Iter
 
 def overdue(tx: Transaction, agents: Collection[str], now: int) -> Iterator[str]:
     """Which of these agents were to go on by themselves before a time."""
-    for uuid, _, _, due in tx.run("pauses_by_agent", uuids=sorted(agents)):
+    for uuid, _, _, due, _ in tx.run("pauses_by_agent", uuids=sorted(agents)):
         if due is not None and due < now:
             yield uuid

@@ -130,7 +130,7 @@ def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: 
     """Have those wait for a grant who do not go on by themselves, since one does not who waits before them."""
     for agent, _, _, due in behind if first.due is None else ():
         if due is not None and agent in locked:
-            tx.run("change_pause", agent=agent, unit=first.unit, due=None)
+            tx.run("change_pause", agent=agent, unit=first.unit, due=None, at=None, need=None)
             yield agent, first
 
 

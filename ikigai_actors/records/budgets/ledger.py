@@ -158,7 +158,7 @@ class BudgetLedger:
         text = pause_notice(level, unit, need, self._name(level), strict)
         due = level.slot_due if unit == "requests" and level.limits[unit].granted else None
         if served == level.owner:
-            self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due)
+            self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due, at=need.at, need=need.encode())
         else:
             self._paused[level.owner] += 1
             self._tx.run(
@@ -179,7 +179,7 @@ class BudgetLedger:
         if limit.notified < NOTIFIED_PAUSE and due is None:
             limit.notified, limit.changed = NOTIFIED_PAUSE, True
             self._notify(level, row.uuid, text)
-        return Paused(level.owner, unit, text, due)
+        return Paused(level.owner, unit, text, due, need.at)
 
     def look_at(self, level: Level) -> None:
         """Tell that a budget is nearly used, and say whether it is to be looked at again."""

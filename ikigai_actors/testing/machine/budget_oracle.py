@@ -113,6 +113,8 @@ class BudgetOracle:
                 case "end_pauses":
                     for uuid in given["agents"]:
                         self.waiting.pop(uuid, None)
+                        if uuid not in placed:  # it has given up its place itself: what is held is for another request
+                            before.pop(uuid, None)
                 case "use_slot":
                     self._slot(given)
         self._check_told(changes, told)

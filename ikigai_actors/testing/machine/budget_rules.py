@@ -160,6 +160,22 @@ class BudgetRules(Stage):
         """A tool of an agent has cost something."""
         self.attempt(lambda: self.agent(who).charge(tokens=tokens, timeout=PATIENCE))
 
+    @rule(who=AGENTS, act=st.sampled_from(("configure", "compact", "undo", "mark")))
+    def change_what_waits(self, who: int, act: str) -> None:
+        """An agent is to spend what is not there, and something is done with its turn meanwhile."""
+        status = self.agent(who).budget
+        if status is not None and status.owner == self.agent(who).uuid:
+            self.set_budget(who, 0, strict=False)
+        self.prompted(self.agent(who))
+        self.attempt(self.world.settle)
+        done = {
+            "configure": lambda agent: agent.configure(max_tokens=100, timeout=PATIENCE),
+            "compact": lambda agent: agent.compact(timeout=PATIENCE),
+            "undo": lambda agent: agent.undo(timeout=PATIENCE),
+            "mark": lambda agent: agent.mark("there", timeout=PATIENCE),
+        }
+        self.attempt(lambda: done[act](self.agent(who)))
+
     @rule(who=AGENTS, others=st.integers(1, 3))
     def prompt_all(self, who: int, others: int) -> None:
         """Several agents spend at once."""

@@ -7,20 +7,24 @@ import pytest
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.machine import accepts, completed, failed_turn, notice_of, step
-from ikigai_actors.agent.turn.state import UNKNOWN, Answer, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.agent.turn.state import UNKNOWN, Answer, LifecycleState, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.history import EMPTY, play_all
 from ikigai_actors.records.log import Log
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import outcome_of, spent_of
+from supervisors.signals import Status
 
 NOW = 1_000
 UNLOADED = State("me", 4)
 IDLE = State("me", 4, phase=Phase.IDLE)
 BUSY = replace(IDLE, phase=Phase.WAITING_FOR_MODEL, turn=4, request=3, callers=("asker",))
 CUT_OFF = replace(IDLE, phase=Phase.INTERRUPTED, turn=4)
+PAUSED = replace(BUSY, phase=Phase.WAITING_FOR_BUDGET, hold=Paused("lead", "tokens", "too little", at=4))
 
 
 def fork(prompt: str | None = None, **settings: Any) -> on.Fork:
@@ -54,6 +58,24 @@ def test_a_command_of_a_turn_waits_while_a_turn_is_open(command: on.Deferrable) 
     assert accepts(CUT_OFF, command)
     assert not accepts(BUSY, command)
     assert isinstance(command, on.Fork) or not accepts(UNLOADED, command)
+
+
+@pytest.mark.parametrize("command", [*TURN_COMMANDS, on.Compact("", "caller"), on.ExitNow("bye", "caller")])
+def test_what_waits_for_a_budget_holds_up_nothing_but_the_next_turn_and_the_end(command: on.Deferrable) -> None:
+    assert accepts(PAUSED, command) is not isinstance(command, on.Prompt | on.ExitNow)
+    stopped = replace(PAUSED, lifecycle=LifecycleState(Status.STOPPED))
+    assert accepts(stopped, command) is isinstance(command, on.Fork | on.Prompt)  # which is put aside
+
+
+def test_a_change_has_the_request_that_waits_weighed_again_and_an_earlier_grant_is_not_for_it() -> None:
+    done = step(PAUSED, on.Configure({"model": "cheap"}, "caller"), NOW)
+    assert isinstance(done.unit, LogUnit)
+    assert (done.unit.asks, done.unit.unpaused, done.unit.turn) == (True, True, None)
+    assert done.effects == (Answer("caller", 5), RequestModel(PAUSED.request + 1))
+    waits = placed(done, Paused("lead", "tokens", "too little", at=5))
+    assert (waits.state.phase, waits.effects) == (Phase.WAITING_FOR_BUDGET, (Answer("caller", 5),))
+    assert step(waits.state, on.Granted(Held(4, 9, 0, 9)), NOW) == Step(waits.state)
+    assert step(waits.state, on.Granted(Held(5, 9, 0, 9)), NOW).state.phase is Phase.WAITING_FOR_MODEL
 
 
 @pytest.mark.parametrize("turn", [0, 3])
