@@ -242,7 +242,7 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged() | on.WindowFull():
+            case on.StatusChanged() | on.WindowFull() | on.PartWritten():
                 self._decide(message)
             case on.ChildRead():
                 self._decide(message)

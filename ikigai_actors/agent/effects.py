@@ -35,6 +35,7 @@ from ikigai_actors.agent.turn.state import (
     AskApproval,
     BeginWait,
     Effect,
+    PlanPart,
     RequestModel,
     RunTool,
     Spawn,
@@ -171,6 +172,8 @@ class Effects:
             case Summarise():
                 assert log is not None
                 self._summarise(state, log)
+            case PlanPart():
+                self._inbox.put_urgent(on.PartWritten(effect.request))
             case RequestModel():
                 assert log is not None
                 self._ask_model(state, log)
@@ -301,14 +304,16 @@ class Effects:
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
         """What is to be told of a request that should not leave as it is; None where it leaves.
 
-        Who watches is warned of one that leaves and nearly fills the window, once in a turn.
+        Subscribers are warned of one that leaves and nearly fills the window, once in a turn; where the system prompt
+        and the tools are the cause, once a model.
         """
         fixed = fixed_tokens(chosen.settings, chosen.tools)
         fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
         own_code = getattr(chosen.provider, "own_code", False) and not chosen.settings.get("compact_model")
         if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed, state.left_at):
             return on.WindowFull(state.request, fit.tokens, fit.near, fit.is_full, fit.readable)
-        if fit.is_to_be_told and self._warned != state.turn:
+        told = fit.is_to_be_told and self._warned != state.turn
+        if self._runtime.providers.note_cramped(chosen.name) if fit.is_cramped else told:
             self._warned = state.turn
             name = self._name or self._uuid[:SHORT_LENGTH]
             self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window, fixed))
@@ -343,10 +348,17 @@ class Effects:
         except ProviderError as error:
             inbox.put_urgent(on.SummaryFailed(request, error))
             return
+        fixed = fixed_tokens(chosen.settings, chosen.tools)
+        if state.compaction is not None and not state.compaction.plan.is_part and chosen.window:
+            fit = fit_of(log, end, chosen.name, chosen.settings, fixed, chosen.window)
+            if fit.readable < 1:  # it does not leave: some services cut silently
+                too_much = too_long.refusal(fit.tokens, chosen.window)
+                inbox.put_urgent(on.SummaryFailed(request, too_much, readable=fit.readable))
+                return
         wanted, held = answer_tokens(state), held_output(state)
         part = state.merging.part if state.merging is not None else None
         if state.merging is not None and chosen.window:
-            fixed, shown = fixed_tokens(chosen.settings, chosen.tools), None if part is None else part.messages
+            shown = None if part is None else part.messages
             size = report_tokens(log, end, chosen.name, fixed, shown, talk_behind(state))
             if size + min(wanted, chosen.window // 4) > chosen.window:  # it does not leave: some services cut silently
                 inbox.put_urgent(on.SummaryFailed(request, too_long.refusal(size, chosen.window)))

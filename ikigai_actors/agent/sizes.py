@@ -20,6 +20,8 @@ COMPACT_AT = 0.8
 """The part of the window at which a conversation is summarised, where no setting says."""
 TOLD_AT = 0.8
 """The part of the window at which who watches is told."""
+CRAMPED = 3
+"""One in this many tokens of a window may be the system prompt and the tools: with more, summaries come often."""
 LEAST_NEW = 0.1
 """So much of the window has come since the summary in force before there is another one that nobody asked for."""
 MORE_PART = 0.05
@@ -47,6 +49,10 @@ class Fit(NamedTuple):
     """Whether it leaves no place for a reply."""
     readable: float
     """The part of the conversation that the model can read when it is asked for a summary."""
+    pays: bool
+    """Whether another summary is worth its request: the one in force has freed more than it cost."""
+    is_cramped: bool
+    """Whether the system prompt and the tools alone take much of the window."""
 
     @property
     def is_to_be_told(self) -> bool:
@@ -72,13 +78,18 @@ def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: 
     is_full = tokens > window - reply - min(_SPARE, window // 20)
     may = not log.was_uncompacted(head) and _new_tokens(log, head) >= LEAST_NEW * window
     asked = tokens + min(ANSWER_TOKENS, window // 4) + min(_SPARE, window // 20)
-    part = max(READABLE * window - fixed, 0) / max(tokens - fixed, 1)
+    beside = fixed if fixed < min(window, tokens) else 0  # else the estimate is wrong: a model has answered in there
+    part = READABLE * (window - beside) / max(tokens - beside, 1)
     readable = 1.0 if asked <= window else min(part, READABLE)
-    return Fit(tokens, window, near, may, is_full, readable)
+    pays = _has_paid(log, head, fixed)
+    return Fit(tokens, window, near, may, is_full, readable, pays, CRAMPED * fixed > window)
 
 
 def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
     """Whether a request waits for a summary.
+
+    After one that did not pay a request leaves as long as it fits, even if little room is left for the reply. A service
+    that refuses it gets it behind a summary.
 
     Args:
         fit: how it lies in the window.
@@ -87,6 +98,8 @@ def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
     """
     as_before = left_at and LEFT_PART * left_at <= fit.tokens < left_at + MORE_PART * fit.window
     near = fit.tokens > fit.near and fit.may_be_near and not as_before
+    if not fit.pays and fit.tokens <= fit.window:
+        return False
     return (near and squeezed == 0) or (fit.is_full and squeezed < MOST_PUT_OFF)
 
 
@@ -142,3 +155,16 @@ def _new_tokens(log: Log, head: int) -> float:
             break
         size += tokens_of(message, per_byte, lens.elide)
     return size
+
+
+def _has_paid(log: Log, head: int, fixed: int) -> bool:
+    """Whether the summary in force freed more than it cost; without one that a model wrote, yes.
+
+    It cost its own text, and what is sent beside any conversation. To read the conversation is not counted: that lies
+    in the cache.
+    """
+    summary, _ = log.opening(head)
+    if summary is None or summary.data.get("how") != "model":
+        return True
+    before, after, per_byte = (summary.data.get(name, 0) for name in ("before", "after", "tokens_per_byte"))
+    return bool(before - after > tokens_of(summary, per_byte) + fixed)

@@ -84,7 +84,10 @@ class ToolTrouble:
 
 @dataclass(frozen=True, slots=True)
 class WindowNearlyFull:
-    """A request has left that nearly fills its model's window, and nothing was summarised before it."""
+    """A request nearly fills its model's window, or the system prompt and the tools alone take a third of it.
+
+    The former is published once a turn, for a request that leaves without a summary; the latter once a model.
+    """
 
     agent_uuid: str
     agent: str

@@ -27,7 +27,7 @@ _REMEDIES = {
     403: "The key may not do this: check its workspace and the agent's model",
     404: "There is no such model or address: check the agent's model and {address}",
     408: "It took too long: /resume, or resume(), asks again",
-    413: "The request is too large: take the prompt back (/undo, undo()), or begin anew (/clear, clear())",
+    413: "The request is too large: summarise it (/compact, compact()), or take the prompt back (/undo, undo())",
     422: "The request does not suit the model: check the agent's settings, or take the prompt back: /undo, or undo()",
     429: "The rate limit is reached: wait, then /resume, or resume(); fewer agents at once help",
 }
@@ -109,7 +109,7 @@ def _too_long(request: Request) -> str:
     named = f"The prompt {begins!r} ({len(prompt):,} of {whole:,} characters)"
     if 2 * len(prompt) >= whole:
         return f"{named} is too long for the model: take it back (/undo, undo()), and say it in parts"
-    ways = "begin anew (/clear, clear()), or go back (/undo, /rewind, undo(), rewind())"
+    ways = "summarise it (/compact, compact()), begin again (/clear, clear()), or go back (/undo, undo())"
     return f"The history is too long for the model: {ways}. {named} is the latest"
 
 

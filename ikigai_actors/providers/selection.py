@@ -73,6 +73,7 @@ class Providers:
         """The settings for the models of agents that have not set them."""
         self._registered, self._registering = dict(registered), threading.Lock()
         self._learned: dict[str, int] = {}  # windows, by ``provider:model``
+        self._cramped: set[str] = set()
         self.default = default
         """What counts for agents without a ``model`` setting."""
 
@@ -116,6 +117,12 @@ class Providers:
         """Note that a model, ``provider:model``, takes so many tokens, as long as this process runs. Thread-safe."""
         if tokens > 0:
             self._learned[model] = tokens
+
+    def note_cramped(self, model: str) -> bool:
+        """Note that the system prompt and tools take much of a model's window. Returns whether that is news."""
+        is_news = model not in self._cramped
+        self._cramped.add(model)
+        return is_news
 
     def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")

@@ -41,6 +41,7 @@ from ikigai_actors.errors import (
     HostElsewhere,
     IkigaiError,
     NoHost,
+    ProviderError,
     ProviderMissing,
     ProviderUnknown,
     StoreError,
@@ -529,14 +530,18 @@ class ActorSystem(System):
     def window_of(self, model: str | None = None) -> int:
         self.check_open()
         check_optional(model, str, "model", "a model setting")
-        return self._runtime.providers.window(model)
+        try:
+            return self._runtime.providers.window(model)
+        except (Exception, SystemExit) as error:  # other people's code
+            named = model or self.default_model
+            raise ProviderError(f"The window of {named} is not known: its provider breaks ({error!r}).") from error
 
     def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         try:
             names = [str(one) for one in self._runtime.providers.asked(settings, summary)]
         except ProviderUnknown as error:
             raise BadInput(str(error)) from error
-        except Exception as error:  # other people's code
+        except (Exception, SystemExit) as error:  # other people's code
             named = settings.get("model") or self.default_model
             raise BadInput(f"The model {named} cannot be asked: its provider breaks ({error!r}).") from error
         return tuple(PricedModel(name, self._runtime.prices.of_model(name)) for name in names)

@@ -270,7 +270,7 @@ def test_a_prompt_that_is_too_long_is_named_and_how_to_take_it_back(server: Mess
 
 def test_a_history_that_is_too_long_is_told_from_its_latest_prompt(server: MessagesServer) -> None:
     server.script.append(Refuses(400, "invalid_request_error", TOO_LONG))
-    with pytest.raises(ProviderError, match=r"The history is too long for the model: begin anew .*'And now\?'"):
+    with pytest.raises(ProviderError, match=r"The history is too long for the model: .*/compact.*'And now\?'"):
         ask(server, request(said("word " * 500, "Fine.", "And now?")))
 
 

@@ -443,6 +443,124 @@ def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_
         sound(system)
 
 
+class Counting(Model):
+    """Tells the size of each request."""
+
+    def answer(self, request: Request) -> Reply:
+        reply = super().answer(request)
+        return replace(reply, usage=Usage(size_of(request), 100))
+
+
+def size_of(request: Request) -> int:
+    """The tokens of a request."""
+    return len(json.dumps(list(request.messages))) // 3
+
+
+def summaries_of(agent: AgentRef) -> list[Message]:
+    """All that it ever had."""
+    return [one for one in agent.history(all=True) if one.kind == "summary"]
+
+
+def shrunk(system: ActorSystem, window: list[int], prompts: int = 40, **settings: Any) -> AgentRef:
+    """An agent whose history is past the window: its model takes less than it did when that was said."""
+    agent = system.root.fork(name="dba")
+    agent.configure(tools=[], **settings)
+    talk(agent, *(f"remember FACT-{number:02}" for number in range(prompts)))
+    window[0] = 3_000
+    return agent
+
+
+def limited_to(model: Model, window: list[int], refusals: list[int]) -> Callable[[Request], Reply]:
+    """Answers as the model does, but for requests that are longer than the window is by then."""
+
+    def answer(request: Request) -> Reply:
+        size = size_of(request)
+        if size > window[0]:
+            refusals.append(size)
+            raise ProviderError(f"prompt is too long: {size} tokens > {window[0]} maximum")
+        return model.answer(request)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"compact": "off"}, {"compact": "off", "context_window": 3_000}], ids=["auto", "off", "known"]
+)
+def test_a_history_that_is_past_the_window_is_summarised_in_parts_when_that_is_asked_for(
+    settings: dict[str, Any],
+) -> None:
+    model, refusals, window = Counting(), list[int](), [10**9]
+    with ActorSystem.open(":memory:", ScriptedProvider(limited_to(model, window, refusals))) as system:
+        agent = shrunk(system, window, **settings)
+        asked = len(model.requests)
+        done = agent.compact()
+        parts = summaries_of(agent)
+        assert len(parts) > 1
+        assert {(one.data["how"], one.data["by"]) for one in parts} == {("model", "person")}
+        assert (done.position, done.after) == (parts[-1].id, parts[-1].data["after"])
+        assert done.before == parts[0].data["before"]
+        assert done.usage is not None
+        assert done.usage.input_tokens == sum(one.data["usage"]["input_tokens"] for one in parts)
+        assert len(model.requests) - asked == len(parts)
+        assert done.after < done.before / 5
+        assert len(refusals) <= (0 if "context_window" in settings else len(parts))
+        talk(agent, "and now?")
+        assert all(f"FACT-{number:02}" in model.sent for number in range(40))
+        for _ in parts:
+            agent.uncompact()
+        assert len(agent.history()) > 80
+        sound(system)
+
+
+def test_a_model_that_asks_for_a_summary_of_what_is_past_its_window_gets_it_in_parts() -> None:
+    model, window = Model(), [10**9]
+    limited = limited_to(model, window, [])
+
+    def answer(request: Request) -> Reply:
+        last = request.messages[-1]["content"][-1]
+        if last["type"] == "text" and last["text"] == "full now":
+            window[0] = 3_000
+            return Reply(tool_calls=(ToolCall("compact", {}),))
+        return limited(request)
+
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        system.root.configure(compact="off", tools=["compact"])
+        talk(system.root, *(f"remember FACT-{number:02}" for number in range(40)), "full now")
+        assert len(summaries_of(system.root)) > 1
+        assert {one.data["by"] for one in summaries_of(system.root)} == {"model"}
+        assert all(f"FACT-{number:02}" in model.sent for number in range(40))
+        sound(system)
+
+
+def test_what_was_summarised_before_a_part_that_fails_stands_and_the_error_says_so() -> None:
+    model, window = Model("the first part", "the second", ""), [10**9]
+    with ActorSystem.open(":memory:", ScriptedProvider(limited_to(model, window, []))) as system:
+        agent = shrunk(system, window)
+        model.summaries = ["the first part", Reply("")]
+        with pytest.raises(ProviderError, match=r"blank. The parts before it are summarised; /uncompact"):
+            agent.compact()
+        [summary] = summaries_of(agent)
+        assert summary.content == "the first part"
+        agent.uncompact()
+        assert len(agent.history()) > 80
+        sound(system)
+
+
+def test_a_step_that_no_model_can_read_is_stood_for_by_its_prompt_and_the_rest_is_summarised() -> None:
+    model, window = Model(), [10**9]
+    with ActorSystem.open(":memory:", ScriptedProvider(limited_to(model, window, []))) as system:
+        agent = shrunk(system, window, prompts=0)
+        window[0] = 10**9
+        talk(agent, f"a long one {'x' * 12_000}", *FACTS, *FACTS)
+        window[0] = 3_000
+        agent.compact()
+        first, *others = summaries_of(agent)
+        assert (first.data["how"], {one.data["how"] for one in others}) == ("digest", {"model"})
+        assert "Prompt at 3: a long one xxx" in first.content
+        talk(agent, "and now?")
+        sound(system)
+
+
 def test_where_no_model_can_summarise_what_is_too_long_its_prompts_stand_for_it() -> None:
     def answer(request: Request) -> Reply:
         if SUMMARISE in str(request.messages[-1]):
@@ -465,23 +583,10 @@ def test_with_compact_off_a_request_that_is_too_long_ends_its_turn_with_the_erro
         assert [one.kind for one in system.root.history(all=True)][-1] == "error"
 
 
-class Counting(Model):
-    """Tells the size of each request."""
-
-    def answer(self, request: Request) -> Reply:
-        reply = super().answer(request)
-        return replace(reply, usage=Usage(size_of(request), 100))
-
-
-def size_of(request: Request) -> int:
-    """The tokens of a request."""
-    return len(json.dumps(list(request.messages))) // 3
-
-
 def test_near_its_window_a_model_summarises_before_the_next_request(database: str) -> None:
     model = Counting()
     with ActorSystem.open(database, model.provider) as system:
-        system.root.configure(context_window=3_000, compact_at=0.5)
+        system.root.configure(context_window=3_000, compact_at=0.5, tools=[])  # the model counts messages alone
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(20)))
         assert all(f"FACT-{number:02}" in model.sent for number in range(20))
         summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
@@ -497,11 +602,6 @@ def test_near_its_window_a_model_summarises_before_the_next_request(database: st
         assert [one.kind for one in system.root.history(all=True)][-2:] == ["summary", "assistant"]
         assert size_of(model.requests[-1]) < 1_500
         sound(system)
-
-
-def summaries_of(agent: AgentRef) -> list[Message]:
-    """All that it ever had."""
-    return [one for one in agent.history(all=True) if one.kind == "summary"]
 
 
 def test_what_would_fill_its_window_does_not_leave_even_if_no_model_summarises_it() -> None:
@@ -528,7 +628,7 @@ def test_a_request_of_which_nothing_can_be_summarised_leaves_in_spite_of_its_siz
 def test_a_second_summary_that_nobody_asked_for_waits_for_a_tenth_of_the_window() -> None:
     model = Counting()
     with ActorSystem.open(":memory:", model.provider) as system:
-        system.root.configure(context_window=25_000, compact_at=300)
+        system.root.configure(context_window=25_000, compact_at=300, tools=[])
         talk(system.root, *FACTS, *FACTS)
         [summary] = summaries_of(system.root)
         system.root.configure(context_window=5_000)
@@ -557,6 +657,21 @@ def test_a_reply_that_fills_the_window_is_asked_for_again_behind_a_summary_and_i
         assert failed.value.partial == "half of"
 
 
+class Exits(ScriptedProvider):
+    """Ends the process when it is asked for a window."""
+
+    def window(self, model: str) -> int:
+        raise SystemExit(model)
+
+
+def test_a_provider_that_exits_when_it_is_asked_for_a_window_is_an_error_of_the_caller() -> None:
+    with (
+        ActorSystem.open(":memory:", Exits(Model().answer)) as system,
+        pytest.raises(ProviderError, match="its provider breaks"),
+    ):
+        system.root.context()
+
+
 def test_a_window_is_known_by_the_setting_or_by_a_refusal_that_this_process_has_met() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(limited(Model(), 2_000, []))) as system:
         assert system.root.context().window == 0
@@ -581,7 +696,7 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
 
     heard: list[Event] = []
     with ActorSystem.open(":memory:", ScriptedProvider(answer), tools=[look]) as system:
-        system.root.configure(context_window=10_000, compact="off")
+        system.root.configure(context_window=10_000, compact="off", tools=["look"])
         subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
         talk(system.root, "go", "and go")
         subscription.close()
@@ -589,6 +704,30 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
         assert [(one.agent_uuid, one.window) for one in told] == [(system.root.uuid, 10_000)] * 2
         assert all(one.tokens > 8_500 for one in told[1:])
         assert "of the 10,000 tokens that its model takes; /compact" in explained(told[0])
+
+
+@pytest.mark.parametrize(("window", "most"), [(6_000, 10), (8_192, 5)])
+def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_and_it_is_said_once(
+    window: int, most: int
+) -> None:
+    def answer(request: Request) -> Reply:
+        size = size_of(request) + len(json.dumps(list(request.tools), default=str)) // 3
+        if size > window:
+            raise ProviderError(f"prompt is too long: {size} tokens > {window} maximum")
+        notes = SUMMARISE in str(request.messages[-1])
+        return Reply("notes " * 60 if notes else "ok " * 20, usage=Usage(size, 20))
+
+    heard: list[Event] = []
+    with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
+        system.root.configure(context_window=window)
+        subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
+        talk(system.root, *["word " * 100] * 60)
+        subscription.close()
+        assert 0 < len(summaries_of(system.root)) <= most
+        assert {one.data["how"] for one in summaries_of(system.root)} == {"model"}
+    [told] = [one for one in heard if isinstance(one, WindowNearlyFull)]
+    assert "its system prompt and tools alone have about" in explained(told)
+    assert told.tokens < window
 
 
 def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatever_was_cut() -> None:

@@ -8,6 +8,11 @@
       │ calls, or an answer that was cut: asked once more; they are denied, and leave no trace
       └ no text, an error, INT: as before, and who asked for it hears why
 
+A history that is too long for its model is summarised in parts, the oldest first, each of whole steps and with the
+summary of those before it. Each part is a ``summary`` of its own: a crash or INT between two leaves the finished ones.
+Who asked for the summary hears when all parts are written; a request that waits for it leaves as soon as it fits. A
+single step that is too long is stood for by a digest.
+
 Where it is enough to show long results by reference, a ``summary`` without a text says so, and no model is asked
 (`ikigai_actors.agent.turn.elision`). A model may ask for a summary itself, by a call: it comes before the next step.
 
@@ -21,15 +26,28 @@ that cannot leave without a summary leaves behind a digest, and any other one as
 spent.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
-from ikigai_actors.agent.turn.state import Answer, Compaction, Effect, Phase, RequestModel, State, Step, Summarise
+from ikigai_actors.agent.turn.state import (
+    Answer,
+    Compaction,
+    Effect,
+    Phase,
+    PlanPart,
+    RequestModel,
+    State,
+    Step,
+    Summarise,
+)
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
 from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
 from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
+from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
@@ -47,8 +65,8 @@ MOST_SQUEEZED = 8
 """How many summaries there may be without a reply between, each of more of what is too long to be read at once."""
 MOST_PUT_OFF = 3
 """How many of these may come before a service has refused the request."""
-AUTO, REFUSAL, MODEL = "auto", "refusal", "model"
-"""By whom a summary is asked for, beside a person: a request came near the window, or was refused; a model's call."""
+PERSON, MODEL, AUTO, REFUSAL = "person", "model", "auto", "refusal"
+"""Who asks for a summary: a person, a model's call; a request that came near the window, or was refused."""
 
 _REFUSAL = "refusal"
 """The stop reason of a model that does not want to answer."""
@@ -105,6 +123,30 @@ def _compacting(state: State, compaction: Compaction) -> State:
         calls=(),
         squeezed=state.squeezed + 1,
     )
+
+
+def ask_for_less(state: State, event: on.SummaryFailed) -> Step:
+    """Ask for the summary of a smaller part: the model could not read as much as it was shown."""
+    return _ask_for_part(state, event.plan)
+
+
+def part_written(state: State, event: on.PartWritten) -> Step:
+    """Ask for the summary of the next part, or end where too little is left for one."""
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    if event.plan is not None:
+        return _ask_for_part(state, event.plan)
+    return Step(state_behind(state), effects=answers_of_compaction(state, compaction.written))
+
+
+def _ask_for_part(state: State, plan: SummaryPlan | None) -> Step:
+    compaction = state.compaction
+    assert compaction is not None  # in this phase
+    assert plan is not None  # as the machine has looked
+    request = state.request + 1
+    going = replace(compaction, plan=plan, talk=(), attempts=1)
+    after = replace(state, request=request, compaction=going, hold=None)
+    return Step(after, holding(state), (Summarise(request),))
 
 
 def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSummary, now: int) -> Step:
@@ -183,12 +225,12 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         return Step(after, holding(state), (Summarise(request),))
     if wrong:
         return fail_compaction(
-            state, ProviderError(f"The model gave no summary: its answer was {wrong}. Nothing was changed."), now
+            state, ProviderError(f"The model gave no summary: its answer was {wrong}. {_left(compaction)}"), now
         )
     length = tokens_in(text, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
         told = f"The summary would be about as long as what it stands for ({length} of {plan.replaced} tokens)."
-        return fail_compaction(state, ProviderError(f"{told} Nothing was changed."), now)
+        return fail_compaction(state, ProviderError(f"{told} {_left(compaction)}"), now)
     spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
     data = {
         "keep_from": plan.keep_from,
@@ -210,11 +252,12 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
 def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Message, ...] = ()) -> Step:
     """Go on as before, without a summary; who asked for it hears why.
 
-    Where the next request is too long without one, what was asked stands for the past, behind the messages ``first``.
+    Where the next request is too long without one, and where a step is too long for any model, what was asked stands
+    for the past, behind the messages ``first``.
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
-    if compaction.must:
+    if compaction.must or (compaction.by in (PERSON, MODEL) and too_long(str(error)) is not None):
         plan = compaction.plan
         length = tokens_in(plan.digest, plan.tokens_per_byte)
         cut = {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
@@ -229,6 +272,13 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
     if not isinstance(state.hold, Held):
         return Step(after, effects=told)
     return Step(replace(after, hold=None), LogUnit(state.uuid, ()), told)  # settles what was held for it
+
+
+def _left(compaction: Compaction) -> str:
+    """What a summary that failed leaves behind, in words."""
+    if compaction.written is None:
+        return "Nothing was changed."
+    return "The parts before it are summarised; /uncompact, or uncompact(), takes off the latest."
 
 
 def state_behind(state: State) -> State:
@@ -314,11 +364,29 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
     compaction = state.compaction
     assert compaction is not None  # in this phase
     messages = (*first, *messages_of(state.uuid, state.head + len(first), now, ((Kind.SUMMARY, text, data),)))
-    told = {"position": messages[-1].id, **{name: data.get(name) for name in ("before", "after", "usage")}}
+    told: dict[str, Any] = {
+        "position": messages[-1].id,
+        **{name: data.get(name) for name in ("before", "after", "usage")},
+    }
+    if compaction.written is not None:
+        usage = _sum(compaction.written["usage"], told["usage"])
+        told = {**told, "before": compaction.written["before"], "usage": usage}
     unit = LogUnit(state.uuid, messages)
+    if compaction.plan.is_part and compaction.by in (PERSON, MODEL):
+        request = state.request + 1
+        going = replace(compaction, written=told)
+        after = advance(state, messages, request=request, compaction=going, hold=None, left_at=0)
+        return Step(after, unit, (PlanPart(request),), compaction.caller)
     return Step(
         advance(state_behind(state), messages, hold=None, left_at=0),
         unit,
         answers_of_compaction(state, told),
         compaction.caller,
     )
+
+
+def _sum(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The tokens of two requests, as `spent_data` has them; of one where nobody counted the other."""
+    if one is None or other is None:
+        return one if other is None else other
+    return {kind: count + other[kind] for kind, count in one.items()}

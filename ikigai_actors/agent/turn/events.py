@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.turn.calls import Calls
-from ikigai_actors.agent.turn.plan import Elision, SummaryPlan
+from ikigai_actors.agent.turn.plan import READABLE, Elision, SummaryPlan
 from ikigai_actors.agent.turn.record import RecordedResult
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import IkigaiError, ProviderError
@@ -442,6 +442,19 @@ class SummaryFailed:
     """What the answer has cost, where one came, and the unit was refused that says so."""
     refused: "RefusedSummary | None" = None
     """The summary that nobody asked for, and that no budget has room for: it has not begun."""
+    readable: float = READABLE
+    """The part of what the model was shown that it can read, where that was too long for it."""
+    plan: SummaryPlan | None = None
+    """What to ask for in place of what was too long; None where nothing shorter is left. Looked up in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartWritten:
+    """The summary of a part is committed: the next part is due."""
+
+    request: int
+    plan: SummaryPlan | None = None
+    """That part; None where too little is left. Looked up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,6 +550,7 @@ Completion = (
     | ReplyFailed
     | SummaryReplied
     | SummaryFailed
+    | PartWritten
     | ChildRead
     | Exited
     | ToolFinished

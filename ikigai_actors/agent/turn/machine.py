@@ -61,7 +61,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
-from ikigai_actors.agent.turn.plan import READABLE, History, elision_of, plan_of
+from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
@@ -172,6 +172,10 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
             return replace(event, **_shorter(state, log, event.readable, event.tokens, event.near, event.is_full))
         case on.Compact():
             return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
+        case on.SummaryFailed() if _awaits_summary(state, event.request) and state.compaction is not None:
+            return replace(event, plan=_less(state, log, event, state.compaction.plan))
+        case on.PartWritten() if _awaits_summary(state, event.request):
+            return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
         case on.Prompt() if state.failed:
             turn = list(log.between(state.failed - 1, state.head))
             return replace(event, repeats=state.failed if _repeats(event.text, turn) else 0)
@@ -193,6 +197,14 @@ def _shorter(state: State, log: History, part: float, tokens: int, near: float, 
     if elision is None and plan is None and must and tokens:
         elision = elision_of(log, state.head, state.turn, tokens, near, whole=True)
     return {"plan": plan, "elision": elision}
+
+
+def _less(state: State, log: History, event: on.SummaryFailed, plan: SummaryPlan) -> SummaryPlan | None:
+    """A plan for less than what was too long for the model; None where that is not why it failed."""
+    if (refused := too_long(str(event.error))) is None:
+        return None
+    fits = READABLE * refused.window / refused.tokens if refused.window and refused.tokens else READABLE
+    return less_of(plan, log, state.head, state.turn or state.failed, min(fits, event.readable))
 
 
 def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
@@ -233,8 +245,12 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             return merging.report_failed(state, event, now)
         case on.SummaryFailed() if event.refused is not None:
             return compaction.summary_refused(state, event, event.refused, now)
+        case on.SummaryFailed() if _awaits_summary(state, event.request) and event.plan is not None:
+            return compaction.ask_for_less(state, event)
         case on.SummaryFailed() if _awaits_summary(state, event.request):
             return compaction.fail_compaction(state, event.error, now)
+        case on.PartWritten() if _awaits_summary(state, event.request):
+            return compaction.part_written(state, event)
         case (
             on.WindowFull()
             | on.ReplyReceived()
@@ -242,6 +258,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
             | on.Exited()
             | on.SummaryReplied()
             | on.SummaryFailed()
+            | on.PartWritten()
             | on.ChildRead()
         ):
             return Step(state)

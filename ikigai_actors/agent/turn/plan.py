@@ -69,6 +69,8 @@ class SummaryPlan(NamedTuple):
     """What stands for the past where no model can tell: its prompts, each with its position, cut."""
     tokens_per_byte: float
     """What these sizes were made with."""
+    is_part: bool = False
+    """Whether the rest of the past is left out, since the model cannot read all of it at once."""
 
 
 class Elision(NamedTuple):
@@ -151,7 +153,26 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         upto,
         _digest(opening, past, int(total // _DIGEST_PART / per_byte)),
         per_byte,
+        part < 1,
     )
+
+
+def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: float) -> SummaryPlan | None:
+    """The plan of a smaller part, in place of one whose request was too long for the model.
+
+    Args:
+        plan: what the model was asked to summarise.
+        log: the agent's log.
+        head: the position of its latest message.
+        turn: as in `plan_of`.
+        readable: the part of what it was shown that it can read.
+
+    Returns:
+        The plan; None where the first step is too long by itself.
+    """
+    shown = plan.replaced / (plan.replaced + plan.kept) if plan.is_part else 1.0
+    less = plan_of(log, head, turn, readable * shown)
+    return less if less is not None and less.upto < plan.upto else None
 
 
 def _kept(

@@ -115,6 +115,8 @@ class Compaction:
     """What was said about it with the model, behind the instruction: kind, content, data."""
     attempts: int = 1
     """How often the model was asked."""
+    written: Mapping[str, Any] | None = None
+    """What came of the parts that are summarised already; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,13 @@ class Summarise:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanPart:
+    """Effect: plan the next part of the summary of `State.compaction`, now that the log has the one before."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReadChild:
     """Effect: look at the agent that is to be merged."""
 
@@ -294,7 +303,7 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | Summarise | ReadChild | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
+Effect = RequestModel | Summarise | PlanPart | ReadChild | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def explained(trouble: SystemTrouble) -> str:
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):
         takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.agent)
-        if 2 * trouble.fixed >= trouble.window:
+        if 3 * trouble.fixed > trouble.window:
             return f"{name}: its system prompt and tools alone have about {trouble.fixed:,} {takes}; give it fewer"
         return f"{name}: its conversation has about {trouble.tokens:,} {takes}; /compact summarises it"
     if isinstance(trouble, HostChanged):
