@@ -103,7 +103,7 @@ class ResultBlock:
     """Never blank."""
     is_error: bool = False
     attached: tuple[Attached, ...] = ()
-    """Pictures and the like that the tool gave beside the text."""
+    """Pictures and the like that the tool gave beside the text. An error has none: they follow the results."""
 
 
 @dataclass(frozen=True, slots=True)

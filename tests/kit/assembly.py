@@ -9,7 +9,7 @@ from typing import Any
 
 from ikigai_actors.agent.assembly import conversation_of, shared_blocks
 from ikigai_actors.agent.turn import request as product
-from ikigai_actors.agent.turn.request import NO_OUTPUT, NOT_RUN
+from ikigai_actors.agent.turn.request import NO_BLOBS, NO_OUTPUT, NOT_RUN
 from ikigai_actors.providers.base import GO_ON, OPENING, Request
 from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.log import Log
@@ -32,13 +32,14 @@ def assemble(
     model: str,
     tools: Sequence[Mapping[str, Any]] = (),
     fork: int = 0,
+    blobs: Mapping[str, bytes] = NO_BLOBS,
 ) -> Request:
     """The request for a folded history, whose positions may have gaps."""
     known = {message.id: message for message in conversation if message.kind in CONVERSATION}
     head = max([fork, *known])
     full = [known.get(place, Message(agent, place, "gap", "", {}, 0)) for place in range(1, head + 1)]
     log = Log(agent, fork, Log("parent", 0, None, full[:fork]) if fork else None, full[fork:])
-    return request_of(log, head, settings, agent=agent, name=name, model=model, tools=tools)
+    return request_of(log, head, settings, agent=agent, name=name, model=model, tools=tools, blobs=blobs)
 
 
 def replayed(

@@ -36,6 +36,9 @@ def request() -> dict[str, Any]:
     }
 
 
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+
+
 def put(value: object, *path: str | int) -> dict[str, Any]:
     """The good request with another value in one place."""
     made: Any = request()
@@ -68,6 +71,8 @@ def test_a_good_request_is_accepted() -> None:
     assert violations(request()) == []
     assert violations(put("Be brief.", "system")) == []
     assert violations(answered(result(is_error=True, content="It failed."))) == []
+    assert violations(answered(result(is_error=True, content=[text("It failed.")]), PICTURE)) == []
+    assert violations(answered(result(content=[PICTURE, text("done")]))) == []
 
 
 @pytest.mark.parametrize(
@@ -99,6 +104,10 @@ def test_a_good_request_is_accepted() -> None:
         (answered(result(), result("z")), "messages.2: unexpected `tool_use_id` z in a `tool_result` block"),
         (answered(result(is_error=True, content=" ")), "messages.2: content cannot be empty if `is_error` is true"),
         (answered(result(is_error=True)), "messages.2: content cannot be empty if `is_error` is true"),
+        (
+            answered(result(is_error=True, content=[text("no"), PICTURE])),
+            'all content must be type "text" if `is_error`',
+        ),
         (said(call(), thinking(MODEL, "hm")), "messages.1: The final block in an assistant message cannot be"),
         (said(result(), call()), "messages.1: an assistant message may not hold 'tool_result'"),
         (said(thinking("other", "hm"), call()), "messages.1: Invalid `signature` in `thinking` block"),

@@ -11,7 +11,8 @@ message is looked at once. What it holds to:
 - Roles alternate; the first and the last message are the user's. A placeholder stands in where the history has none.
 - Each call is answered in the very next user message: results first, in the order of the calls, those of ``fork`` last,
   so that parent and child share all that stands before. A call without a result gets one that says why; a result that
-  answers no call of the last reply is dropped; of two results the first counts. Prompts and mail lines follow.
+  answers no call of the last reply is dropped; of two results the first counts. An error has text alone, as the API
+  wants it: pictures that came with it follow the results, and then prompts and mail lines.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
   Text and calls are sent to all; what only one service understands, to models of that service.
 - Of a summary the text comes first, as a block of the user's that says what it stands for, and then the prompt that was
@@ -24,6 +25,7 @@ message is looked at once. What it holds to:
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
@@ -233,7 +235,8 @@ class Turns:
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
         results = [_result(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
         if results or self._said:
-            self._append("user", [*results, *self._said])
+            beside = [block for result in results for block in _beside(result)]
+            self._append("user", [*map(_alone, results), *beside, *self._said])
         self._open, self._results, self._said = {}, {}, []
 
     def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
@@ -280,3 +283,15 @@ def _result(call_id: str, name: str, message: Message | None, elide: int) -> Res
     text = text_to_model(message, elide) if message.content.strip() else NO_OUTPUT
     parts = tuple(map(attached, blobs_of(message)))
     return ResultBlock(call_id, name, text, bool(message.data.get("is_error")), parts)
+
+
+def _alone(result: ResultBlock) -> ResultBlock:
+    """The result; an error without what came beside its text."""
+    return replace(result, attached=()) if result.is_error else result
+
+
+def _beside(result: ResultBlock) -> Sequence[Block]:
+    """What came beside the text of an error."""
+    if not (result.is_error and result.attached):
+        return ()
+    return (TextBlock(f"What {result.name} gave beside its text:"), *result.attached)

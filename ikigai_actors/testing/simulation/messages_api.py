@@ -140,8 +140,15 @@ def _of_user(content: Sequence[Mapping[str, Any]], calls: Sequence[str], where: 
     for block in results:
         if block.get("tool_use_id") not in calls:
             yield f"{where}: unexpected `tool_use_id` {block.get('tool_use_id')} in a `tool_result` block"
-        if block.get("is_error") and not str(block.get("content") or "").strip():
-            yield f"{where}: content cannot be empty if `is_error` is true"
+        if block.get("is_error"):
+            yield from _of_error(block.get("content"), where)
+
+
+def _of_error(content: Any, where: str) -> Iterator[str]:
+    if not str(content or "").strip():
+        yield f"{where}: content cannot be empty if `is_error` is true"
+    if isinstance(content, list) and any(part.get("type") != "text" for part in content):
+        yield f'{where}: all content must be type "text" if `is_error` is true'
 
 
 def _of_assistant(content: Sequence[Mapping[str, Any]], model: Any, seen: set[str], where: str) -> Iterator[str]:

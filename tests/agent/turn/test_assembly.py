@@ -14,6 +14,7 @@ from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.kit.assembly import assemble
+from tests.kit.pictures import PNG
 
 MODEL = "anthropic:model-a"
 OTHER = "anthropic:model-b"
@@ -181,6 +182,15 @@ def test_a_result_may_follow_the_prompt_that_it_is_sent_with() -> None:
 def test_an_empty_result_says_that_there_is_no_output() -> None:
     log = (user("a"), said("", "1:read", "2:read"), result("1", ""), result("2", " ", is_error=True))
     assert shown(*log)[-1] == ("user", [f"1={NO_OUTPUT}", f"2={NO_OUTPUT}!"])
+
+
+def test_what_an_error_gives_beside_its_text_follows_all_results() -> None:
+    seen = {"attached": [{"sha256": "1", "media": "image/png", "size": len(PNG), "name": "shot.png"}]}
+    entries = (user("look"), said("", "1:shot", "2:read"), result("1", "failed", is_error=True, **seen), result("2"))
+    request = assembled(history(*entries, user("on")), blobs={"1": PNG})
+    told, picture, on = request.messages[-1]["content"][2:]
+    assert [_word(block) for block in request.messages[-1]["content"][:2]] == ["1=failed!", "2=done"]
+    assert (told["text"], picture["type"], on["text"]) == ("What shot gave beside its text:", "image", "on")
 
 
 def test_calls_without_ids_get_one_from_the_position_of_their_message() -> None:

@@ -16,6 +16,7 @@ from ikigai_actors.records.replies import INTERRUPTED, reply_message_data, reply
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, thinking, violations
 from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER, Entry, history, result, text_block, use_block, wire
 from tests.kit.assembly import assemble
+from tests.kit.pictures import MP3, PDF, PNG
 
 # Storing replies
 
@@ -98,20 +99,36 @@ def assistant_entries(draw: st.DrawFn) -> Entry:
     return (Kind.ASSISTANT, draw(texts), data)
 
 
-entries = st.one_of(
-    st.tuples(st.sampled_from([*Kind, "unknown"]).filter(lambda kind: kind != Kind.ASSISTANT), texts, st.just({})),
-    assistant_entries(),
-    st.builds(lambda call_id, text, error: result(call_id, text, is_error=error), ids, texts, st.booleans()),
-)
+def entries_with(attached: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[Entry]:
+    """Messages that have such data beside their own."""
+    return st.one_of(
+        st.tuples(st.sampled_from([*Kind, "unknown"]).filter(lambda kind: kind != Kind.ASSISTANT), texts, attached),
+        assistant_entries(),
+        st.builds(
+            lambda call_id, text, error, more: result(call_id, text, is_error=error, **more),
+            ids,
+            texts,
+            st.booleans(),
+            attached,
+        ),
+    )
+
+
+entries = entries_with(st.just({}))
 histories = st.lists(entries, max_size=12).map(lambda drawn: history(*drawn))
+BLOBS = {"image/png": PNG, "application/pdf": PDF, "audio/mpeg": MP3}
+attachments = st.lists(st.sampled_from(sorted(BLOBS)), max_size=2).map(
+    lambda media: {"attached": [{"sha256": one, "media": one, "size": 5, "name": ""} for one in media]}
+)
+pictured = st.lists(entries_with(attachments), max_size=12).map(lambda drawn: history(*drawn))
 
 
 @pytest.mark.slow("takes half a second")
-@given(histories, st.sampled_from([MODEL, OTHER]))
+@given(histories | pictured, st.sampled_from([MODEL, OTHER]))
 @settings(max_examples=150, deadline=None)
 def test_whatever_happened_the_request_is_valid_at_every_cut(messages: list[Message], model: str) -> None:
     for cut in range(len(messages) + 1):
-        request = assemble(messages[:cut], {}, agent="agent", name=None, model=model)
+        request = assemble(messages[:cut], {}, agent="agent", name=None, model=model, blobs=BLOBS)
         assert violations(wire(request)) == []
 
 
