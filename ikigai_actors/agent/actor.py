@@ -26,6 +26,7 @@ Between a verdict and its effects the actor looks for signals, so no request lea
 meanwhile. No effect starts while the host may have lost its lease.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -52,6 +53,7 @@ from ikigai_actors.agent.messages import (
     Reset,
     Rest,
     Restarted,
+    TakenIn,
     Wake,
     WholeRead,
 )
@@ -172,6 +174,14 @@ class AgentActor(PooledActor):
         busy = inbox.held or not inbox.empty() or len(self.backlog) or not self._effects.is_empty or self.state.turn
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
+    def heard(self) -> Future[None] | None:
+        """Settled once the agent has taken in what it was told before this call; None when it has. Thread-safe."""
+        inbox, done = self.actor_inbox, Future[None]()
+        with suppress(InboxFull):
+            if (inbox.scheduled or inbox.held or not inbox.empty()) and self.deliver(TakenIn(done)):
+                return done
+        return None
+
     def run_slice(self, quantum: int = QUANTUM) -> bool:
         """Handle messages, as `PooledActor.run_slice` does; tell `Waits` when the agent may have become idle."""
         self._slices += 1
@@ -229,6 +239,8 @@ class AgentActor(PooledActor):
                 message.done.settle(None)
             case Finish():
                 self._effects.finish(message.finished)
+            case TakenIn():
+                message.done.settle(None)
             case Departed():
                 self._depart()
                 self._stop()
@@ -344,7 +356,8 @@ class AgentActor(PooledActor):
             return on.Leave()
         while (command := self.backlog.next(state, self._log.loading)) is not None:
             caller = getattr(command, "caller", None)
-            if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
+            kept = isinstance(command, on.Prompt) and machine.puts_aside(state, command)
+            if state.status is Status.STOPPED or kept or not isinstance(caller, Future) or caller.refusal is None:
                 return command
             caller.settle(caller.refusal)  # who asked may not wait for it: as if it had not asked
         if state.phase is Phase.UNLOADED and self.backlog.needs_log(state.status):
@@ -445,6 +458,9 @@ class AgentActor(PooledActor):
         if state.phase is Phase.IDLE and not told and state.view.settings.get("notify"):
             self.backlog.has_news = True
         before, self.state = self.state, state
+        if state.status is Status.STOPPED and before.status is not Status.STOPPED:
+            for prompt in self.backlog.kept:
+                self.runtime.publisher.publish(PromptKept(state.uuid, prompt.mail, prompt.text))
         if state.shown is not before.shown or state.turn != before.turn:
             for hook in self.runtime.instruments.state_changes:
                 hook(self.tally, state.shown, state.turn)
@@ -488,7 +504,8 @@ class AgentActor(PooledActor):
         for _, mail, text, data in kept.before:
             self.backlog.add_remote(on.Prompt(text, Future(), mail, data=data))
         self.backlog.keep(prompt.caller, kept.mail)
-        self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
+        if self.state.status is Status.STOPPED:
+            self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
         """Keep the state as it was; tell the caller, or the model, why."""
@@ -649,7 +666,7 @@ class AgentActor(PooledActor):
         """Answer a message that will never be handled."""
         message = envelope.message
         caller = getattr(message, "caller", None)
-        if isinstance(message, Reset | Departed):
+        if isinstance(message, Reset | Departed | TakenIn):
             message.done.settle(None)
         elif isinstance(caller, Future) and self._successor is not None:
             self._successor.take_over(message)

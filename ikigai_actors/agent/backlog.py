@@ -5,7 +5,8 @@ Commands that begin or follow a turn keep their order. There are five exceptions
 
     `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
     `Needs.LOG`                    passes the commands before it: it needs no end of a turn
-    a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT
+    a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT; so is one to a busy agent
+                                   that must be stored now, which keeps its place
     a prompt behind a turn that    is passed by what can be done in such a turn
     waits for a budget
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
@@ -15,12 +16,12 @@ Commands that begin or follow a turn keep their order. There are five exceptions
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
 from ikigai_actors.agent.remote_commands import mails_before
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.machine import accepts
+from ikigai_actors.agent.turn.machine import accepts, puts_aside
 from ikigai_actors.agent.turn.state import Phase, State
 from supervisors.signals import Status
 
@@ -28,13 +29,17 @@ from supervisors.signals import Status
 class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
-    __slots__ = ("_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "has_news", "latest_mail")
+    __slots__ = (
+        "_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "_unstored", "has_news",
+        "latest_mail",
+    )  # fmt: skip
 
     def __init__(self, commands: Iterable[on.Deferrable] = ()) -> None:
         """Start with the commands that an earlier actor of the agent handed over, in their order."""
         self._forks: list[on.Deferrable] = []
         self._commands = list(commands)
         self._passing = sum(map(_passes, self._commands))  # how many may pass others
+        self._unstored = sum(map(_must_be_stored, self._commands))
         self._remote: list[on.Prompt] = []
         self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
@@ -67,6 +72,11 @@ class Backlog:
         waiting = (one for one in (*self._forks, *self._commands) if one.needs is not on.Needs.LOG)
         return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
 
+    @property
+    def kept(self) -> list[on.Prompt]:
+        """The prompts of this process that wait as mail."""
+        return [one for one in tuple(self._commands) if isinstance(one, on.Prompt) and one.mail]
+
     def add(self, command: on.Deferrable) -> None:
         """Append a command of this process."""
         if command.needs is on.Needs.STEP_OVER:
@@ -74,6 +84,7 @@ class Backlog:
         else:
             self._commands.append(command)
             self._passing += _passes(command)
+            self._unstored += _must_be_stored(command)
             if self._remote and (caller := getattr(command, "caller", None)) is not None:
                 self._behind[caller] = self._remote[-1].mail
             self._know(_mail_of(command))
@@ -92,14 +103,14 @@ class Backlog:
     def next(self, state: State, loading: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
-        A prompt to a stopped agent is returned, but stays here: call `keep` once it is mail, or `discard` if it cannot
-        be.
+        A prompt that is to be kept as mail is returned, but stays here: call `keep` once it is mail, or `discard` if it
+        cannot be.
 
         Args:
             state: the agent's state.
             loading: whether its log is being read; a fork that could do without the log then waits for it.
         """
-        if state.status is Status.STOPPED and (unkept := self._next_unkept()) is not None:
+        if (unkept := self._next_unkept(state)) is not None:
             return unkept
         if state.phase is Phase.UNLOADED:
             return None if loading else self._next_fork(state)
@@ -110,6 +121,7 @@ class Backlog:
         place = self._place(caller)
         prompt = self._commands[place]
         assert isinstance(prompt, on.Prompt)  # no other command is kept
+        self._unstored -= _must_be_stored(prompt)
         self._commands[place] = replace(prompt, mail=mail)
         self._know(mail)
 
@@ -131,7 +143,7 @@ class Backlog:
         """Take every command of this process: forks first, then the others in their order."""
         taken = (*self._forks, *self._commands)
         self._forget(taken)
-        self._forks, self._commands, self._passing, self._kept = [], [], 0, 0
+        self._forks, self._commands, self._passing, self._unstored, self._kept = [], [], 0, 0, 0
         self._behind = {}
         return taken
 
@@ -169,8 +181,11 @@ class Backlog:
             first = False
         return None
 
-    def _next_unkept(self) -> on.Prompt | None:
-        """The first prompt of this process that is not kept as mail. It stays here."""
+    def _next_unkept(self, state: State) -> on.Prompt | None:
+        """The first prompt of this process that is to be kept as mail, and is not yet. It stays here."""
+        if state.status is not Status.STOPPED:
+            unstored = filter(_must_be_stored, self._commands if self._unstored else ())
+            return next((prompt for prompt in unstored if puts_aside(state, prompt)), None)
         while self._kept < len(self._commands):
             command = self._commands[self._kept]
             if isinstance(command, on.Prompt) and not command.mail:
@@ -199,6 +214,7 @@ class Backlog:
         command = self._commands.pop(place)
         self._kept -= place < self._kept
         self._passing -= _passes(command)
+        self._unstored -= _must_be_stored(command)
         self._behind.pop(getattr(command, "caller", None), None)
         self._forget((command,))
 
@@ -217,6 +233,11 @@ def _passes(command: on.Deferrable) -> bool:
     """Whether a command passes those before it. What goes on with a turn keeps its place."""
     passes = command.needs in (on.Needs.LOG, on.Needs.CALLS_OVER)
     return passes and not isinstance(command, on.Resume | on.TurnPoisoned)
+
+
+def _must_be_stored(command: on.Deferrable) -> TypeGuard[on.Prompt]:
+    """Whether it is a prompt that whoever asked wants to be stored now, and that is not."""
+    return isinstance(command, on.Prompt) and command.stored is not None and not command.mail
 
 
 def _mail_of(command: Any) -> int:

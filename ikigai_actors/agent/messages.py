@@ -58,6 +58,13 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenIn:
+    """Tell whoever asks that all commands before this message were handled, or wait in the backlog."""
+
+    done: Future[None]
+
+
+@dataclass(frozen=True, slots=True)
 class NewMail:
     """Mail has come that the agent is to be told of when it is idle."""
 

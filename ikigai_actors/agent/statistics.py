@@ -221,8 +221,10 @@ class SystemStatistics(TurnStatistics):
     """The journal, which writes."""
     pending: int = 0
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the
-    process. Prompts to stopped agents are kept in the database, and not counted.
+    process. Prompts that are kept in the database are not counted.
     """
+    kept: int = 0
+    """Prompts of this process that wait in the database: for a stopped agent to go on, or for the end of a turn."""
     queued: int = 0
     """Requests to models that wait for the limits of their provider."""
     abandoned: int = 0

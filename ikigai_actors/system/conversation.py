@@ -2,7 +2,7 @@
 
     conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
     conversation.follow(agent.uuid)                 # from now on nothing of it is missed
-    future = agent.ask.prompt("hello")
+    reply = say(agent, "hello")                     # stored at once, as `reply.stored` tells
     conversation.next(agent.uuid)                   # one event after the other, or
     conversation.news_of(agent.uuid)                # all that is new
 
@@ -15,11 +15,13 @@ Calls that wait for approval have numbers here. A number is given when a call is
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.subscriptions import (
     Event,
     PromptKept,
@@ -30,10 +32,13 @@ from ikigai_actors.agent.subscriptions import (
     ToolTrouble,
 )
 from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.agent.turn.events import Prompt
+from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.lifecycle import data_of, prompt_text
 from ikigai_actors.system.ref import AgentRef, System
 
 AnswerPiece = tuple[str, list[str]]
@@ -257,6 +262,65 @@ class Questions:
         if approved:
             return self._approvals.approve(call, always=always)
         return self._approvals.deny(call, reason)
+
+
+class PromptReply(Future[Reply]):
+    """The reply to the words of a person, which must not be lost: `stored` tells when they are in the database."""
+
+    def __init__(self, agent: str, changed: Callable[[], object]) -> None:
+        super().__init__(agent)
+        self.stored: Future[None] = _Told(changed)
+        """Settled when the prompt is in the database, or when the reply tells why it is not."""
+
+    def settle(self, value: Any) -> None:
+        super().settle(value)
+        self.stored.settle(None)
+
+
+class _Told(Future[None]):
+    """A future that also calls somebody when it is settled."""
+
+    def __init__(self, changed: Callable[[], object]) -> None:
+        super().__init__()
+        self._changed = changed
+
+    def settle(self, value: Any) -> None:
+        super().settle(value)
+        self._changed()
+
+
+def say(
+    agent: AgentRef, text: str, attach: Sequence[Attachable] = (), changed: Callable[[], object] = lambda: None
+) -> PromptReply:
+    """Prompt an agent for a person: the prompt is stored at once, also where the agent is busy.
+
+    Args:
+        agent: who is prompted.
+        text: the prompt; not blank.
+        attach: as of `AgentRef.prompt`.
+        changed: called when the prompt is stored, on any thread; never waits.
+
+    Raises:
+        IkigaiError: what `AgentRef.prompt` raises.
+    """
+    said = prompt_text(text)
+    data, blobs = data_of(None, attach)
+    reply = PromptReply(agent.uuid, changed)
+    agent.system.tell(agent.uuid, Prompt(said, reply, data=data, blobs=blobs, stored=reply.stored))
+    return reply
+
+
+def take_in(system: System, timeout: float) -> None:
+    """Wait until the agents of this process have taken in what they were told, at most so many seconds.
+
+    What they have not begun by then waits, and the statistics count it.
+    """
+    actors = [system.here(record.uuid) for record in system.agents() if record.living]
+    waited = [heard for actor in actors if actor is not None and (heard := actor.heard()) is not None]
+    until = monotonic() + timeout
+    with suppress(TimedOut):
+        for heard in waited:
+            heard.get(timeout=max(0.0, until - monotonic()))
 
 
 def unfinished(events: list[AgentEvent]) -> list[AgentEvent]:

@@ -195,6 +195,13 @@ def new_fork(
     return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, position)
 
 
+def prompt_text(text: str) -> str:
+    """The text of a prompt. Raises `BadInput` for one that is blank, or cannot be stored."""
+    if not (checked := check_text(text, "prompt")).strip():
+        raise BadInput("Expected a prompt, got blank text. Say something.")
+    return checked
+
+
 def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[Attachment, ...]]:
     """The data of a prompt, and what is attached to it. Raises `BadInput`.
 

@@ -91,7 +91,7 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
-from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, supervision
+from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, prompt_text, supervision
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
 
@@ -462,9 +462,7 @@ class AgentRef:
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
-        check_text(text, "prompt")
-        if not text.strip():
-            raise BadInput("Expected a prompt, got blank text. Say something.")
+        prompt_text(text)
         data, blobs = data_of(output, attach)
         future = _reply_of(self, output)
         self.system.tell(self.uuid, on.Prompt(text, future, data=data, blobs=blobs))

@@ -80,6 +80,30 @@ def test_a_prompt_to_a_stopped_agent_stays_until_it_is_kept_and_is_then_passed_b
     assert backlog.next(IDLE) == replace(put_aside, mail=7)
 
 
+def test_a_prompt_that_must_be_stored_is_kept_while_its_agent_is_busy_and_keeps_its_place() -> None:
+    first, stored, last = prompt("first"), replace(prompt("stored"), stored=Future[None]()), on.Clear(Future())
+    backlog = backlog_of(first, stored, last)
+    assert backlog.next(UNLOADED, loading=True) is None
+    assert backlog.next(IN_TURN) is stored is backlog.next(AT_BOUNDARY)
+    assert (backlog.volatile, backlog.kept) == (3, [])
+    backlog.keep(stored.caller, mail=7)
+    assert (backlog.volatile, backlog.kept) == (2, [replace(stored, mail=7)])
+    assert backlog.next(IN_TURN) is None
+    assert backlog.next(STOPPED) is first
+    backlog.keep(first.caller, mail=8)
+    assert [backlog.next(IDLE) for _ in range(4)] == [replace(first, mail=8), replace(stored, mail=7), last, None]
+
+
+def test_a_prompt_that_must_be_stored_is_taken_up_at_once_by_an_idle_agent() -> None:
+    stored = replace(prompt(), stored=Future[None]())
+    backlog = backlog_of(stored)
+    assert [backlog.next(IDLE), backlog.next(IN_TURN)] == [stored, None]
+    for command in (stored, replace(stored, caller=Future[Any]())):
+        backlog.add(command)
+    assert backlog.take_all()[0] is stored
+    assert backlog.next(IN_TURN) is None
+
+
 def test_a_prompt_that_could_not_be_kept_is_gone() -> None:
     put_aside = prompt()
     backlog = backlog_of(put_aside)

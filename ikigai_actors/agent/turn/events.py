@@ -54,6 +54,8 @@ class Prompt:
     """Further facts for the message: ``output``, what the turn must give (`records.outputs`), and ``attached``."""
     blobs: tuple[Attachment, ...] = ()
     """What is attached; empty where it is stored already."""
+    stored: Caller | None = None
+    """Answered when the prompt is in the database, where a busy agent keeps it as mail; None lets it wait in memory."""
 
 
 _FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more", "budget")

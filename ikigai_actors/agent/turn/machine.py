@@ -124,7 +124,7 @@ STREAM_RETRIES = 1
 def accepts(state: State, command: on.Deferrable) -> bool:
     """Whether a command can run now. If not, the actor keeps it and offers it again later."""
     match command:
-        case on.Prompt() if state.status is Status.STOPPED:
+        case on.Prompt() if puts_aside(state, command):
             return not command.mail
         case on.Resume() if state.phase in BESIDE_STEPS:
             return False  # what is to be gone on with shows behind it
@@ -219,8 +219,8 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
     match event:
         case on.Loaded():
             return Step(_loaded(state, event))
-        case on.Prompt() if state.status is Status.STOPPED:
-            return Step(state, PutAside(event), caller=event.caller)
+        case on.Prompt() if puts_aside(state, event):
+            return Step(state, PutAside(event), _stored(event), event.caller)
         case on.Prompt():
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
@@ -344,6 +344,17 @@ def _loaded(state: State, event: on.Loaded) -> State:
     return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs, focus=event.focus)
 
 
+def puts_aside(state: State, prompt: on.Prompt) -> bool:
+    """Whether a prompt must wait, and waits as mail: of a stopped agent, or of a busy one if it must be stored now."""
+    busy = state.phase not in (*BETWEEN_TURNS, Phase.UNLOADED)
+    return state.status is Status.STOPPED or (busy and prompt.stored is not None)
+
+
+def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
+    """The answer to who waits until the prompt is in the database."""
+    return () if prompt.stored is None else (Answer(prompt.stored, None),)
+
+
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     first: tuple[PendingMessage, ...] = (INTERRUPTION,) if state.turn else ()
     if event.repeats:
@@ -370,7 +381,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         hold=None,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
-    return Step(after, unit, (*answers_of_cut_off(state), RequestModel(request)), event.caller)
+    return Step(after, unit, (*answers_of_cut_off(state), *_stored(event), RequestModel(request)), event.caller)
 
 
 def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:

@@ -317,7 +317,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A prompt to a stopped agent, as a unit: it is kept as mail, and taken up when the agent goes on."""
+    """A prompt to a stopped or busy agent, as a unit: it is kept as mail, and taken up when the agent goes on."""
 
     prompt: Prompt
 

@@ -47,7 +47,7 @@ from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.context import last_active
+from ikigai_actors.shell.commands.context import LEAVING_TAKES, last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
@@ -99,6 +99,8 @@ class Application(App[int]):
         self.system, self.follow = system, follow
         self.failure: IkigaiError | None = None
         """Why the application ended by itself."""
+        self.undone: list[str] = []
+        """The lines that were submitted and not done when the application ended."""
         self._interrupts = interrupts
         self._early: list[events.Event] | None = []  # what is typed before there is a prompt for it
         self._beats = 0
@@ -166,7 +168,7 @@ class Application(App[int]):
         """End: nobody draws any more."""
         self._timer.stop()
         self.events.close()
-        self._serial.stop_after_all()
+        self.undone = await asyncio.to_thread(self._serial.finish, LEAVING_TAKES)
         self._snapshots.close(1.0)  # a reading in progress gets a moment
         self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -7,6 +7,7 @@ when it is over.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -19,7 +20,7 @@ from ikigai_actors.shell import commands
 from ikigai_actors.shell.commands.context import CommandContext, Printer, nothing_to_resume
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
 from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
-from ikigai_actors.system.conversation import Questions
+from ikigai_actors.system.conversation import Questions, say
 from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
@@ -132,7 +133,7 @@ class AppCommandContext(CommandContext):
 
     def _say(self, text: str) -> None:
         try:
-            future = self.current.ask.prompt(text, attach=attachments_in(text))
+            reply = say(self.current, text, attachments_in(text))
         except IkigaiError:
             self._window.give_up(self.current.uuid, text, refused=True)
             raise
@@ -142,7 +143,8 @@ class AppCommandContext(CommandContext):
             if not isinstance(error, ProviderError | TurnInterrupted):  # of those the log tells
                 self.screen.error(str(error))
 
-        self._window.tell_when_done(future, lambda _: None, failed)
+        self._window.tell_when_done(reply, lambda _: None, failed)
+        reply.stored.get()
 
     def _later(
         self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
@@ -159,19 +161,22 @@ class SerialExecutor(Worker):
         """Begin; ``closed`` is called when the system is closed, which ends the executor."""
         super().__init__("ikigai-commands")
         self._doing: tuple[str, float] | None = None
+        self._undone: deque[str] = deque()
         self._closed = closed
         self.start()
 
-    def do(self, work: Callable[[], object], what: str = "") -> None:
-        """Do this after all earlier work; ``what`` names it on the screen when it takes long."""
+    def do(self, work: Callable[[], object], line: str = "") -> None:
+        """Do this after all earlier work: a line that was typed, or what a key stands for."""
 
         def named() -> None:
-            self._doing = (what, monotonic())
+            self._doing = (line, monotonic())
             try:
                 work()
             finally:
                 self._doing = None
+                self._undone.popleft()
 
+        self._undone.append(line)
         self.post(named)
 
     @property
@@ -180,9 +185,12 @@ class SerialExecutor(Worker):
         doing = self._doing
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
-    def stop_after_all(self) -> None:
-        """Stop behind all earlier work. Does not wait: a command may wait for a database that is down."""
+    def finish(self, seconds: float) -> list[str]:
+        """Stop after all earlier work, or after so many seconds; return the lines that were not done."""
         self.post(self.stop)
+        self._thread.join(seconds)
+        self.stop()
+        return [line for line in tuple(self._undone) if line]
 
     def on_failure(self, error: IkigaiError) -> None:
         if isinstance(error, SystemClosed):

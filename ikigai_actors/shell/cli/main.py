@@ -315,7 +315,7 @@ def _application(system: "System", options: Options, notices: list[str], interru
     if shown is not None and is_gone(shown):
         _write_nowhere(1, 2)
     Interrupts().install()  # signals must not interrupt the closing
-    if notice := leaving(system):
+    if notice := leaving(system, application.undone):
         click.echo(notice, err=True)
     return status
 

@@ -15,6 +15,9 @@ from ikigai_actors.system.ref import AgentRef, System
 
 T = TypeVar("T")
 
+LEAVING_TAKES = 2.0
+"""The most seconds that a shell takes at its end to do what was typed before."""
+
 
 class Printer(Protocol):
     """Prints the results of a command."""

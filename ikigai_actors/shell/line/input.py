@@ -53,6 +53,10 @@ class Keyboard(Protocol):
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Hide typed text for as long as the block lasts."""
 
+    def untaken(self) -> list[str]:
+        """The lines that were consumed, and that `read` has not given: they came after the end."""
+        return []
+
 
 class Pipe(Keyboard):
     """Lines of a stream of bytes, in UTF-8."""
@@ -163,12 +167,15 @@ class Terminal(Keyboard):
             return False
         typed = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
         *lines, self._begun = (self._begun + typed).split("\n")
-        for line in lines:
+        for place, line in enumerate(lines):
             if line.startswith(_CTRL_D):
-                self._typed.append(None)
+                self._typed += [None, line[1:], *lines[place + 1 :]]
                 return False
             self._typed.append(line)
         return True
+
+    def untaken(self) -> list[str]:
+        return [line for line in self._typed if line]
 
     @contextlib.contextmanager
     def hushed(self) -> Iterator[None]:

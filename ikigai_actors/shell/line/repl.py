@@ -13,17 +13,23 @@ Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.shell import commands
+from ikigai_actors.shell.commands.context import LEAVING_TAKES
 from ikigai_actors.shell.line.session import Shell
+from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.system.conversation import take_in
 from ikigai_actors.system.ref import System
 
 logger = logging.getLogger(__name__)
+
+_SHOWN = 30
+"""The most characters that are shown of a line that was not done."""
 
 FAILED = 1
 """Exit status of a pipe when a prompt ended in an error."""
@@ -49,6 +55,7 @@ class LineMode:
                 self.do(line)
             self._leave()
         except KeyboardInterrupt:
+            self._tell_what_is_left()
             return ENDED_BY_CTRL_C
         finally:
             shell.close()
@@ -109,26 +116,44 @@ class LineMode:
         shell = self._shell
         if not shell.keyboard.interactive and not shell.leaving:
             shell.finish()
-        elif notice := leaving(shell.system):
-            shell.screen.notice(notice)
+        else:
+            self._tell_what_is_left()
+
+    def _tell_what_is_left(self) -> None:
+        if notice := leaving(self._shell.system, self._shell.keyboard.untaken()):
+            self._shell.screen.notice(notice)
 
 
-def leaving(system: System) -> str | None:
-    """The warning for a person who leaves while turns are in progress, or commands wait for their end.
+def leaving(system: System, undone: Sequence[str] = ()) -> str | None:
+    """The warning for a person who leaves: turns in progress, and what waits or is lost; None when there is nothing.
 
-    None when there are none.
+    Args:
+        system: what is left.
+        undone: the lines that the shell has taken and not done.
     """
+    told = []
+    if undone:
+        lines = "A line was" if len(undone) == 1 else f"{len(undone)} lines were"
+        told.append(f"{lines} not done: {', '.join(f'“{shortened(line, _SHOWN)}”' for line in undone)}.")
     try:
+        take_in(system, LEAVING_TAKES)
         statistics = system.statistics()
     except SystemClosed:  # it stopped, and has said what is lost
-        return None
-    if not isinstance(statistics, SystemStatistics):  # the agents go on: another process runs them
-        return None
-    working, pending, told = statistics.working, statistics.pending, []
+        return " ".join(told) or None
+    if isinstance(statistics, SystemStatistics):  # else another process runs the agents, and they go on
+        told += _left_behind(statistics)
+    return " ".join(told) or None
+
+
+def _left_behind(statistics: SystemStatistics) -> list[str]:
+    working, pending, kept, told = statistics.working, statistics.pending, statistics.kept, []
     if working:
         turns = "a turn that is" if working == 1 else f"{working} turns that are"
         told.append(f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on.")
+    if kept:
+        waits = "A prompt waits" if kept == 1 else f"{kept} prompts wait"
+        told.append(f"{waits} in the database until the agent goes on.")
     if pending:
         lost = "A prompt or command that waits is" if pending == 1 else f"{pending} prompts or commands that wait are"
         told.append(f"{lost} lost.")
-    return " ".join(told) or None
+    return told

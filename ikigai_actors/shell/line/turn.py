@@ -137,6 +137,6 @@ class ShownTurn:
         self.over = True
 
 
-def shortened(text: str) -> str:
-    """A result on one line."""
-    return textwrap.shorten(text, RESULT_LENGTH, placeholder=" …") or "nothing"
+def shortened(text: str, length: int = RESULT_LENGTH) -> str:
+    """A text on one line."""
+    return textwrap.shorten(text, length, placeholder=" …") or "nothing"

@@ -21,7 +21,7 @@ from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
-from ikigai_actors.system.conversation import LiveConversation, outcome_of_future
+from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future, say
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Status
 
@@ -60,10 +60,12 @@ class TurnFollower:
         turn = ShownTurn(agent, self._events, text)
         self._turns.append(turn)
         try:
-            turn.expect(agent.ask.prompt(text, attach=given))
+            reply = say(agent, text, given, self._wake.set)
         except BaseException:
             self._drop(turn)
             raise
+        turn.expect(reply)
+        self._store(reply)
         self.follow(agent)
 
     def expect(self, agent: AgentRef) -> None:
@@ -106,6 +108,13 @@ class TurnFollower:
         """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
         return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]
 
+    def _store(self, reply: PromptReply) -> None:
+        """Wait until a prompt is in the database: from then on nothing of it is lost, whatever is typed next."""
+        with self._keyboard.hushed():
+            while not reply.stored.done:
+                self._tell_troubles()
+                self._wait(None)
+
     def _attend(self, turn: ShownTurn) -> bool:
         """Show a turn until it is over; return False when the person goes on before that."""
         with self._keyboard.hushed():
@@ -120,7 +129,7 @@ class TurnFollower:
                 if turn.asks and self._keyboard.interactive:
                     turn.asks = False
                     return False
-                if self._typed():
+                if self._wait(self._keyboard.descriptor()):
                     if self._keyboard.consume():
                         self._screen.line("[goes on in the background; Enter shows the rest]", dim=True)
                     return False
@@ -131,11 +140,11 @@ class TurnFollower:
             raise outcome
         return True
 
-    def _typed(self) -> bool:
-        """Wait until something is new; return whether it is a line that was typed."""
+    def _wait(self, keyboard: int | None) -> bool:
+        """Wait until something is new; return whether it is a line that was typed at this keyboard."""
         try:
             with self._interrupts.heard():
-                return self._wake.wait(self._keyboard.descriptor())
+                return self._wake.wait(keyboard)
         except KeyboardInterrupt:
             self._interrupt()
             return False

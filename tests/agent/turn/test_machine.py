@@ -7,7 +7,17 @@ import pytest
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.machine import accepts, completed, failed_turn, notice_of, step
-from ikigai_actors.agent.turn.state import UNKNOWN, Answer, LifecycleState, Phase, RequestModel, Spawn, State, Step
+from ikigai_actors.agent.turn.state import (
+    UNKNOWN,
+    Answer,
+    LifecycleState,
+    Phase,
+    PutAside,
+    RequestModel,
+    Spawn,
+    State,
+    Step,
+)
 from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
@@ -76,6 +86,16 @@ def test_a_change_has_the_request_that_waits_weighed_again_and_an_earlier_grant_
     assert (waits.state.phase, waits.effects) == (Phase.WAITING_FOR_BUDGET, (Answer("caller", 5),))
     assert step(waits.state, on.Granted(Held(4, 9, 0, 9)), NOW) == Step(waits.state)
     assert step(waits.state, on.Granted(Held(5, 9, 0, 9)), NOW).state.phase is Phase.WAITING_FOR_MODEL
+
+
+def test_who_wants_a_prompt_stored_is_answered_when_it_opens_a_turn_or_is_kept_by_a_busy_agent() -> None:
+    prompt = on.Prompt("hi", "caller", stored="person")
+    opened, kept = step(IDLE, prompt, NOW), step(BUSY, prompt, NOW)
+    assert written(opened) == [(5, "user", "hi")]
+    assert (kept.unit, kept.state, kept.caller) == (PutAside(prompt), BUSY, "caller")
+    assert answers(opened) == answers(kept) == {"person": None}
+    assert not accepts(BUSY, replace(prompt, mail=7))
+    assert not accepts(UNLOADED, prompt)
 
 
 @pytest.mark.parametrize("turn", [0, 3])

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Hanging
@@ -154,3 +155,15 @@ def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
         assert on_stage(system, twice).return_value == 130
         assert on_stage(system, once).return_value == 0
         assert on_stage(system, by_command).return_value == 0
+
+
+def test_a_prompt_is_stored_that_was_submitted_just_before_the_person_leaves() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.type("ONE")
+        for key in ("enter", "ctrl+d"):
+            stage.application.post_message(Key(key, None))
+        await stage.until(lambda: not stage.application.is_running)
+
+    with open_memory(Hanging("So it begins")) as system:
+        assert on_stage(system, play).undone == []
+        assert [message.content for message in system.root.history()] == ["ONE"]

@@ -29,6 +29,7 @@ from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
 from ikigai_actors.shell.commands.completion import common, completions
+from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import called
@@ -255,7 +256,7 @@ class MainScreen(Screen[None]):
 
     def on_prompt_box_left(self, event: PromptBox.Left) -> None:
         """Leave the application."""
-        self.app.exit(0)
+        self.app.exit(event.status)
 
     def on_transcript_wanted(self, event: Transcript.Wanted) -> None:
         """Read earlier messages for the transcript that wants them."""
@@ -294,7 +295,7 @@ class MainScreen(Screen[None]):
             prompt.action_copy()
             return
         if now - self._interrupted_at < _TWICE:
-            self.app.exit(130)
+            prompt.post_message(PromptBox.Left(ENDED_BY_CTRL_C))
             return
         self._interrupted_at = now
         if self.snapshot is not None and self.snapshot.state not in BETWEEN_TURNS:

@@ -44,8 +44,12 @@ class PromptBox(TextArea):
         prompt: "PromptBox"
         text: str
 
+    @dataclass
     class Left(Message):
-        """Ctrl-D was pressed in an empty prompt."""
+        """The person leaves: by Ctrl-D in an empty prompt, or by Ctrl-C. It comes after what was submitted before."""
+
+        status: int = 0
+        """The exit status."""
 
     def __init__(self, recall: Recall) -> None:
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
