@@ -44,6 +44,15 @@ def binary_size(count: int) -> str:
     return f"{count:,} bytes"
 
 
+def unused(name: str, used: set[str], longest: int) -> str:
+    """The name, cut to a length, with a number if it is used already."""
+    candidate, number = name[:longest], 1
+    while candidate in used:
+        number += 1
+        candidate = f"{name[: longest - len(str(number)) - 1]}-{number}"
+    return candidate
+
+
 def described(error: BaseException) -> str:
     """An error of foreign code as text that can be stored and shown: its type, and its message if that can be had."""
     try:

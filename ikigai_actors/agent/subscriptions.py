@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 _PATIENCE = 30.0
 """Seconds that a callback may take for one event when its subscription is closed."""
 
+_MOST_UNHEARD = 100
+"""How much trouble with tools is kept for the first subscriber."""
+
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
@@ -169,13 +172,17 @@ class Subscription:
 
     def add(self, event: Event) -> None:
         """Queue an event that is asked for; a delta is dropped when the queue is full."""
-        if self._only and not isinstance(event, self._only):
+        if not self.asks_for(type(event)):
             return
         if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
             with self._dropping:
                 self.dropped += 1
             return
         self._events.put(event)
+
+    def asks_for(self, kind: type) -> bool:
+        """Whether events of a type are asked for."""
+        return not self._only or issubclass(kind, self._only)
 
     @property
     def is_of_agents(self) -> bool:
@@ -223,10 +230,13 @@ class Publisher:
         self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscription, ...] = ()
         self._left: list[ClosingStep] = []
+        self._unheard: list[ToolTrouble] = []
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000, only: EventTypes = ()) -> Subscription:
         """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped.
+
+        The first subscriber also hears of the trouble with tools that nobody has heard, as while the system was opened.
 
         Args:
             callback: takes an event.
@@ -236,6 +246,10 @@ class Publisher:
         subscription = Subscription(callback, capacity, self._forget, self._threads, self._patience, only)
         with self._lock:
             self._subscriptions = (*self._subscriptions, subscription)
+            if subscription.asks_for(ToolTrouble):
+                for trouble in self._unheard:
+                    subscription.add(trouble)
+                self._unheard.clear()
         return subscription
 
     @property
@@ -255,6 +269,11 @@ class Publisher:
 
     def publish(self, event: Event) -> None:
         """Tell every subscriber. Never waits."""
+        if isinstance(event, ToolTrouble):
+            with self._lock:
+                if not any(one.asks_for(ToolTrouble) for one in self._subscriptions):
+                    self._unheard = [*self._unheard[1 - _MOST_UNHEARD :], event]
+                    return
         for subscription in self._subscriptions:
             subscription.add(event)
 

@@ -11,7 +11,9 @@ from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, f
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.outputs import Expected
 from ikigai_actors.records.settings import complaint, misfits
+from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
@@ -35,24 +37,40 @@ class Toolbox:
                 else all are allowed, or all denied.
 
         Raises:
-            BadInput: as `add` does.
+            BadInput: as `add` does, or no service takes one of the tools.
         """
         self._tools: dict[str, Tool] = {}
+        self._left_out: set[str] = set()
         self._ask = ask
         self._traits: dict[str, ToolTraits] = {
             name: BuiltinTraits(begin=call.begin) for name, call in BUILTIN_CALLS.items()
         }
-        self.add(tools)
+        for name, why in self.add(tools).items():
+            raise BadInput(f"{name!r} cannot be a tool: {why}.")
 
-    def add(self, tools: Iterable[Tool]) -> None:
-        """Offer further tools. Raises `BadInput` when two tools have the same name, or one that of a built-in call."""
+    def add(self, tools: Iterable[Tool]) -> Mapping[str, str]:
+        """Offer further tools, but for those that no service takes.
+
+        Returns:
+            Why tools are left out, by name. A setting ``tools`` may name them all the same.
+
+        Raises:
+            BadInput: two tools have the same name, or one has that of a built-in call.
+        """
+        unsuitable: dict[str, str] = {}
         for tool in tools:
             if tool.name in BUILTIN_CALLS:
                 raise BadInput(f"{tool.name!r} is a call of the runtime itself; give the tool another name.")
             if tool.name in self._tools:
                 raise BadInput(f"Two tools are named {tool.name!r}; give one of them another name.")
-            self._tools[tool.name] = tool
+            try:
+                self._tools[tool.name] = fitted(tool)
+            except Unsuitable as error:
+                unsuitable[tool.name] = str(error)
+                continue
             self._traits[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
+        self._left_out |= unsuitable.keys()
+        return unsuitable
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -68,12 +86,12 @@ class Toolbox:
             raise ProviderError(wrong)
         if allowed is None:
             return known
-        if missing := sorted(set(allowed) - set(known)):
+        if missing := sorted(set(allowed) - set(known) - self._left_out):
             raise ProviderError(
                 f"The setting tools names {', '.join(missing)}, not registered now. Registered: {', '.join(known)}. "
                 "Change the setting, or open the system with these tools."
             )
-        return sorted(set(allowed))
+        return sorted(set(allowed) & set(known))
 
     def traits(self, settings: Mapping[str, Any], typed: bool = False) -> Mapping[str, ToolTraits]:
         """What the machine must know of an agent's tools, by name. Tools that are not registered are left out.

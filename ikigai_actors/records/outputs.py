@@ -21,12 +21,15 @@ from typing import Any
 
 from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, OutputError
+from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 MOST_SHOWN = 20
 """How many errors of a value are named."""
 
 _LONGEST_SCHEMA = 256 * 1024
 _DEFINITIONS = ("$defs", "definitions")
+_OF_A_DOCUMENT = ("$schema", "$id")
+"""What only a whole document says: within another schema, ``$id`` would lead references astray."""
 _VALUE = "result"
 """The property of an object in which a model gives a value: not every type is an object, and a tool's input must be."""
 
@@ -48,17 +51,25 @@ class Expected:
         return {"schema": self.schema, "type": self.type} if self.type else {"schema": self.schema}
 
     @property
-    def arguments(self) -> dict[str, Any]:
-        """The schema of an object that has such a value as its only property."""
-        within = {key: part for key, part in self.schema.items() if key not in _DEFINITIONS}
+    def arguments(self) -> Mapping[str, Any]:
+        """The schema of an object that has such a value as its only property, in the form that services take."""
+        try:
+            return plain(self._whole(), checked=True).schema
+        except Unsuitable:  # an older version has stored it
+            return self._whole()
+
+    def check_form(self) -> None:
+        """Check that services take such a schema. Raises `BadInput`."""
+        try:
+            plain(self._whole())
+        except Unsuitable as error:
+            raise BadInput(f"Expected output to have a schema that services of models take, but {error}.") from error
+
+    def _whole(self) -> dict[str, Any]:
+        within = {key: part for key, part in self.schema.items() if key not in (*_DEFINITIONS, *_OF_A_DOCUMENT)}
         hoisted = {key: self.schema[key] for key in _DEFINITIONS if key in self.schema}
-        return {
-            "type": "object",
-            "properties": {_VALUE: within},
-            "required": [_VALUE],
-            "additionalProperties": False,
-            **hoisted,
-        }
+        closed = {"type": "object", "properties": {_VALUE: within}, "required": [_VALUE], "additionalProperties": False}
+        return {**closed, **hoisted}
 
 
 def expected(output: object) -> Expected:
@@ -209,6 +220,7 @@ def _checked(wanted: Expected) -> Expected:
         raise BadInput(f"Expected output to be a JSON schema; {error.message} (at {error.json_path}).") from error
     _each(wanted.schema, _check_part)
     problems(wanted, None)  # a reference that leads nowhere shows
+    wanted.check_form()
     return wanted
 
 

@@ -86,6 +86,7 @@ from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
 from supervisors.signals import Status
 
@@ -398,7 +399,10 @@ class ActorSystem(System):
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
-            self.toolbox.add(self._runtime.executor.open(toolset, tell))
+            if unsuitable := self.toolbox.add(self._runtime.executor.open(toolset, tell)):
+                told = left_out(unsuitable)
+                logger.warning("%s: %s", toolset.name, told)
+                tell(told)
 
     def statistics(self) -> SystemStatistics:
         """What the system is doing now."""

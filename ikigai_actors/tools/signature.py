@@ -13,6 +13,7 @@ import docstring_parser
 from pydantic import TypeAdapter, ValidationError, validate_call
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 
 class WrongArguments(Exception):
@@ -38,17 +39,18 @@ class Signature:
         self._function = function
         try:
             checked: Any = validate_call(function)
-            self.schema: Mapping[str, Any] = TypeAdapter(checked).json_schema()
-            """What it takes, as a JSON schema. A parameter is described by its annotation, or by the docstring."""
+            schema = TypeAdapter(checked).json_schema()
         except Exception as error:  # pydantic's, or of an annotation that does not resolve
             raise BadInput(f"{function.__name__} cannot be a tool: no schema can be made of it. {error}") from error
         self._checked = checked
         self.description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
         """What it is for: the docstring without its sections."""
-        properties = self.schema.get("properties", {})
+        properties = schema.get("properties", {})
         for parameter in documented.params:
             if parameter.arg_name in properties and parameter.description:
                 properties[parameter.arg_name].setdefault("description", parameter.description)
+        self.schema: Mapping[str, Any] = _plain(function.__name__, schema)
+        """What it takes, as a JSON schema. A parameter is described by its annotation, or by the docstring."""
 
     def call(self, arguments: Mapping[str, Any]) -> Any:
         """Call a plain function.
@@ -78,6 +80,21 @@ class Signature:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         told = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
         raise WrongArguments(told) from error
+
+
+def _plain(function: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema as every service takes it. Raises `BadInput` where the function must change for that."""
+    try:
+        made = plain(schema, checked=True)
+    except Unsuitable as error:
+        raise BadInput(f"{function} cannot be a tool: {error}.") from error
+    if made.names:
+        named = ", ".join(map(repr, made.names.values()))
+        raise BadInput(
+            f"{function} cannot be a tool: services of models take parameters whose names are 1 to 64 of a-z A-Z 0-9 "
+            f"_ . -, got {named}. Rename, or annotate with Annotated[..., Field(alias='name')]."
+        )
+    return made.schema
 
 
 def _check_parameters(function: Callable[..., Any]) -> None:

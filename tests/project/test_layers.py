@@ -34,7 +34,8 @@ LIBRARIES = {
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
-    "jsonschema referencing cronsim": {"records"},
+    "jsonschema": {"records", "tools"},
+    "referencing cronsim": {"records"},
     "ray": {"cluster"},
     "platformdirs": {"store", "shell"},
 }

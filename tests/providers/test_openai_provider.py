@@ -665,7 +665,7 @@ def test_items_that_only_the_last_event_has_are_read_and_unknown_ones_kept(serve
 
 NUMBER = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"],
           "additionalProperties": False}  # fmt: skip
-TUPLE = {**NUMBER, "properties": {"result": {"type": "array", "prefixItems": [{"type": "integer"}]}}}
+TUPLE = {**NUMBER, "properties": {"result": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {}}}}
 
 
 def typed(schema: Mapping[str, Any]) -> Request:

@@ -118,6 +118,8 @@ def test_a_validator_that_fails_is_an_error_of_the_value() -> None:
 @pytest.mark.parametrize(
     "output",
     [object(), 5, "int", print, type, {"type": "nope"}, {"$ref": "https://example.org"}, {"$ref": "#/$defs/x"},
+     {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/x"}]},
+     {"$schema": "http://json-schema.org/draft-03/schema#", "properties": {"x": {"required": True}}},
      {"pattern": "("}, {"enum": {1}}, {"description": "x" * 300_000}],
 )  # fmt: skip
 def test_what_is_no_type_is_refused_at_the_call(output: object) -> None:
@@ -152,6 +154,25 @@ def test_the_arguments_of_the_tool_are_an_object_whatever_the_type() -> None:
         Draft202012Validator.check_schema(arguments)
         assert list(Draft202012Validator(arguments).iter_errors({"result": value})) == []
         assert list(Draft202012Validator(arguments).iter_errors({"result": object()})) != []
+
+
+def test_the_arguments_of_the_tool_are_in_the_form_that_services_take() -> None:
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#", "$id": "https://example.org/pair"}
+    pair = {
+        **draft,
+        "type": "array",
+        "items": [{"$ref": "#/$defs/A"}, {"type": "array"}],
+        "$defs": {"A": {"type": "string"}},
+    }
+    wanted = expected(pair)
+    assert wanted.schema == pair
+    assert problems(wanted, ["a", []]) == []
+    array = {"type": "array", "items": {}}
+    made = {"type": "array", "prefixItems": [{"$ref": "#/$defs/A"}, array], "items": {}}
+    assert wanted.arguments["properties"] == {"result": made}
+    assert wanted.arguments["$defs"] == pair["$defs"]
+    stored = Expected({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/lost"}]})  # by an older version
+    assert stored.arguments["properties"] == {"result": stored.schema}
 
 
 def test_a_process_keeps_a_few_hundred_types_at_most() -> None:

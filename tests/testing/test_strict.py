@@ -14,13 +14,17 @@ def text(said: object) -> dict[str, Any]:
     return {"type": "text", "text": said}
 
 
+def offer(name: object, **schema: object) -> dict[str, Any]:
+    return {"name": name, "input_schema": {"type": "object", **schema}}
+
+
 def request() -> dict[str, Any]:
     """A good one, with a bit of everything."""
     return {
         "model": MODEL,
         "max_tokens": 1,
         "system": [text("Be brief.")],
-        "tools": [{"name": "work"}, {"name": "send"}],
+        "tools": [offer("work"), offer("send", properties={"a.b-c_1": {"anyOf": [{}, {}]}})],
         "messages": [
             {"role": "user", "content": [text("go")]},
             {
@@ -49,6 +53,11 @@ def put(value: object, *path: str | int) -> dict[str, Any]:
     return dict(made)
 
 
+def thinks(budget: object, max_tokens: int) -> dict[str, Any]:
+    """The good request with a budget for thinking."""
+    return {**request(), "thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": max_tokens}
+
+
 def said(*blocks: object) -> dict[str, Any]:
     """The good request with other blocks in the reply."""
     return put(list(blocks), "messages", 1, "content")
@@ -73,6 +82,7 @@ def test_a_good_request_is_accepted() -> None:
     assert violations(answered(result(is_error=True, content="It failed."))) == []
     assert violations(answered(result(is_error=True, content=[text("It failed.")]), PICTURE)) == []
     assert violations(answered(result(content=[PICTURE, text("done")]))) == []
+    assert violations(thinks(2_000, 2_001)) == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,17 @@ def test_a_good_request_is_accepted() -> None:
         (put("", "model"), "model: Field required"),
         (put(0, "max_tokens"), "max_tokens: Field required"),
         (put("1", "max_tokens"), "max_tokens: Field required"),
-        (put([{"name": "work"}, {"name": "work"}], "tools"), "tools: Tool names must be unique."),
+        (put([offer("work"), offer("work")], "tools"), "tools: Tool names must be unique."),
+        (put("a b", "tools", 1, "name"), "tools.1.custom.name: should match"),
+        (put(None, "tools", 1, "name"), "tools.1.custom.name: should match"),
+        (put(None, "tools", 1, "input_schema"), "tools.1.custom.input_schema.type: Input should be 'object'"),
+        (put({}, "tools", 1, "input_schema"), "tools.1.custom.input_schema.type: Input should be 'object'"),
+        (put([{}], "tools", 1, "input_schema", "oneOf"), "tools.1.custom.input_schema: no oneOf is supported"),
+        (put({"$x": {}}, "tools", 1, "input_schema", "properties"), "tools.1.custom.input_schema.properties: keys"),
+        (put({"x" * 65: {}}, "tools", 1, "input_schema", "properties"), "input_schema.properties: keys should match"),
+        (thinks(1_023, 9_000), "thinking.budget_tokens: Input should be a whole number, 1024 or more"),
+        (thinks(None, 9_000), "thinking.budget_tokens: Input should be a whole number, 1024 or more"),
+        (thinks(2_000, 2_000), "max_tokens: must be greater than thinking.budget_tokens"),
         (put(7, "system"), "system: Input should be a string or a list"),
         (put([result()], "system"), "system.0: Input should be a text block"),
         (put([text(" \n")], "system"), "system.0: text content blocks must contain non-whitespace text"),
@@ -102,6 +122,7 @@ def test_a_good_request_is_accepted() -> None:
         (answered(result(), result()), "messages.2: each tool_use must have a single result"),
         (answered(text("on")), "messages.2: `tool_use` a was found without a `tool_result` block immediately after"),
         (answered(result(), result("z")), "messages.2: unexpected `tool_use_id` z in a `tool_result` block"),
+        (answered(result(content=[text(" ")])), "messages.2.tool_result.content.0: text content blocks must contain"),
         (answered(result(is_error=True, content=" ")), "messages.2: content cannot be empty if `is_error` is true"),
         (answered(result(is_error=True)), "messages.2: content cannot be empty if `is_error` is true"),
         (

@@ -1,9 +1,11 @@
 """MCP servers: their tools are called, and whatever becomes of a server harms nobody else. With a real server."""
 
 import asyncio
+import json
 import logging
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from mcp.types import JSONRPCNotification, ListToolsResult, PaginatedRequestPara
 from mcp.types import Tool as Listed
 
 from ikigai_actors import BadInput, McpServer
+from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.mcp.connection import McpTool, list_tools
 from ikigai_actors.tools.mcp.lines import Heard
@@ -56,6 +59,24 @@ def test_the_tools_of_a_server_have_legal_names_and_its_descriptions(shared: Ben
     described = shared.tools["t__add"].describe()
     assert (described["name"], described["description"]) == ("t__add", "Add two numbers.")
     assert described["input_schema"]["required"] == ["a", "b"]
+
+
+def test_a_listed_tool_that_breaks_the_protocol_costs_that_tool_alone(bench: Bench) -> None:
+    tools = [
+        {"name": "none", "inputSchema": {}},
+        {"name": "union", "inputSchema": {"anyOf": [{"type": "object"}]}},
+        {"name": "add", "inputSchema": {"type": "object"}},
+        {"inputSchema": {"type": "object"}},
+    ]
+    listing = json.dumps({"jsonrpc": "2.0", "id": "$ID", "result": {"tools": tools}})
+    bench.open(McpServer([*SERVER, b64encode(f"{listing}\n".encode()).decode()], name="t"))
+    assert bench.call("add", a=2, b=3) == Result("5")
+    whys = Toolbox([]).add(bench.tools.values())
+    assert whys == {
+        "t__none": "the server lists it against the protocol (inputSchema.type: Field required)",
+        "t__union": "the server lists it against the protocol (inputSchema.type: Field required)",
+        "t__tool_4": "the server lists it against the protocol (name: Field required)",
+    }
 
 
 def test_calls_give_what_the_server_answers(shared: Bench) -> None:
@@ -238,7 +259,7 @@ sys.stdout.buffer.write({lines!r})
         read_end, write_end = os.pipe()
         process = await ServerProcess.start([sys.executable, "-c", program], {}, write_end, 1_000)
         await process.ended(DEADLINE)
-        async with process.serving(lambda: None) as (received, _):
+        async with process.serving(lambda: None, lambda heard: heard) as (received, _):
             methods = [method_of(one) async for one in received]
         os.close(read_end)
         os.close(write_end)

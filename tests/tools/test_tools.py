@@ -206,6 +206,10 @@ def positions(a: int, /) -> str:
     return str(a)
 
 
+def umlaut(größe: str) -> str:
+    return größe
+
+
 class Odd:
     pass
 
@@ -224,6 +228,7 @@ def strange(odd: Odd) -> str:
         (functools.partial(positions, 1), "Expected a function"),
         (Odd(), "Expected a function"),
         (lambda: "", "'<lambda>'; give it another"),
+        (umlaut, "parameters whose names are .*, got 'größe'. Rename"),
     ],
 )
 def test_what_gives_no_usable_schema_is_refused(function: Any, told: str) -> None:

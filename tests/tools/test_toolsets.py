@@ -1,16 +1,19 @@
 """Toolsets live as long as the system, know which agents are gone, and fail at open without leaving anything."""
 
 import asyncio
+import json
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
 from ikigai_actors.agent.subscriptions import Event, ToolTrouble
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.function import Tool, tool
+from ikigai_actors.tools.function import Result, Tool, tool
+from ikigai_actors.tools.policy import ToolTraits
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, requests_of, results
 
@@ -78,6 +81,65 @@ def test_what_a_toolset_tells_reaches_subscribers() -> None:
         recorder.tell("its server is gone")
         assert heard.wait(DEADLINE)
     assert events == [ToolTrouble("recorder", "its server is gone")]
+
+
+class Foreign(Tool):
+    """A tool with any name and schema, which gives back its arguments."""
+
+    name = ""
+    timeout = DEADLINE
+    traits = ToolTraits()
+    is_async = False
+
+    def __init__(self, name: str, schema: object) -> None:
+        self.name, self._schema = name, schema
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"name": self.name, "description": None, "input_schema": self._schema}
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        return Result(json.dumps(arguments))
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        return self.call(arguments)
+
+
+class Abroad(Recorder):
+    """Has tools whose schemas services refuse."""
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        return [
+            Foreign("filter", {"type": "object", "properties": {"$top": {"type": "integer"}}, "anyOf": [{}, {}]}),
+            Foreign("number", {"type": "integer"}),
+            Foreign("a b", {"type": "object"}),
+        ]
+
+
+def test_a_tool_that_services_refuse_is_made_plain_or_left_out_and_told_and_harms_no_agent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    script = ScriptedProvider([calling(("filter", {"_top": 3})), "done"])
+    first, second = list[Event](), list[Event]()
+    with ActorSystem.open(":memory:", provider=script, tools=[Abroad()]) as system:
+        system.subscribe(first.append).close()
+        system.subscribe(second.append).close()
+        system.root.configure(tools=["filter", "number"])
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+    asked = requests_of(script, None)
+    assert [result.content for result in results(asked[1])] == ['{"$top": 3}']
+    assert [tool["name"] for tool in asked[0].tools] == ["filter"]
+    why = (
+        "number, because its schema is of type 'integer', and arguments are an object; "
+        "a b, because its name is not 1 to 128 of a-z A-Z 0-9 _ -, but 'a b'"
+    )
+    text = f"Some tools are left out, since no model can be asked with them: {why}."
+    assert (first, second) == ([ToolTrouble("recorder", text)], [])
+    assert f"recorder: {text}" in caplog.text
+
+
+def test_a_tool_of_the_program_that_services_refuse_is_refused_at_once() -> None:
+    with pytest.raises(BadInput, match="'number' cannot be a tool: its schema is of type 'integer'"):
+        ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[Foreign("number", {"type": "integer"})])
 
 
 def test_a_toolset_that_cannot_be_opened_leaves_the_database_free_and_the_others_closed(durable: str) -> None:

@@ -9,7 +9,7 @@ message, death and name is published once, whoever comes first, since both pass 
     name        another one than the agent's latest one here
 
 Messages of one agent come in order: before a host lets an agent act it has the loop publish what the former host has
-committed (`FollowingLoop.catch_up`). While nobody listens nothing passes, and nothing is remembered.
+committed (`FollowingLoop.catch_up`). While nobody listens nothing is remembered of agents.
 """
 
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ class SharedPublisher(Publisher):
 
     def publish(self, event: Event) -> None:
         if not self.is_heard:
+            super().publish(event)
             return
         with self._gate:
             if self._passes(event):

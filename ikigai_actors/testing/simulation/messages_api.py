@@ -11,6 +11,8 @@ from typing import Any
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_LEAST_THINKING = 1_024
 _USER_BLOCKS = {"text", "image", "document", "tool_result"}
 _NOT_OF_REPLIES = {"tool_result", "image", "document", "reasoning"}
 """A service takes back whatever it has sent, but not what belongs to the other side or to another service."""
@@ -39,6 +41,7 @@ def violations(request: Mapping[str, Any]) -> list[str]:
     """All that is wrong with the JSON body of a request; empty when it is accepted."""
     return [
         *_of_arguments(request),
+        *_of_tools(request.get("tools", ())),
         *_of_system(request.get("system", "")),
         *_of_messages(request.get("messages"), request.get("model")),
         *_of_breakpoints(request),
@@ -51,9 +54,30 @@ def _of_arguments(request: Mapping[str, Any]) -> Iterator[str]:
     max_tokens = request.get("max_tokens")
     if not isinstance(max_tokens, int) or max_tokens < 1:
         yield "max_tokens: Field required"
-    names = [tool.get("name") for tool in request.get("tools", ())]
+    thinking = request.get("thinking") or {}
+    if thinking.get("type") == "enabled":
+        budget = thinking.get("budget_tokens")
+        if not isinstance(budget, int) or budget < _LEAST_THINKING:
+            yield f"thinking.budget_tokens: Input should be a whole number, {_LEAST_THINKING} or more"
+        elif isinstance(max_tokens, int) and budget >= max_tokens:
+            yield "max_tokens: must be greater than thinking.budget_tokens"
+
+
+def _of_tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    names = [tool.get("name") for tool in tools]
     if len(names) != len(set(names)):
         yield "tools: Tool names must be unique."
+    for place, tool in enumerate(tools):
+        where, schema = f"tools.{place}.custom", tool.get("input_schema")
+        if not isinstance(tool.get("name"), str) or not _NAME.fullmatch(tool["name"]):
+            yield f"{where}.name: should match {_NAME.pattern}"
+        if not isinstance(schema, Mapping) or schema.get("type") != "object":
+            yield f"{where}.input_schema.type: Input should be 'object'"
+            continue
+        if combined := schema.keys() & {"oneOf", "allOf", "anyOf"}:
+            yield f"{where}.input_schema: no {', '.join(sorted(combined))} is supported at the top level"
+        if not all(map(_PROPERTY.fullmatch, schema.get("properties", ()))):
+            yield f"{where}.input_schema.properties: keys should match {_PROPERTY.pattern}"
 
 
 def _of_system(system: Any) -> Iterator[str]:
@@ -140,8 +164,11 @@ def _of_user(content: Sequence[Mapping[str, Any]], calls: Sequence[str], where: 
     for block in results:
         if block.get("tool_use_id") not in calls:
             yield f"{where}: unexpected `tool_use_id` {block.get('tool_use_id')} in a `tool_result` block"
+        parts = block.get("content")
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            yield from _of_text(part, f"{where}.tool_result.content.{index}")
         if block.get("is_error"):
-            yield from _of_error(block.get("content"), where)
+            yield from _of_error(parts, where)
 
 
 def _of_error(content: Any, where: str) -> Iterator[str]:

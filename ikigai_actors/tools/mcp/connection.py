@@ -21,22 +21,28 @@ from typing import Any
 
 import anyio
 from mcp import Client, MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolResult,
     ContentBlock,
     EmbeddedResource,
+    JSONRPCResponse,
     ResourceLink,
     TextContent,
     TextResourceContents,
 )
 from mcp.types import Tool as Listed
+from mcp.types.methods import parse_server_result
+from mcp.types.version import LATEST_HANDSHAKE_VERSION
+from pydantic import ValidationError
 
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import Result, ToolError, cut
-from ikigai_actors.tools.mcp.lines import UNREADABLE
+from ikigai_actors.tools.mcp.lines import UNREADABLE, Heard
 from ikigai_actors.tools.mcp.process import ServerProcess
+from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 logger = logging.getLogger(__name__)
@@ -81,6 +87,9 @@ class Run:
         self._process: ServerProcess | None = None
         self._stderr = _Stderr(name)
         self._client: Client | None = None
+        self._version = LATEST_HANDSHAKE_VERSION
+        self.misfits: dict[str, str] = {}
+        """The tools that it lists against the protocol, with what is wrong with them."""
         self._listed: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
         self._scope = anyio.CancelScope()
@@ -156,6 +165,7 @@ class Run:
             self._scope.deadline = anyio.current_time() + self._start_timeout
             with self._scope:
                 async with Client(self._connect()) as client:
+                    self._version = client.protocol_version
                     listed = await list_tools(client)
                     self._scope.deadline = math.inf
                     self._client = client
@@ -186,8 +196,22 @@ class Run:
             self._process = await ServerProcess.start(self._command, self._env, writing, self._line_limit)
         finally:
             os.close(writing)  # it is the server's now
-        async with self._process.serving(self._over.set) as streams:
+        async with self._process.serving(self._over.set, self._sift) as streams:
             yield streams
+
+    def _sift(self, heard: Heard) -> Heard:
+        """Take the tools that break the protocol from a list of tools. The client refuses a list with one of them."""
+        match heard:
+            case SessionMessage(message=JSONRPCResponse(result={"tools": list(tools)} as result) as message):
+                kept = []
+                for place, tool in enumerate(tools, 1):
+                    if wrong := _misfit(result, tool, self._version):
+                        named = tool.get("name") if isinstance(tool, Mapping) else None
+                        self.misfits[named if isinstance(named, str) else f"tool_{place}"] = wrong
+                    else:
+                        kept.append(tool)
+                return replace(heard, message=message.model_copy(update={"result": {**result, "tools": kept}}))
+        return heard
 
 
 class _Stderr(asyncio.Protocol):
@@ -251,6 +275,40 @@ class McpTool:
             logger.info("MCP tool %s failed", self.name, exc_info=error)
             return Result(cut(f"{type(error).__name__}: {error}"), True)
         return replace(result, content=cut(result.content))
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A tool that a server lists against the protocol: no model is offered it."""
+
+    name: str
+    why: str
+    timeout = 0.0
+    traits = ToolTraits(policy=Policy.DENY)
+    is_async = False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Raises `Unsuitable`."""
+        raise Unsuitable(f"the server lists it against the protocol ({self.why})")
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        """Never called."""
+        raise NotImplementedError(self.why)
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        """Never called."""
+        raise NotImplementedError(self.why)
+
+
+def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
+    """What is wrong with a tool of a listing; empty for nothing."""
+    try:
+        parse_server_result("tools/list", version, {**result, "tools": [tool]})
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        of_the_tool = [(one["loc"][2:], one["msg"]) for one in faults if one["loc"][:1] == ("tools",)]
+        return "; ".join(": ".join(filter(None, (".".join(map(str, place)), said))) for place, said in of_the_tool)
+    return ""
 
 
 def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:

@@ -59,16 +59,17 @@ class ServerProcess(ChildProcess):
 
     @asynccontextmanager
     async def serving(
-        self, on_end: Callable[[], None]
+        self, on_end: Callable[[], None], sift: Callable[[Heard], Heard]
     ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Heard], MemoryObjectSendStream[SessionMessage]], None]:
         """Its messages, and a way to send it some, for as long as the block lasts; the process ends with the block.
 
         Args:
             on_end: called when it sends no more, or reads no more.
+            sift: gives what the client is to hear instead of a message of the server.
         """
         heard, received = anyio.create_memory_object_stream[Heard](0)
         sending, said = anyio.create_memory_object_stream[SessionMessage](0)
-        reader = asyncio.create_task(self._read(heard, on_end))
+        reader = asyncio.create_task(self._read(heard, on_end, sift))
         writer = asyncio.create_task(self._write(said, heard, on_end))
         try:
             yield received, sending
@@ -86,13 +87,15 @@ class ServerProcess(ChildProcess):
                 with anyio.CancelScope(shield=True):
                     await self.reap()
 
-    async def _read(self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None]) -> None:
+    async def _read(
+        self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None], sift: Callable[[Heard], Heard]
+    ) -> None:
         assert self.stdout is not None
         with contextlib.suppress(OSError):
             try:
                 with heard:
                     while line := await self._line(self.stdout):
-                        await heard.send(read_line(line))
+                        await heard.send(sift(read_line(line)))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 pass  # nobody listens any more
             finally:

@@ -33,6 +33,7 @@ from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_count, check_seconds, check_type, check_variables, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
 from ikigai_actors.tools.policy import Policy
@@ -161,10 +162,14 @@ class McpServer(Toolset):
             run.kill()
             await asyncio.wait({run.task})
             raise
-        names = tool_names(self.name, listed)
+        misfits = {name: why for name, why in run.misfits.items() if name not in listed}
+        names = tool_names(self.name, [*listed, *misfits])
         return [
-            parts.McpTool(tool, names[remote], self._call, self._timeout, parts.traits_of(tool, self._policy))
-            for remote, tool in listed.items()
+            *(
+                parts.McpTool(tool, names[remote], self._call, self._timeout, parts.traits_of(tool, self._policy))
+                for remote, tool in listed.items()
+            ),
+            *(parts.Misfit(names[remote], why) for remote, why in misfits.items()),
         ]
 
     async def leave(self, agent: str) -> None:
@@ -253,15 +258,6 @@ def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
 def legal(text: str) -> str:
     """The text, with what cannot stand in a tool's name replaced."""
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", text)
-
-
-def unused(name: str, used: set[str], longest: int) -> str:
-    """The name, cut to a length, with a number if it is used already."""
-    candidate, number = name[:longest], 1
-    while candidate in used:
-        number += 1
-        candidate = f"{name[: longest - len(str(number)) - 1]}-{number}"
-    return candidate
 
 
 def _words(command: str | Sequence[str]) -> list[str]:

@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
+_DESCRIPTION = 1_024
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/]+=*")
 _CHAT = {
@@ -106,9 +109,28 @@ def _of_tools(tools: list[Mapping[str, Any]]) -> Iterator[str]:
     yield from (f"tools: name {name!r}" for name in names if not _NAME.fullmatch(name))
     if not tools or len(names) != len(set(names)):
         yield "tools: at least one, and no two of a name"
-    yield from (
-        "tools: parameters are a schema" for tool in tools if tool.get("parameters", {}).get("type") != "object"
-    )
+    for place, tool in enumerate(tools):
+        where, schema = f"tools[{place}]", tool.get("parameters", {})
+        if len(tool.get("description", "")) > _DESCRIPTION:
+            yield f"{where}: a description of more than {_DESCRIPTION} characters"
+        if schema.get("type") != "object" or not isinstance(schema.get("properties"), Mapping):
+            yield f"{where}: parameters are an object with properties"
+        if schema.keys() & {"oneOf", "anyOf", "allOf", "enum", "not"}:
+            yield f"{where}: parameters are combined at the top"
+        yield from (f"{where}: an array without items" for _ in _arrays_without_items(schema))
+        if not Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(schema):
+            yield f"{where}: parameters are no JSON Schema 2020-12"
+
+
+def _arrays_without_items(part: Any) -> Iterator[Any]:
+    if isinstance(part, Mapping):
+        if part.get("type") == "array" and "items" not in part:
+            yield part
+        for one in part.values():
+            yield from _arrays_without_items(one)
+    elif isinstance(part, list):
+        for one in part:
+            yield from _arrays_without_items(one)
 
 
 def _of_format(form: Any, kind: Any) -> Iterator[str]:

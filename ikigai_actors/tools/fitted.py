@@ -1,0 +1,71 @@
+"""Tools in the form that every service takes: a tool that needs no change is itself."""
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.text import described
+from ikigai_actors.tools.function import FunctionTool, Result, Tool
+from ikigai_actors.tools.plain_schema import Plain, Unsuitable, plain
+from ikigai_actors.tools.policy import ToolTraits
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_MOST_SHOWN = 10
+
+
+def fitted(tool: Tool) -> Tool:
+    """A tool whose description every service takes. Raises `Unsuitable`."""
+    try:
+        told = dict(tool.describe())
+    except Unsuitable:
+        raise
+    except Exception as error:  # other people's code
+        logger.info("Tool %s failed to describe itself", tool.name, exc_info=error)
+        raise Unsuitable(f"it cannot be described: {described(error)}") from error
+    if not isinstance(tool.name, str) or _NAME.fullmatch(tool.name) is None:
+        raise Unsuitable(f"its name is not 1 to 128 of a-z A-Z 0-9 _ -, but {tool.name!r}")
+    made = plain(told.get("input_schema"), checked=isinstance(tool, FunctionTool))
+    form = {"name": tool.name, "description": str(told.get("description") or ""), "input_schema": made.schema}
+    return tool if form == told else _Fitted(tool, form, made)
+
+
+def left_out(why: Mapping[str, str]) -> str:
+    """The sentence that tells a person which tools are left out; ``why`` has the reasons by their names."""
+    named = [f"{name}, because {reason}" for name, reason in list(why.items())[:_MOST_SHOWN]]
+    more = f"; and {len(why) - _MOST_SHOWN} more" if len(why) > _MOST_SHOWN else ""
+    return f"Some tools are left out, since no model can be asked with them: {'; '.join(named)}{more}."
+
+
+class _Fitted(Tool):
+    """A tool with another description than its own."""
+
+    def __init__(self, tool: Tool, form: Mapping[str, Any], schema: Plain) -> None:
+        self._tool, self._form, self._schema = tool, form, schema
+
+    @property
+    def name(self) -> str:
+        return self._tool.name
+
+    @property
+    def timeout(self) -> float:
+        return self._tool.timeout
+
+    @property
+    def traits(self) -> ToolTraits:
+        return self._tool.traits
+
+    @property
+    def is_async(self) -> bool:
+        return self._tool.is_async
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._form
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        return self._tool.call(self._schema.own(arguments))
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        return await self._tool.call_async(self._schema.own(arguments))

@@ -1,0 +1,253 @@
+"""Schemas of tools in a form that every service takes. Pure.
+
+    plain({"type": "object", "properties": {"$top": {"type": "integer"}}}).names    # {"_top": "$top"}
+
+A service refuses a whole request for one tool whose schema breaks its rules, and no agent gets an answer. These are the
+rules of Anthropic's and OpenAI's services together, as their refusals state them:
+
+    at the top       an object with ``properties``, and none of allOf, anyOf, oneOf, enum, not
+    its properties   names of 1 to 64 letters, digits, ``_``, ``.`` and ``-``; the names in nested objects are free
+    arrays           have ``items``
+    everywhere       JSON Schema 2020-12, and references lead to a place within the schema
+
+What is dropped at the top stays as words in the description of the schema. The tool itself still checks its arguments.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from urllib.parse import unquote
+
+from ikigai_actors.text import unused
+
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_LONGEST = 64
+_ANY = ("anyOf", "oneOf")
+_COMBINING = ("allOf", *_ANY)
+_NOT_AT_THE_TOP = (*_COMBINING, "enum", "not")
+_OF_THE_SAME = ("not", "if", "then", "else")
+"""Keywords whose schema, as those in `_COMBINING`, describes the same object as the schema around it."""
+_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+_WITHIN = (
+    *_COMBINING, *_OF_THE_SAME, "prefixItems", "items", "additionalItems", "additionalProperties", "unevaluatedItems",
+    "unevaluatedProperties", "contains", "propertyNames", "contentSchema",
+)  # fmt: skip
+_MOST_COMBINED = 1_000
+"""Schemas that may be combined at the top: references can multiply them without end."""
+
+
+class Unsuitable(Exception):
+    """No service takes such a tool. The text, the end of a sentence about the tool, says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A schema that every service takes."""
+
+    schema: Mapping[str, Any]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The own names of the properties that have another name here, by that name."""
+
+    def own(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments of a call by the tool's own names."""
+        return {self.names.get(name, name): value for name, value in arguments.items()} if self.names else arguments
+
+
+def plain(schema: object, *, checked: bool = False) -> Plain:
+    """The schema of a tool's arguments in plain form. A plain schema stays as it is.
+
+    Args:
+        schema: the schema.
+        checked: whether it is known to be JSON Schema. The check imports a package, which takes a tenth of a second.
+
+    Raises:
+        Unsuitable: it has no such form.
+    """
+    if not isinstance(schema, Mapping):
+        raise Unsuitable(f"its schema is no JSON object, but of type {type(schema).__name__}")
+    try:
+        made = json.loads(json.dumps(schema, allow_nan=False, ensure_ascii=False, default=dict).encode())
+        for part in _parts(made):
+            _modernise(part)
+        if not checked:
+            _check_draft(made)
+        flat = _flat(made)
+    except (TypeError, ValueError) as error:
+        raise Unsuitable(f"its schema is no JSON: {error}") from error
+    except RecursionError as error:
+        raise Unsuitable("its schema is nested too deep") from error
+    for part in _parts(flat.schema):
+        if isinstance(reference := part.get("$ref"), str):
+            _referred(reference, flat.schema)
+    return flat
+
+
+def _check_draft(schema: Mapping[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise Unsuitable(f"its schema is no JSON schema: {error.message} (at {error.json_path})") from error
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Each object that is a schema within a schema, itself included. What is data (``enum``, ``default``) is none."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            yield part
+            for word in _BY_NAME:
+                waiting += part[word].values() if isinstance(part.get(word), dict) else ()
+            waiting += [part[word] for word in _WITHIN if word in part]
+
+
+def _modernise(part: dict[str, Any]) -> None:
+    """Write a part in the words of JSON Schema 2020-12 where older drafts have others, and give arrays ``items``."""
+    if isinstance(items := part.get("items"), list):
+        part["prefixItems"], part["items"] = items, part.pop("additionalItems", {})
+    for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if part.get(strict) is False:
+            del part[strict]
+        elif part.get(strict) is True and bound in part:
+            part[strict] = part.pop(bound)
+    if "array" in _types(part):
+        part.setdefault("items", {})
+
+
+def _types(part: Mapping[str, Any], usual: str = "") -> Iterable[Any]:
+    kind = part.get("type", usual)
+    return kind if isinstance(kind, list) else (kind,)
+
+
+def _flat(schema: dict[str, Any]) -> Plain:
+    """The schema with all its properties at the top, under names that services take, and nothing combined there."""
+    root = _inlined(schema, schema, count())
+    if "object" not in _types(root, usual="object"):
+        raise Unsuitable(f"its schema is of type {root['type']!r}, and arguments are an object")
+    own = _own_names(_offered(root))
+    root = _renamed(root, {name: new for new, name in own.items()})
+    dropped = {word: root.pop(word) for word in _NOT_AT_THE_TOP if word in root}
+    offered = _offered({**root, **dropped})
+    for new, name in own.items():
+        offered[new] = [_noted(one, f"The name of this parameter is {name!r}.") for one in offered[new]]
+    root["type"] = "object"
+    root["properties"] = {name: parts[0] if len(parts) == 1 else {"anyOf": parts} for name, parts in offered.items()}
+    if required := _required({**root, **dropped}):
+        root["required"] = required
+    if dropped:
+        root = _noted(root, f"The arguments must also fit this schema: {json.dumps(dropped, ensure_ascii=False)}")
+    return Plain(root, own)
+
+
+def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> Any:
+    """A schema with what it refers to instead of the references, as far as these describe the same object."""
+    if not isinstance(part, dict):
+        return part
+    if next(combined) > _MOST_COMBINED:
+        raise Unsuitable("its schema combines too many others at its top")
+    if isinstance(reference := part.get("$ref"), str):
+        found = _referred(reference, schema)
+        beside = {word: value for word, value in part.items() if word != "$ref"}
+        return _inlined({**found, **beside} if isinstance(found, dict) else beside, schema, combined)
+    made = dict(part)
+    for word in _OF_THE_SAME:
+        if word in made:
+            made[word] = _inlined(made[word], schema, combined)
+    for word in _COMBINING:
+        if word in made:
+            made[word] = [_inlined(one, schema, combined) for one in made[word]]
+    return made
+
+
+def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
+    """What a reference leads to. Raises `Unsuitable` if that is not within the schema."""
+    found: Any = schema
+    try:
+        if not reference.startswith("#"):
+            raise KeyError(reference)
+        for step in unquote(reference).split("/")[1:] if reference != "#" else ():
+            step = step.replace("~1", "/").replace("~0", "~")
+            found = found[int(step)] if isinstance(found, list) else found[step]
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unsuitable(f"its schema refers to {reference!r}, which is not in it") from error
+    return found
+
+
+def _offered(part: Any) -> dict[str, list[Any]]:
+    """The properties that a schema and those combined in it describe, each with its schemas; its own come first."""
+    if not isinstance(part, dict):
+        return {}
+    found: dict[str, list[Any]] = {}
+    for word in _COMBINING:
+        for branch in part.get(word, ()):
+            for name, schemas in _offered(branch).items():
+                known = found.setdefault(name, [])
+                known += [one for one in schemas if one not in known]
+    own = {name: [one] for name, one in part.get("properties", {}).items()}
+    return {**own, **{name: schemas for name, schemas in found.items() if name not in own}}
+
+
+def _required(part: Any) -> list[str]:
+    """The properties without which nothing fits a schema and those combined in it."""
+    if not isinstance(part, dict):
+        return []
+    names = [*part.get("required", ()), *(name for branch in part.get("allOf", ()) for name in _required(branch))]
+    for word in _ANY:
+        first, *others = [_required(branch) for branch in part.get(word, ())] or [[]]
+        names += [name for name in first if all(name in other for other in others)]
+    return list(dict.fromkeys(names))
+
+
+def _own_names(properties: Iterable[str]) -> dict[str, str]:
+    """The names of properties that no service takes, by new ones that differ from all others."""
+    taken = {name for name in properties if _PROPERTY.fullmatch(name)}
+    own: dict[str, str] = {}
+    for name in properties:
+        if name not in taken:
+            new = unused(re.sub(r"[^a-zA-Z0-9_.-]+", "_", name) or "_", taken, _LONGEST)
+            taken.add(new)
+            own[new] = name
+    return own
+
+
+def _renamed(part: Any, names: Mapping[str, str]) -> Any:
+    """A schema whose properties have these names instead of their own."""
+    if not names or not isinstance(part, dict):
+        return part
+    made = dict(part)
+    for word in ("properties", "dependentSchemas", "dependentRequired", "dependencies"):
+        if word in made:
+            made[word] = {names.get(name, name): one for name, one in made[word].items()}
+    for word in ("dependentRequired", "dependencies"):
+        if word in made:
+            made[word] = {name: _all_renamed(one, names) for name, one in made[word].items()}
+    if "required" in made:
+        made["required"] = _all_renamed(made["required"], names)
+    for word in _OF_THE_SAME:
+        if word in made:
+            made[word] = _renamed(made[word], names)
+    for word in _COMBINING:
+        if word in made:
+            made[word] = [_renamed(one, names) for one in made[word]]
+    return made
+
+
+def _all_renamed(given: Any, names: Mapping[str, str]) -> Any:
+    return [names.get(name, name) for name in given] if isinstance(given, list) else _renamed(given, names)
+
+
+def _noted(part: Any, words: str) -> Any:
+    """A schema with further words in its description."""
+    if part is True:
+        part = {}
+    if not isinstance(part, dict):
+        return part
+    told = part.get("description")
+    return {**part, "description": f"{told}\n\n{words}" if told else words}
