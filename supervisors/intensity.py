@@ -1,7 +1,8 @@
 """Intensity: how many restarts are too many, how long to wait after one that failed, and which turns are poison.
 
 OTP's rule: a restart is allowed if, with it, no more than ``intensity`` restarts lie within ``period``. Both ends of
-the period belong to it: a restart exactly one period ago still counts.
+the period belong to it: a restart exactly one period ago still counts. One that is further ahead does not: the clock
+was set back, and it would count until the clock is there again.
 """
 
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ def add_restart(restarts: Iterable[int], now: int, intensity: int, period: int) 
     Returns:
         The restarts that count from now on, this one last; None when it is not allowed.
     """
-    counted = (*(restart for restart in restarts if now - restart <= period), now)
+    counted = (*(restart for restart in restarts if abs(now - restart) <= period), now)
     return counted if len(counted) <= intensity else None
 
 

@@ -487,8 +487,8 @@ class AgentActor(PooledActor):
             self.runtime.processes.serve(answer.freed)
         if isinstance(answer, Paused):
             self.runtime.waits.changed(self.state.uuid)
-            if answer.due is not None:
-                self.runtime.processes.serve((answer.budget,), answer.due)
+            if answer.again_at is not None:
+                self.runtime.processes.serve((answer.budget,), answer.again_at)
         if self._log.lacks_what_is_shown:
             self._read_whole()
 

@@ -886,8 +886,8 @@ UPDATE budgets SET paused = :paused WHERE owner = :budget
 SELECT h.id FROM hosts h WHERE h.ended_at IS NULL
 
 -- name: slots_of
--- When the oldest request of the last minute was made, and how many there were. Under the budget's lock.
-SELECT s.id, s.used_at FROM slots s WHERE s.budget = :budget ORDER BY s.used_at, s.id
+-- When each of the latest requests was made. Under the budget's lock.
+SELECT s.id, s.used_at FROM slots s WHERE s.budget = :budget
 
 -- name: use_slot
 INSERT INTO slots (budget, id, used_at) VALUES (:budget, :id, :now)
@@ -1004,7 +1004,8 @@ SELECT c.owner, b.strict, b.created_at, l.unit, l.granted, l.used, l.risk,
        (SELECT CAST(COALESCE(SUM(p.held), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
        (SELECT CAST(COALESCE(SUM(p.spent), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
        (SELECT CAST(COALESCE(SUM(p.risk), 0) AS BIGINT) FROM portions p WHERE p.budget = l.budget AND p.unit = l.unit),
-       (SELECT COUNT(*) FROM slots s WHERE s.budget = l.budget AND s.used_at > now_ms() - 60000),
+       (SELECT COUNT(*) FROM slots s WHERE s.budget = l.budget AND s.used_at > now_ms() - 60000
+          AND s.used_at <= now_ms() + 60000),
        (SELECT COUNT(*) FROM pauses p WHERE p.budget = c.owner), now_ms()
   FROM chain c JOIN budgets b ON b.owner = c.owner JOIN limits l ON l.budget = c.owner ORDER BY c.depth
 

@@ -78,6 +78,10 @@ def test_as_many_restarts_as_the_intensity_are_allowed_within_a_period() -> None
     assert add_restart(restarts, DEFAULT_PERIOD + 1, DEFAULT_INTENSITY, DEFAULT_PERIOD) == (1, 2, DEFAULT_PERIOD + 1)
 
 
+def test_a_restart_that_lies_further_ahead_than_a_period_does_not_count() -> None:
+    assert add_restart((5, 20, 21), 10, intensity=3, period=10) == (5, 20, 10)
+
+
 def test_with_an_intensity_of_0_no_restart_is_allowed() -> None:
     assert add_restart((), 5, intensity=0, period=10) is None
 

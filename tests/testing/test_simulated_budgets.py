@@ -195,6 +195,44 @@ def test_a_limit_of_time_ends_at_the_next_request() -> None:
         assert kid.state == "waiting for budget"
 
 
+@pytest.mark.parametrize("back", [30, 7_200])
+def test_requests_of_a_minute_count_for_two_minutes_at_most_after_a_clock_is_set_back(back: int) -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty), budget={"requests_per_minute": 2})
+        kids = [system.root.fork("go") for _ in range(3)]
+        world.settle()
+        world.clock.jump(-back)
+        world.sleep(121)
+        assert [kid.reply().text for kid in kids] == ["ok"] * 3
+        assert system.root.budget is not None
+        assert system.root.budget.spent["requests_per_minute"] <= 2
+
+
+def test_a_host_whose_clock_is_far_behind_that_of_the_server_lets_requests_go_on_in_time() -> None:
+    with simulated(hosts=2) as world:
+        system = world.open(ScriptedProvider(thirty), budget={"requests_per_minute": 1})
+        for host in world.hosts:
+            host.process.clock.jump(-7_200)
+        kids = [system.root.fork("go") for _ in range(2)]
+        world.sleep(121)
+        assert [kid.state for kid in kids] == ["idle"] * 2
+
+
+def test_time_that_a_wrong_clock_has_ended_goes_on_when_the_clock_is_right_again() -> None:
+    with simulated() as world:
+        system = world.open(ScriptedProvider(thirty), budget={"seconds": 3_600})
+        world.clock.jump(4_000)
+        kid = system.root.fork("go")
+        world.settle()
+        assert kid.state == "waiting for budget"
+        world.clock.jump(-4_000)
+        world.sleep(61)
+        assert kid.reply().text == "ok"
+        world.clock.jump(-7_200)
+        assert system.root.budget is not None
+        assert system.root.budget.spent["seconds"] == 0
+
+
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_the_owner_of_time_is_told_once_at_80_percent_of_it_and_once_more_after_a_grant(hosts: int) -> None:
     with simulated(hosts=hosts) as world:

@@ -110,6 +110,8 @@ class Paused(NamedTuple):
     """When it may go on by itself, in milliseconds since 1970; None when it waits for a grant."""
     at: int = 0
     """Position of the message that it answers."""
+    again_at: int | None = None
+    """When the budget is looked at again, even if nobody grants anything; None when only a grant helps."""
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""
     notified: tuple[tuple[str, str], ...] = ()

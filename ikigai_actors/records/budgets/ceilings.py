@@ -21,7 +21,7 @@ NOTIFIED_NEARLY, NOTIFIED_PAUSE = 1, 2
 """What the owner was told, of a limit."""
 
 SLOT_TIME = 60_000
-"""Milliseconds after which a request counts no more."""
+"""Milliseconds after which a request counts no more; the same before its own time, where a clock was set back."""
 
 
 @dataclass(slots=True)

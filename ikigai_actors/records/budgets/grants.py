@@ -38,7 +38,7 @@ class Served(NamedTuple):
     again: bool = False
     """Whether more may wait that can go on."""
     due: int | None = None
-    """When the next may go on by itself, in milliseconds since 1970; None when that takes a grant."""
+    """When to look again, in milliseconds since 1970, as `Paused.again_at`."""
     granted: tuple[tuple[str, int], ...] = ()
     """What it grants now of what was granted more, by the units of table ``limits``."""
 
@@ -115,7 +115,7 @@ class Serve(Addressed):
                 if (placed.budget, placed.unit) != (self.budget, unit):
                     moved.append((agent, placed))
                 if placed.budget == self.budget:
-                    due = placed.due
+                    due = placed.again_at
                     moved += _held_up(tx, locked, waiting[place + 1 :], placed)
                     break
                 continue
@@ -131,7 +131,7 @@ def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: 
     for agent, _, _, due in behind if first.due is None else ():
         if due is not None and agent in locked:
             tx.run("change_pause", agent=agent, unit=first.unit, due=None, at=None, need=None)
-            yield agent, first
+            yield agent, first._replace(again_at=None)
 
 
 class Grant(Serve):

@@ -91,4 +91,4 @@ def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
 def pauses_of(tx: Transaction, agents: Collection[str]) -> dict[str, Paused]:
     """For what the requests of some agents wait, by uuid."""
     rows = tx.run("pauses_by_agent", uuids=list(agents)) if agents else ()
-    return {uuid: Paused(budget, unit, "", due, at) for uuid, budget, unit, due, at in rows}
+    return {uuid: Paused(budget, unit, "", due, at, due) for uuid, budget, unit, due, at in rows}

@@ -32,6 +32,9 @@ from ikigai_actors.records.mail import NOTICE, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
 
+LOOK_AT_TIME = 60_000
+"""Milliseconds after which a budget is looked at again whose time is over: the clock may have been set back."""
+
 
 class Hearer(NamedTuple):
     """Who is told of a budget."""
@@ -145,13 +148,10 @@ class BudgetLedger:
     def _slot(self, level: Level) -> int | None:
         """A slot for a request; None, and `Level.slot_due`, when all are taken."""
         most = level.limits["requests"].granted
-        rows = [(number, used_at) for number, used_at in self._tx.run("slots_of", budget=level.owner)]
-        level.slot_due = None
-        free = next((number for number, used_at in rows if number <= most and used_at <= self.now - SLOT_TIME), None)
-        if free is None and len(rows) < most:
-            free = len(rows) + 1
-        if free is None:
-            level.slot_due = rows[0][1] + SLOT_TIME if rows and most else self.now + SLOT_TIME
+        rows: dict[int, int] = dict(self._tx.run("slots_of", budget=level.owner))
+        taken = {number: at for number, at in rows.items() if -SLOT_TIME <= self.now - at < SLOT_TIME}
+        free = next((number for number in range(1, most + 1) if number not in taken), None)
+        level.slot_due = None if free is not None else min(taken.values(), default=self.now) + SLOT_TIME
         return free
 
     def _pause(self, row: Locked, need: Need, level: Level, unit: str, strict: bool, served: str | None) -> Paused:
@@ -179,7 +179,8 @@ class BudgetLedger:
         if limit.notified < NOTIFIED_PAUSE and due is None:
             limit.notified, limit.changed = NOTIFIED_PAUSE, True
             self._notify(level, row.uuid, text)
-        return Paused(level.owner, unit, text, due, need.at)
+        is_over = unit == "ms" and limit.granted > 0
+        return Paused(level.owner, unit, text, due, need.at, self.now + LOOK_AT_TIME if is_over else due)
 
     def look_at(self, level: Level) -> None:
         """Tell that a budget is nearly used, and say whether it is to be looked at again."""

@@ -20,7 +20,7 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
             break
         waiting = waits
         granted[unit] = most
-        spent[unit] = {"ms": now - created_at, "requests": requests}.get(unit, used + now_spent)
+        spent[unit] = {"ms": max(0, now - created_at), "requests": requests}.get(unit, used + now_spent)
         if unit in ("tokens", "usd"):
             held[unit], risk[unit] = now_held, past_risk + now_risk
     return BudgetStatus(owner, bool(strict), by_unit(granted), by_unit(held), by_unit(spent), by_unit(risk), waiting)

@@ -299,8 +299,8 @@ class ProcessTable(Processes):
         if (known.budget, known.unit, known.due) != (paused.budget, paused.unit, paused.due):
             actor.actor_inbox.put_urgent(on.WaitsElsewhere(paused))
             self._parts.waits.changed(uuid)
-            if paused.due is not None:
-                self.serve((paused.budget,), paused.due)
+            if paused.again_at is not None:
+                self.serve((paused.budget,), paused.again_at)
 
     def paused(self) -> list[str]:
         """The agents whose requests wait for budgets, as far as memory tells."""

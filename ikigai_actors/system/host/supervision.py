@@ -68,6 +68,9 @@ from supervisors.strategies import Strategy
 
 logger = logging.getLogger(__name__)
 
+LONGEST_WAIT = 60.0
+"""Seconds after which a budget is looked at again, at most: no host's clock is trusted for longer."""
+
 PROMPT_RETRY = 0.5
 """Seconds after which actors are given again what they could not take up of other processes, or what was not read."""
 
@@ -371,7 +374,9 @@ class SupervisionLoop(Worker, Supervision):
         self._journal.perform(Serve(budget))
 
     def _serve_later(self, budget: str, due: int) -> None:
-        self.after(max(0, due - self._clock.now_ms()) / 1000, lambda: self.serve((budget,)))
+        """Look at a budget when it is due by the database's clock, of which this host's may be far behind."""
+        wait = min(max(0, due - self._clock.now_ms()) / 1000, LONGEST_WAIT)
+        self.after(wait, lambda: self.serve((budget,)))
 
     def _watch_time(self) -> None:
         now = self._clock.now_ms()

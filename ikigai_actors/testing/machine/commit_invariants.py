@@ -261,7 +261,8 @@ class CommitCheck:
             self._broken(f"otp: agent {uuid} is temporary, and is restarted")
         if uuid != by:
             above.restarts.append(now)
-            counted = [then for then in above.restarts[:-1] if then > above.restarted and now - then <= above.period]
+            earlier = [then for then in above.restarts[:-1] if then > above.restarted]
+            counted = [then for then in earlier if abs(now - then) <= above.period]
             if len(counted) + 1 > above.intensity and not above.gave_up and one.status == "running":
                 self._broken(
                     f"intensity: agent {by} restarts {uuid} at {now}, and may do so {above.intensity} times "
