@@ -4,10 +4,10 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-Open: the store, the lock or lease, the schema, agent 0, the claim of all agents, then one actor for each that is not
-dead. Close, or leave the block: nothing new starts, what is outside is cancelled, what was accepted is written, the
-database is given up. A turn that is open then comes back as interrupted. ``kill -9`` leaves the same, without the
-courtesy.
+Open: the store, the lock or lease, the schema, the tools, agent 0, the claim of all agents, then one actor for each
+that is not dead. A host that joins others opens its tools before they know of it. Close, or leave the block: nothing
+new starts, what is outside is cancelled, what was accepted is written, the database is given up. A turn that is open
+then comes back as interrupted. ``kill -9`` leaves the same, without the courtesy.
 """
 
 import logging
@@ -68,7 +68,7 @@ from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root
 from ikigai_actors.records.timers import Fired, Timer
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.host import LEASE, Host, take_database
+from ikigai_actors.store.hosts.host import LEASE, Host, new_host
 from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
@@ -288,7 +288,7 @@ class ActorSystem(System):
             store = parts.open_store(database)
             undone.callback(store.close)
             ensure_schema(store)
-            host = take_database(
+            host = new_host(
                 store,
                 new_agent_uuid(parts.random_bytes),
                 parts.clock,
@@ -299,7 +299,16 @@ class ActorSystem(System):
                 on_renewal=options.on_renewal,
             )
             undone.callback(host.release)
-            host.keep()  # also while it boots, which may take longer than the lease
+            if host.name is None:
+                host.begin()
+                host.keep()  # also while tools open and agents boot, which may take longer than the lease
+            system = cls(store, host, options)
+            undone.pop_all()
+            undone.push(system._give_up)
+            system._open_toolsets(options.toolsets)
+            if host.name is not None:  # from now on others give it agents, and it has the tools for them
+                host.begin()
+                host.keep()
             with everything_stays():
                 ensure_root(store, parts.random_bytes, host.clock.now_ms())
                 if host.name is not None:
@@ -308,12 +317,7 @@ class ActorSystem(System):
                 clear_left_behind(store, host.id, own)
                 if options.budget is not None and not limit_everybody(store, options.budget):
                     logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
-                found = survey(store, host.id, own)
-                system = cls(store, host, options)
-                undone.pop_all()
-                undone.push(system._give_up)
-                system._boot(found, own, options)
-            system._open_toolsets(options.toolsets)
+                system._boot(survey(store, host.id, own), own, options)
             if on_orphan is not None:
                 system.root.supervise(on_orphan=on_orphan)
             if options.resume:
@@ -392,7 +396,7 @@ class ActorSystem(System):
                     self._on_commit(mail)
 
     def _open_toolsets(self, toolsets: Sequence[Toolset]) -> None:
-        """Start the toolsets, before any agent can be prompted."""
+        """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log."""
         publisher = self._publisher
         for toolset in toolsets:
 

@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, ScriptedProvider
+from ikigai_actors import ActorSystem, BadInput, Reply, Request, ScriptedProvider
 from ikigai_actors.agent.subscriptions import Event, ToolTrouble
+from ikigai_actors.records.mail import PROMPT, Send
+from ikigai_actors.store.hosts.rows import open_hosts
+from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.host.rebalancer import BALANCE
+from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated
+from ikigai_actors.testing.simulation.store import Undisturbed
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Result, Tool, tool
 from ikigai_actors.tools.policy import ToolTraits
@@ -229,6 +235,69 @@ def test_a_toolset_that_fails_at_an_end_keeps_no_other_from_it(caplog: pytest.Lo
     assert [each.did.count("close") for each in (clumsy, other)] == [2, 1]
     planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
     assert planted == ["planted in leave", "planted in close"]
+
+
+class Late(Recorder):
+    """Takes longer to open than hosts wait before they give agents away; looks at what happens meanwhile."""
+
+    def __init__(self, world: Simulation) -> None:
+        super().__init__()
+        self._world = world
+        self.asked = -1
+        """How many requests models got while it opened."""
+        self.hosts: list[str | None] = []
+        """The hosts that share the agents when it has opened."""
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        before = len(self._world.requests)
+        await asyncio.sleep(4 * BALANCE)
+        self.asked = len(self._world.requests) - before
+        self.hosts = [one.name for one in self._world.process.looked_at.read(open_hosts)]
+        return await super().open(tell)
+
+
+def uses_the_set(request: Request) -> Reply | str:
+    """Calls the tool of the set, and says what it gave."""
+    given = [block["content"] for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+    return given[0] if given else calling("recorded")
+
+
+def test_nothing_that_waits_for_a_host_is_taken_up_before_the_tools_are_there() -> None:
+    with simulated() as world:
+        root = world.open(ScriptedProvider(uses_the_set)).root
+        mailed, asked, cut_off = (root.fork(name=name) for name in ("mailed", "asked", "cut"))
+        world.crash_at(CrashPoint(1, committed=True))
+        with pytest.raises(ProcessCrashed):
+            cut_off.prompt("go").get()
+        world.reopen()
+        forked = {"child": "A" * 22, "name": "forked", "prompt": "go", "settings": {}, "restart": "transient"}
+        write_alone(Undisturbed(world.process.store), Send(mailed.uuid, None, "go", world.clock.now_ms(), PROMPT))
+        world.ask_from_elsewhere(asked.uuid, "fork", {**forked, "on_orphan": None})
+        world.crash()
+        late = Late(world)
+        system = world.open(ScriptedProvider(uses_the_set), tools=[late], resume=True)
+        world.settle()
+        assert late.asked == 0
+        for name in ("mailed", "forked", "cut"):
+            assert system.agent(name).history()[-1].content == "from the set"
+
+
+def test_a_host_that_joins_gets_and_takes_no_agents_before_its_tools_are_there() -> None:
+    with simulated(hosts=2) as world:
+        late = Late(world)
+        world.open(ScriptedProvider(uses_the_set), tools=[late])
+        assert late.hosts == ["a"]
+        a, b = world.hosts
+        world.sleep(BALANCE)
+        kid = a.system.root.fork(name="kid")
+        a.move(kid, b)
+        b.system.agent("kid").prompt("go")
+        b.kill()
+        a.kill()
+        b.start()
+        assert late.asked == 0
+        world.sleep(BALANCE)
+        assert b.system.agent("kid").history()[-1].content == "from the set"
 
 
 class Interrupted(Recorder):

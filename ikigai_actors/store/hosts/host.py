@@ -118,6 +118,8 @@ class Host(Service):
         self._watch = _LeaseWatch(self._look_at_age, clock, lease or 0.0, threads)
         self.count: Callable[[], Living] = lambda: Living(0)
         """Counts the agents that it runs, for those with which it shares them."""
+        self.on_wait: Callable[[HostRecord], object] = lambda owner: None
+        """Gets the host that this one waits for before it joins, whenever that is another one than before."""
         self.on_renewal: Callable[[], object] = lambda: None
         """Called when the lease begins and after each renewal, on the thread that did it."""
         self.on_vacancy: Callable[[], object] = lambda: None
@@ -198,6 +200,22 @@ class Host(Service):
             wake()
         self.on_renewal()
 
+    def begin(self) -> None:
+        """Become the owner of the database, or one of its owners; bring the schema to the newest version.
+
+        Raises:
+            StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
+            Fenced: see `join`.
+            StoreError: the database does not answer.
+        """
+        if self._lease is None:
+            self.holds(self._store.lock())
+            self._store.write(lambda tx: _take(tx, self._store.location, self.id, 0))
+        elif self.name is None:
+            self.take_over()
+        else:
+            self.join()
+
     def take_over(self) -> None:
         """Become the owner. Raises `StoreInUse` when another host lives.
 
@@ -209,13 +227,10 @@ class Host(Service):
         self._store.read(_end_stalled)
         self._store.write(lambda tx: _take(tx, self._store.location, self.id, self._milliseconds))
 
-    def join(self, on_wait: Callable[[HostRecord], object]) -> None:
+    def join(self) -> None:
         """Become one of the hosts that share the agents, at first without any shard.
 
         A host that shares the agents with nobody is waited for, until it has ended or is judged dead.
-
-        Args:
-            on_wait: gets the host that this one waits for, whenever that is another one than before.
 
         Raises:
             Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
@@ -232,7 +247,7 @@ class Host(Service):
                     return
                 if owner.id != told:
                     told = owner.id
-                    on_wait(owner)
+                    self.on_wait(owner)
                 self.pause(LOOK)
                 self._peers.end_dead()
                 self.renew()
@@ -356,7 +371,7 @@ class Host(Service):
         self._store.abandon(str(error))
 
 
-def take_database(
+def new_host(
     store: Store,
     host_id: str,
     clock: Clock,
@@ -367,7 +382,7 @@ def take_database(
     on_wait: Callable[[HostRecord], object] = lambda owner: None,
     on_renewal: Callable[[], object] = lambda: None,
 ) -> Host:
-    """Become the owner of a database that has its schema, or one of its owners; bring the schema to the newest version.
+    """Make a host of a database that has its schema. Nobody knows of it before `Host.begin`; release it in any case.
 
     Args:
         store: the database.
@@ -380,14 +395,13 @@ def take_database(
         on_renewal: see `Host.on_renewal`.
 
     Raises:
-        StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
         StoreUnusable: hosts cannot share the agents of this database; or its server, or a pooler before it, does not
             give the connections that a host needs.
     """
     if not store.leases:
         if name is not None:
             raise unshareable(store.location)
-        return _take_locked(store, host_id, clock, threads)
+        return Host(store, host_id, clock, None, threads)
     store.introduce(host_id)
     own = store.separate()
     try:
@@ -396,12 +410,24 @@ def take_database(
         own.close()
         raise
     host.holds(own.close)
-    host.on_renewal = on_renewal
+    host.on_wait, host.on_renewal = on_wait, on_renewal
+    return host
+
+
+def take_database(
+    store: Store,
+    host_id: str,
+    clock: Clock,
+    lease: float = LEASE,
+    threads: Threads = SYSTEM_THREADS,
+    *,
+    name: str | None = None,
+    on_wait: Callable[[HostRecord], object] = lambda owner: None,
+) -> Host:
+    """Make a host, as `new_host` does, and begin. Raises what both raise; then nothing is left of it."""
+    host = new_host(store, host_id, clock, lease, threads, name=name, on_wait=on_wait)
     try:
-        if name is None:
-            host.take_over()
-        else:
-            host.join(on_wait)
+        host.begin()
     except BaseException:
         host.release()
         raise
@@ -414,18 +440,6 @@ def unshareable(location: str) -> StoreUnusable:
         f"Database {location} is a file, which has one host. Hosts share agents on PostgreSQL: ikigai copy moves a "
         "team there. Open it without join, or name that database."
     )
-
-
-def _take_locked(store: Store, host_id: str, clock: Clock, threads: Threads) -> Host:
-    """Become the owner of a database without leases."""
-    host = Host(store, host_id, clock, None, threads)
-    try:
-        host.holds(store.lock())
-        store.write(lambda tx: _take(tx, store.location, host_id, 0))
-    except BaseException:
-        host.release()
-        raise
-    return host
 
 
 def _end_stalled(tx: Transaction) -> None:

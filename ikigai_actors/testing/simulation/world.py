@@ -29,7 +29,7 @@ from ikigai_actors.testing.simulation.ownership import LEASES, Ownership
 from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
-from ikigai_actors.testing.simulation.scheduler import Agenda
+from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
 from ikigai_actors.testing.simulation.store import Link, StoredChange, Undisturbed, empty_image
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
@@ -176,15 +176,18 @@ class Simulation:
             opened = ActorSystem if not self.several else system_class(lambda: self._called(process))
             if self.several:
                 more = {"join": True, "name": host.name, **more}
-            with one_of(process.threads):
-                host.opened = opened.open(
-                    None,
-                    RemoteProvider(chosen, process),
-                    remote,
-                    [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
-                    parts=process.parts,
-                    **{**options, **more},
-                )
+            try:
+                with one_of(process.threads):
+                    host.opened = opened.open(
+                        None,
+                        RemoteProvider(chosen, process),
+                        remote,
+                        [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
+                        parts=process.parts,
+                        **{**options, **more},
+                    )
+            except Abandoned as error:  # it ended while it opened, and what is there by then cannot wait to be closed
+                raise ProcessCrashed("The process has ended. Open it again.") from error
             host.there_since, process.joined = self.clock.monotonic(), True
             return host.opened
 
