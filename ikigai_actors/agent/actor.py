@@ -8,6 +8,9 @@ come true. The verdict releases it.
     failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
     fenced      the agent belongs to another host, or is dead: the actor stops
 
+A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. Who asked for
+what has failed is answered before that, with the error: nobody decides on it again, since it would only fail again.
+
 An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
 
 A turn with a plain function as its model passes from thread to thread twice, where nothing else waits to be run:
@@ -68,6 +71,7 @@ from ikigai_actors.agent.turn.fork import as_written
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     UNKNOWN,
+    Answer,
     CallUnit,
     ComeBack,
     Compaction,
@@ -85,6 +89,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import (
     AgentDead,
+    AgentError,
     Fenced,
     HistoryError,
     IkigaiError,
@@ -128,7 +133,8 @@ class AgentActor(PooledActor):
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._costs = Costs(runtime, self._log)
-        self._step: Step | None = None  # whose unit is with the journal
+        self._step: Step | None = None  # whose unit is with the journal, or committed and not taken yet
+        self._deciding: on.TurnEvent | None = None  # what the actor is at: it is in no other place
         self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
@@ -225,7 +231,9 @@ class AgentActor(PooledActor):
                 self.on_receive(message.command)
                 return
             case on.ForkAt() if message.then is None:
+                self._deciding = message
                 self._log.look_up(message)
+                self._deciding = None
             case Wake():
                 self._effects.retry_postponed()
             case Rest():
@@ -298,6 +306,12 @@ class AgentActor(PooledActor):
 
         ``asked``: whether the request to the model has left that the event ends.
         """
+        self._deciding = event
+        something = self._decide_now(event, asked)
+        self._deciding = None
+        return something
+
+    def _decide_now(self, event: on.TurnEvent, asked: bool) -> bool:
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
             asked = self._effects.is_asking
             partial, spent = self._effects.cancel()
@@ -427,10 +441,12 @@ class AgentActor(PooledActor):
         self._effects.add(step.effects)
 
     def _settle(self, verdict: CommitResult) -> None:
-        step, self._step = self._step, None
+        step = self._step
+        assert step is not None  # a verdict answers the one unit in flight
         for hook in self.runtime.instruments.commit_ends:
             hook(self.tally, None if isinstance(verdict, Committed) else verdict.error)
-        assert step is not None  # a verdict answers the one unit in flight
+        if not isinstance(verdict, Committed):
+            self._step = None
         unit = step.unit
         if isinstance(unit, LogUnit) and not isinstance(verdict, Committed):
             for birth in unit.births:
@@ -470,6 +486,7 @@ class AgentActor(PooledActor):
     def _committed(self, step: Step, answer: Any) -> None:
         if isinstance(answer, AppendCompleted):
             step, answer = as_written(step, answer.unit), answer.answer
+            self._step = step
         if isinstance(step.unit, LogUnit):
             self._log.grow(step.unit.messages)
         elif isinstance(answer, CallAppended):
@@ -481,6 +498,7 @@ class AgentActor(PooledActor):
         if isinstance(answer, Held | Paused):
             step = placed(step, answer)
         self._enter(step)
+        self._step = None
         if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others may go on who have waited behind it
             self.runtime.processes.serve((waited.budget,))
         if isinstance(answer, Held | Paused | Settled) and answer.freed:
@@ -546,13 +564,15 @@ class AgentActor(PooledActor):
         (undecided, _), self._undecided = self._undecided, (None, False)
         if (caller := getattr(undecided, "caller", None)) is not None:
             callers.append(caller)
-        self._effects.abandon(self.state, self._log.current)
-        self._log.abandon()
-        before = self.state
-        head = before.head if step is None else UNKNOWN
-        self._become(State(before.uuid, head, before.turn, request=before.request + 1, lifecycle=before.lifecycle))
-        for caller in callers:
-            caller.settle(error)
+        try:
+            self._effects.abandon(self.state, self._log.current)
+            self._log.abandon()
+            before = self.state
+            head = before.head if step is None else UNKNOWN
+            self._become(State(before.uuid, head, before.turn, request=before.request + 1, lifecycle=before.lifecycle))
+        finally:
+            for caller in callers:
+                caller.settle(error)
 
     def _callers(self, step: Step | None) -> list[Any]:
         """All callers that wait for the outcome of the turn, also of a turn that the unit in flight opens."""
@@ -564,6 +584,9 @@ class AgentActor(PooledActor):
         except NotHeld:
             self._log.load(whole=True)
             return
+        except Exception as error:
+            self._answer_waiting(self._crash_of(error))  # else each restart would fail for them again
+            raise
         self._restarted = None
         self._decide(loaded)
 
@@ -603,7 +626,24 @@ class AgentActor(PooledActor):
 
     def on_crash(self, reason: BaseException) -> None:
         """Leave the crash to the agent's supervisor. The next actor takes all later messages."""
+        for failed in (self._deciding, self._undecided[0]):
+            if (caller := getattr(failed, "caller", None)) is not None:
+                caller.settle(self._crash_of(reason))
+        if self._step is not None:  # it is committed
+            for effect in self._step.effects:
+                if isinstance(effect, Answer):
+                    effect.caller.settle(effect.value)
+            self._effects.add(self._step.effects)  # the births among them are told as the actor ends
         self._hand_over(reason)
+
+    def _crash_of(self, reason: BaseException) -> IkigaiError:
+        """What is told to who asked for what this has kept the actor from doing."""
+        if isinstance(reason, IkigaiError):
+            return reason
+        uuid = self.state.uuid
+        told = AgentError(f"Agent {uuid} crashed as it was to do this, and has not done it: {described(reason)}", uuid)
+        told.__cause__ = reason
+        return told
 
     def on_death(self, reason: BaseException | None) -> None:
         """Answer all callers that still wait: the agent acts no more."""
@@ -621,7 +661,14 @@ class AgentActor(PooledActor):
         end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
         for hook in self.runtime.instruments.restart_begins if end is not None else ():
             hook(self.tally, why or str(end))
-        self._successor = self.runtime.processes.replace_actor(self, self._what_waits(), end, why)
+        waiting = self._what_waits()
+        try:
+            self._successor = self.runtime.processes.replace_actor(self, waiting, end, why)
+        except BaseException:  # nobody has got them
+            for caller in (*waiting.callers, *(getattr(command, "caller", None) for command in waiting.commands)):
+                if caller is not None:
+                    caller.settle(self._gone())
+            raise
 
     def _what_waits(self) -> Handover:
         """Take all callers and commands away from this actor, for the next one."""
@@ -637,7 +684,8 @@ class AgentActor(PooledActor):
         callers = tuple(self._callers(self._step))
         self._become(replace(state, callers=()))
         if self._step is not None:
-            self._step = replace(self._step, state=replace(self._step.state, callers=()))
+            left = None if self._step.caller in callers else self._step.caller
+            self._step = replace(self._step, state=replace(self._step.state, callers=()), caller=left)
         head = state.head if self._step is None else UNKNOWN
         paused = state.hold if isinstance(state.hold, Paused) else None
         return Handover(head, state.turn, state.lifecycle, callers, waiting, paused)
@@ -658,9 +706,11 @@ class AgentActor(PooledActor):
         self.actor_inbox.set()
 
     def _end(self, error: IkigaiError) -> None:
-        self._abandon(self._step, error)
-        self._answer_waiting(error)
-        self.runtime.executor.leave(self.state.uuid)
+        try:
+            self._abandon(self._step, error)
+        finally:
+            self._answer_waiting(error)
+            self.runtime.executor.leave(self.state.uuid)
 
     def refuse(self, envelope: Envelope) -> None:
         """Answer a message that will never be handled."""
@@ -668,7 +718,7 @@ class AgentActor(PooledActor):
         caller = getattr(message, "caller", None)
         if isinstance(message, Reset | Departed | TakenIn):
             message.done.settle(None)
-        elif isinstance(caller, Future) and self._successor is not None:
+        elif isinstance(caller, Future) and self._successor is not None and not caller.done:
             self._successor.take_over(message)
         elif isinstance(caller, Future):
             caller.settle(self._gone())

@@ -188,9 +188,14 @@ class Effects:
     def abandon(self, state: State, log: Log | None) -> None:
         """Cancel all work in flight, and drop the effects that wait, except answers and births."""
         waiting, self._waiting, self._postponed = self._waiting, [], ()
-        for effect in waiting:
-            if isinstance(effect, Answer | Spawn):
-                self.perform(effect, state, log)
+        try:
+            for effect in waiting:
+                if isinstance(effect, Answer | Spawn):
+                    self.perform(effect, state, log)
+        finally:  # whoever waits is answered, whatever failed before it
+            for effect in waiting:
+                if isinstance(effect, Answer):
+                    effect.caller.settle(effect.value)
         self.cancel()
 
     def cancel(self) -> tuple[str, Spent | None]:
