@@ -69,7 +69,7 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as[0]: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
-_LATER = {"budget", "data", "more", "head"}
+_LATER = {"budget", "data", "more", "head", "summary"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {

@@ -284,11 +284,21 @@ class AgentCommands:
         text = None if label is None else check_text(label, "label")
         return self._tell(lambda caller: on.Rewind(text, caller), self._future())
 
-    def compact(self, focus: str | None = None) -> "Future[Compacted]":
-        """Have its model summarise what was said. The future gives what came of it."""
-        text = "" if focus is None else check_text(focus, "focus")
+    def compact(self, focus: str | None = None, text: str | None = None) -> "Future[Compacted]":
+        """Summarise what was said, by its model or by a text. The future gives what came of it."""
+        if text is not None:
+            return self._summarise_by(text, focus)
+        asked = "" if focus is None else check_text(focus, "focus")
         future: Future[Compacted] = Future(self._ref.uuid, make=compacted, until=Until.STEP)
-        return self._tell(lambda caller: on.Compact(text, caller), future)
+        return self._tell(lambda caller: on.Compact(asked, caller), future)
+
+    def _summarise_by(self, text: str, focus: str | None) -> "Future[Compacted]":
+        if focus is not None:
+            raise BadInput("Expected one of focus, for the model that writes a summary, and text, the summary itself.")
+        if not check_text(text, "text").strip():
+            raise BadInput("Expected text to be a summary; got a blank one.")
+        future: Future[Compacted] = Future(self._ref.uuid, make=compacted, until=Until.STEP)
+        return self._tell(lambda caller: on.Compact("", caller, text), future)
 
     def uncompact(self) -> Future[int]:
         """Take off the latest summary. The future gives the position of that."""
@@ -667,7 +677,7 @@ class AgentRef:
         """
         return self._within(timeout).undo().get(timeout=timeout)
 
-    def compact(self, focus: str | None = None, timeout: float | None = None) -> "Compacted":
+    def compact(self, focus: str | None = None, text: str | None = None, timeout: float | None = None) -> "Compacted":
         """Have its model write a summary, which stands for what was said: the next request is that much smaller.
 
         What was said latest stays verbatim, and so does the prompt of an open turn; nothing is deleted, and `uncompact`
@@ -675,17 +685,20 @@ class AgentRef:
 
         Args:
             focus: what matters most; None for no preference.
+            text: a summary that you have written, or mended; no model is asked then. Right after a summary it takes
+                the place of that one.
             timeout: seconds to wait; None waits for ever.
 
         Returns:
             What came of it.
 
         Raises:
+            BadInput: the text is about as long as what it stands for.
             NothingToCompact: so little was said that a summary would save nothing.
             ProviderError: the model gave no summary, or code answers for it and no ``compact_model`` is set.
             TurnInterrupted: it was interrupted.
         """
-        return self._within(timeout).compact(focus).get(timeout=timeout)
+        return self._within(timeout).compact(focus, text).get(timeout=timeout)
 
     def uncompact(self, timeout: float | None = None) -> int:
         """Take off the latest summary: what it stood for is shown again, byte for byte, with what was said since.

@@ -62,6 +62,7 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
     ),
     ("clear", "{}", on.Clear(CALLER)),
     ("compact", '{"focus": "the names"}', on.Compact("the names", CALLER)),
+    ("compact", '{"focus": "", "summary": "tea"}', on.Compact("", CALLER, "tea")),
     ("uncompact", "{}", on.Uncompact(CALLER)),
     (
         "merge",

@@ -15,6 +15,7 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     AgentRef,
+    BadInput,
     FunctionProvider,
     Message,
     NothingToCompact,
@@ -510,6 +511,52 @@ def test_a_history_that_is_past_the_window_is_summarised_in_parts_when_that_is_a
             agent.uncompact()
         assert len(agent.history()) > 80
         sound(system)
+
+
+def test_a_summary_that_a_person_gives_stands_for_the_past_and_asks_no_model(database: str) -> None:
+    model = Model()
+    with ActorSystem.open(database, model.provider) as system:
+        talk(system.root, *FACTS)
+        asked = len(model.requests)
+        done = system.root.compact(text="They said FACT-0 to FACT-4.")
+        assert (done.usage, len(model.requests)) == (None, asked)
+        assert done.after < done.before
+        assert system.root.history()[0].data["how"] == "given"
+        talk(system.root, "and now?")
+        assert "They said FACT-0 to FACT-4." in model.sent
+        assert "remember FACT-3" not in model.sent
+        system.root.uncompact()
+        talk(system.root, "and now?")
+        assert "remember FACT-3" in model.sent
+        sound(system)
+
+
+def test_a_summary_is_mended_in_place_and_taken_off_again(database: str) -> None:
+    model = Model()
+    with ActorSystem.open(database, model.provider) as system:
+        talk(system.root, *FACTS)
+        system.root.compact()
+        kept = [one.id for one in system.root.history()[1:]]
+        system.root.compact(text="As before, and the shop is called Nilgiri.")
+        mended, *rest = system.root.history()
+        assert (mended.content, [one.id for one in rest]) == ("As before, and the shop is called Nilgiri.", kept)
+        system.root.uncompact()
+        assert "FACT-0" in system.root.history()[0].content
+        sound(system)
+
+
+def test_a_summary_of_ones_own_that_saves_nothing_is_refused_and_changes_nothing() -> None:
+    with ActorSystem.open(":memory:", Model().provider) as system:
+        with pytest.raises(NothingToCompact):
+            system.root.compact(text="Nothing was said.")
+        talk(system.root, *FACTS)
+        before = system.root.history()
+        for text, why in (("x" * 20_000, "give a shorter one"), (" ", "a blank one")):
+            with pytest.raises(BadInput, match=why):
+                system.root.compact(text=text)
+        with pytest.raises(BadInput, match="one of focus"):
+            system.root.compact("the facts", text="The facts.")
+        assert system.root.history() == before
 
 
 def test_a_model_that_asks_for_a_summary_of_what_is_past_its_window_gets_it_in_parts() -> None:

@@ -45,7 +45,7 @@ from ikigai_actors.agent.turn.state import (
 )
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of, write_messages
 from ikigai_actors.agent.turn.tokens import tokens_in
-from ikigai_actors.errors import IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
+from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, NothingToUncompact, ProviderError
 from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
@@ -81,8 +81,8 @@ _DENIED = "No tool runs now: write the notes, as text alone."
 _CUT = "That was too long, and was cut. Write the notes anew, in half as many words."
 
 
-def begin_compaction(state: State, event: on.Compact) -> Step:
-    """Ask the model for a summary; or say that there is nothing to compact."""
+def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
+    """Ask the model for a summary, or write the one that is given; or say that there is nothing to compact."""
     if event.plan is None:
         text = f"Agent {state.uuid} has too little behind it for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
@@ -90,10 +90,23 @@ def begin_compaction(state: State, event: on.Compact) -> Step:
     if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one behind the summary
         state = replace(state, phase=Phase.RUNNING_TOOLS, steps=max(1, state.steps) - 1, calls=())
         unit = replace(unit, unpaused=True)
+    if event.summary:
+        return _write_given(state, event, event.plan, now)
     request = state.request + 1
     compaction = Compaction(event.plan, event.focus, event.caller, back=state.phase)
     after = replace(state, phase=Phase.COMPACTING, request=request, compaction=compaction, hold=None)
     return Step(after, unit, (Summarise(request),), event.caller)
+
+
+def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -> Step:
+    """Write the summary that a person or a program gives. No model is asked, so nothing is spent."""
+    length = tokens_in(event.summary, plan.tokens_per_byte)
+    if length > LONGEST_PART * plan.replaced:
+        long = f"The text has about {length} tokens, and stands for about {plan.replaced}: give a shorter one."
+        return Step(state, effects=(Answer(event.caller, BadInput(f"{long} Nothing was changed.")),))
+    asking = replace(state, compaction=Compaction(plan, "", event.caller, back=state.phase))
+    data = {**_cut_of(plan), "how": "given", "by": PERSON, **_sizes_of(plan, length)}
+    return _write(asking, storable(event.summary), data, now)
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
@@ -233,14 +246,11 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         return fail_compaction(state, ProviderError(f"{told} {_left(compaction)}"), now)
     spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
     data = {
-        "keep_from": plan.keep_from,
-        "prompt": plan.prompt,
+        **_cut_of(plan),
         "how": "model",
         "by": compaction.by,
         "saw": event.saw,
-        "before": plan.replaced + plan.kept,
-        "after": length + plan.kept,
-        "tokens_per_byte": plan.tokens_per_byte,
+        **_sizes_of(plan, length),
         "model": event.model,
         **({"focus": compaction.focus} if compaction.focus else NO_DATA),
         **({"name": event.name} if event.name else NO_DATA),
@@ -259,14 +269,8 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
     assert compaction is not None  # in this phase
     if compaction.must or (compaction.by in (PERSON, MODEL) and too_long(str(error)) is not None):
         plan = compaction.plan
-        length = tokens_in(plan.digest, plan.tokens_per_byte)
-        cut = {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
-        sizes = {
-            "before": plan.replaced + plan.kept,
-            "after": length + plan.kept,
-            "tokens_per_byte": plan.tokens_per_byte,
-        }
-        return _write(state, plan.digest, {**cut, "how": "digest", "by": compaction.by, **sizes}, now, first)
+        sizes = _sizes_of(plan, tokens_in(plan.digest, plan.tokens_per_byte))
+        return _write(state, plan.digest, {**_cut_of(plan), "how": "digest", "by": compaction.by, **sizes}, now, first)
     told = answers_of_compaction(state, error)
     after = replace(state_behind(state), left_at=compaction.tokens or state.left_at)
     if not isinstance(state.hold, Held):
@@ -383,6 +387,17 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
         answers_of_compaction(state, told),
         compaction.caller,
     )
+
+
+def _cut_of(plan: SummaryPlan) -> dict[str, object]:
+    """Where a summary cuts the history, as its message has it."""
+    return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto}
+
+
+def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:
+    """What a summary with this many tokens saves, as its message has it."""
+    sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
+    return {**sizes, "tokens_per_byte": plan.tokens_per_byte}
 
 
 def _sum(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

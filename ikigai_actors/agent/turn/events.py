@@ -168,13 +168,15 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Have the model summarise what was said; answered with what came of it."""
+    """Summarise what was said, by the model or by a text that is given; answered with what came of it."""
 
     needs = Needs.CALLS_OVER
-    travels_as = ("compact", "focus")
+    travels_as = ("compact", "focus", "summary")
     focus: str
     """What matters most; empty for no preference."""
     caller: Caller
+    summary: str = ""
+    """The text, where no model is to write it."""
     plan: SummaryPlan | None = None
     """What a summary would stand for; None when it would save nothing. The actor looks it up in the log."""
 

@@ -61,7 +61,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
-from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_of
+from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
@@ -171,7 +171,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         case on.WindowFull() if _expects(state, event.request):
             return replace(event, **_shorter(state, log, event.readable, event.tokens, event.near, event.is_full))
         case on.Compact():
-            return replace(event, plan=plan_of(log, state.head, state.turn or state.failed))
+            plan = plan_of(log, state.head, state.turn or state.failed)
+            return replace(event, plan=plan or (plan_in_place(log, state.head) if event.summary else None))
         case on.SummaryFailed() if _awaits_summary(state, event.request) and state.compaction is not None:
             return replace(event, plan=_less(state, log, event, state.compaction.plan))
         case on.PartWritten() if _awaits_summary(state, event.request):
@@ -300,7 +301,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.Clear():
             return _clear(state, event, now)
         case on.Compact():
-            return compaction.begin_compaction(state, event)
+            return compaction.begin_compaction(state, event, now)
         case on.Uncompact():
             return compaction.take_off_summary(state, event, now)
         case on.Merge() if state.phase is Phase.WAITING_FOR_BUDGET:

@@ -157,6 +157,26 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     )
 
 
+def plan_in_place(log: History, head: int) -> SummaryPlan | None:
+    """The plan for a text in place of that of the summary in force; None where none is."""
+    summary, prompt = log.opening(head)
+    if summary is None:
+        return None
+    shown, per_byte, elide = list(log.spoken(head)), tokens_per_byte(log, head), log.elided(head)
+    before, after = summary.data.get("before", 0), summary.data.get("after", 0)
+    return SummaryPlan(
+        summary.data["keep_from"],
+        0 if prompt is None else prompt.id,
+        1,
+        int(before - after + tokens_of(summary, per_byte)),
+        sum(tokens_of(message, per_byte, elide) for message in shown),
+        "",
+        head,
+        "",
+        per_byte,
+    )
+
+
 def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: float) -> SummaryPlan | None:
     """The plan of a smaller part, in place of one whose request was too long for the model.
 

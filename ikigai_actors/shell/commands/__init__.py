@@ -235,14 +235,16 @@ def undo(shell: CommandContext) -> None:
 
 @commands.command("/compact")
 @click.argument("focus", metavar="[WHAT MATTERS]", type=TEXT, nargs=-1)
+@click.option("--text", metavar="SUMMARY", type=TEXT, help="A summary of your own, in quotes: no model is asked.")
 @click.pass_obj
-def compact(shell: CommandContext, focus: Words) -> None:
+def compact(shell: CommandContext, focus: Words, text: str | None) -> None:
     """Have the model summarise what was said, so that the next request is smaller.
 
-    What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back.
+    What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back. With --text the
+    summary is yours; right after a summary it takes the place of that one.
     """
     told = "summarised: /history shows it, and /uncompact brings back what it stands for"
-    shell.change("the summary", lambda: shell.current.ask.compact(" ".join(focus) or None), told)
+    shell.change("the summary", lambda: shell.current.ask.compact(" ".join(focus) or None, text), told)
 
 
 @commands.command("/uncompact")

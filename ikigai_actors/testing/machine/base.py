@@ -18,7 +18,7 @@ from ikigai_actors.records.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
-from ikigai_actors.testing.machine.fixtures import NOTES, WORK, Notes, OwnCode, Work, look_around, notes_of
+from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, WORK, Notes, OwnCode, Work, look_around, notes_of
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
@@ -227,9 +227,12 @@ class Stage(RuleBasedStateMachine):
         self.attempt(self.world.settle)  # the process may end: its handles are of no use then
 
     def summarise(self, who: int, answer: str, *, before: bool) -> None:
-        """A model summarises what an agent has heard, and has heard more ``before``."""
+        """A model, or a person, summarises what an agent has heard, and has heard more ``before``."""
         if before:
             self.hear(who)
+        if answer == GIVEN:
+            self.attempt(lambda: self.agent(who).compact(text="notes of a person", timeout=PATIENCE))
+            return
         named = f"{NOTES}:{answer}"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
         self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))

@@ -66,6 +66,9 @@ class Work(Tool):
 NOTES = "notes"
 """The provider that writes summaries; its models are `SUMMARIES`."""
 
+GIVEN = "given"
+"""In place of a model: the summary is a person's."""
+
 SUMMARIES: Mapping[str, ScriptedReply] = {
     "short": "what was said",
     "facts": "",

@@ -8,7 +8,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.system.births import Child
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.fixtures import NOTES, SUMMARIES, TOOL_CALLS
+from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SUMMARIES, TOOL_CALLS
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
@@ -86,9 +86,9 @@ class AgentRules(Stage):
         self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
         self.prompted(agent, text, output=int, attach=attach)
 
-    @rule(who=AGENTS, answer=st.sampled_from(sorted(SUMMARIES)), before=st.booleans())
+    @rule(who=AGENTS, answer=st.sampled_from([*sorted(SUMMARIES), GIVEN]), before=st.booleans())
     def compact(self, who: int, answer: str, before: bool) -> None:
-        """A model summarises what an agent has heard; perhaps the agent has heard more just before."""
+        """A model or a person summarises what an agent has heard; perhaps the agent has heard more just before."""
         self.summarise(who, answer, before=before)
 
     @rule(who=AGENTS)
