@@ -31,6 +31,7 @@ from ikigai_actors.providers.openai_parts import (
     count_in,
     data_url,
     file_name,
+    function_form,
     not_taken,
     plain_id,
     sent_name,
@@ -93,17 +94,7 @@ def chat_arguments(
     if form is not None:
         arguments["response_format"] = {"type": "json_schema", "json_schema": form}
     if tools:
-        arguments["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": sent_name(tool["name"]),
-                    "description": tool.get("description", ""),
-                    "parameters": tool["input_schema"],
-                },
-            }
-            for tool in tools
-        ]
+        arguments["tools"] = [{"type": "function", "function": function_form(tool)} for tool in tools]
     return arguments
 
 

@@ -13,6 +13,8 @@ from ikigai_actors.providers.streamed_reply import StreamedReply
 
 _NAME_LENGTH = 64
 """Characters of a tool's name at most."""
+_DESCRIPTION_LENGTH = 1024
+"""Characters of a tool's description at most; those of its parameters have no such limit."""
 _LETTERS = string.ascii_letters + string.digits
 _PLAIN_ID_LENGTH = 9
 """The one length of an id that every service takes, as letters and digits: Mistral's takes no other."""
@@ -35,6 +37,15 @@ def sent_name(name: str) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{name[: _NAME_LENGTH - 9]}_{digest}"
+
+
+def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool as the service takes it. What is too long of its description stands in that of its parameters."""
+    told, schema = tool.get("description", ""), tool["input_schema"]
+    if len(told) > _DESCRIPTION_LENGTH:
+        more = "\n\n".join(filter(None, (f"…{told[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))
+        told, schema = f"{told[: _DESCRIPTION_LENGTH - 1]}…", {**schema, "description": more}
+    return {"name": sent_name(tool["name"]), "description": told, "parameters": schema}
 
 
 def own_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:

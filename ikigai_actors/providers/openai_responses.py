@@ -30,6 +30,7 @@ from ikigai_actors.providers.openai_parts import (
     count_in,
     data_url,
     file_name,
+    function_form,
     not_taken,
     sent_name,
 )
@@ -73,16 +74,7 @@ def responses_arguments(
     if form is not None:
         arguments["text"] = {"format": {"type": "json_schema", **form}}
     if tools:
-        arguments["tools"] = [
-            {
-                "type": "function",
-                "name": sent_name(tool["name"]),
-                "description": tool.get("description", ""),
-                "parameters": tool["input_schema"],
-                "strict": False,
-            }
-            for tool in tools
-        ]
+        arguments["tools"] = [{"type": "function", **function_form(tool), "strict": False} for tool in tools]
     return arguments
 
 

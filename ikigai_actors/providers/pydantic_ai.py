@@ -17,6 +17,7 @@ Half a call is an error, and never runs.
 import asyncio
 import dataclasses
 import json
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers import blocks
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.malformed import MalformedStreamError
+from ikigai_actors.providers.openai_parts import own_names, sent_name
 from ikigai_actors.providers.remedies import garbled
 from ikigai_actors.providers.streamed_reply import HalfACallError, read_arguments
 
@@ -70,7 +72,10 @@ class PydanticAIProvider:
         settings: Any = {name: request.settings[name] for name in known if name in request.settings}
         offered = [
             tools.ToolDefinition(
-                name=one["name"], parameters_json_schema=one["input_schema"], description=one["description"]
+                name=sent_name(one["name"]),
+                parameters_json_schema=one["input_schema"],
+                description=one.get("description"),
+                strict=False,  # where it is not said, Pydantic AI chooses strict mode, which refuses more
             )
             for one in request.tools
         ]
@@ -97,7 +102,7 @@ class PydanticAIProvider:
                     elif isinstance(part, messages.ThinkingPart | messages.ThinkingPartDelta) and piece:
                         on_delta(Delta(piece, "thinking"))
                 response = stream.get()
-            return _reply(response)
+            return _reply(response, own_names(request.tools))
         except HalfACallError as error:
             raise ProviderError(f"The reply ended in the middle of a call of {error.name!r}.", "".join(text)) from error
         except MalformedStreamError as error:
@@ -156,10 +161,12 @@ def _history(request: Request) -> list[Any]:
                 case blocks.ThinkingBlock(own={"part": dict() as part}):
                     parts.append(messages.ThinkingPart(**part))
                 case blocks.CallBlock():
-                    parts.append(messages.ToolCallPart(block.name, dict(block.input), block.id))
+                    parts.append(messages.ToolCallPart(sent_name(block.name), dict(block.input), block.id))
                 case blocks.ResultBlock():
                     outcome: Any = "failed" if block.is_error else "success"
-                    parts.append(messages.ToolReturnPart(block.name, block.text, block.call_id, outcome=outcome))
+                    parts.append(
+                        messages.ToolReturnPart(sent_name(block.name), block.text, block.call_id, outcome=outcome)
+                    )
                     parts += [_attached(one, request) for one in block.attached]
                 case blocks.PictureBlock() | blocks.DocumentBlock() | blocks.AudioBlock():
                     parts.append(_attached(block, request))
@@ -177,8 +184,8 @@ def _attached(block: blocks.Attached, request: Request) -> Any:
     return messages.UserPromptPart([data])
 
 
-def _reply(response: Any) -> Reply:
-    """A whole reply. Raises `HalfACallError` and `MalformedStreamError`."""
+def _reply(response: Any, names: Mapping[str, str]) -> Reply:
+    """A whole reply; ``names`` are the tools' by the sent ones. Raises `HalfACallError`, `MalformedStreamError`."""
     stored: list[dict[str, Any]] = []
     for part in response.parts:
         match part.part_kind:
@@ -190,7 +197,8 @@ def _reply(response: Any) -> Reply:
             case "tool-call":  # its own reading of arguments takes half of them for whole ones
                 text = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
                 given = read_arguments(part.tool_name, text, cut=response.finish_reason == "length")
-                stored.append({"type": "tool_use", "id": part.tool_call_id, "name": part.tool_name, "input": given})
+                name = names.get(part.tool_name, part.tool_name)
+                stored.append({"type": "tool_use", "id": part.tool_call_id, "name": name, "input": given})
     calls = tuple(ToolCall(one["name"], one["input"], one["id"]) for one in stored if one["type"] == "tool_use")
     used = response.usage
     plain = max(used.input_tokens - used.cache_read_tokens - used.cache_write_tokens, 0)

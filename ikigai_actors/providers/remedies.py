@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.openai_parts import own_names
 
 
 class Settings(NamedTuple):
@@ -35,6 +36,8 @@ _TOO_LONG = re.compile(
     r"too (long|large|many tokens)|context (window|length|limit|size)|exceeds? .*(context|tokens|maximum)"
 )
 """Texts by which services say that a request is longer than the model's window."""
+_OF_A_TOOL = re.compile(r"\btools[.\[](?P<place>\d+)|\bfunction '(?P<name>[^']+)'")
+"""How services name the tool that they refuse: by its place in the request, or by its name."""
 _SHOWN = 40
 """Characters of a prompt that are quoted to say which one is meant."""
 
@@ -53,7 +56,9 @@ def refused(
         suspected: The likely reason why an address does not answer (`address.suspects`).
     """
     remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused").format(**settings._asdict())
-    if status == 413 or (status == 400 and _TOO_LONG.search(said)):
+    if status in (400, 422) and (tool := _refused_tool(f"{said} {' '.join(details)}", request)) is not None:
+        remedy = _without_tool(tool, request)
+    elif status == 413 or (status == 400 and _TOO_LONG.search(said)):
         remedy = _too_long(request)
     told = f"{remedy}. The API said: {said} ({', '.join(details)})"
     return f"{told}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else told
@@ -97,6 +102,26 @@ def half_a_call(name: str, why: str, max_tokens: object, cut_by_budget: bool) ->
             "gives more; then /resume, or resume(), asks again."
         )
     return f"{ended}: raise the setting max_tokens (now {max_tokens}), or prompt for smaller steps."
+
+
+def _refused_tool(said: str, request: Request) -> str | None:
+    """The name of the tool that a refusal is about; None where it is about none."""
+    names = own_names(request.tools)
+    by_place = dict(enumerate(names.values()))
+    for found in _OF_A_TOOL.finditer(said):
+        name = names.get(found["name"]) if found["place"] is None else by_place.get(int(found["place"]))
+        if name is not None:
+            return name
+    return None
+
+
+def _without_tool(name: str, request: Request) -> str:
+    if request.output is not None and request.output["name"] == name:
+        return "The service refuses the schema of the output that was asked for: ask for a simpler type"
+    return (
+        f"The service refuses the tool {name!r}: name all others in the setting tools (/set tools, "
+        "configure(tools=...)), or open the system without it"
+    )
 
 
 def _too_long(request: Request) -> str:

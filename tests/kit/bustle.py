@@ -29,7 +29,7 @@ class Post:
         self.runs = 0
 
     def describe(self) -> Mapping[str, Any]:
-        return {"name": self.name, "description": "Send a mail.", "input_schema": {"type": "object"}}
+        return {"name": self.name, "description": "Send a mail.", "input_schema": {"type": "object", "properties": {}}}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         self.runs += 1

@@ -84,7 +84,7 @@ def test_a_reply_is_streamed_and_arrives_whole(server: MessagesServer) -> None:
 
 
 def test_the_request_says_what_the_agent_is_set_to(server: MessagesServer) -> None:
-    tool = {"name": "read", "description": "Read a file.", "input_schema": {"type": "object"}}
+    tool = {"name": "read", "description": "Read a file.", "input_schema": {"type": "object", "properties": {}}}
     thinking = {"type": "adaptive"}
     ask(server, request(model="m", system="Be brief.", tools=(tool,), max_tokens=99, thinking=thinking, colour="red"))
     ask(server, request(), model="other", max_tokens=7, prompt_cache=False)
@@ -525,7 +525,9 @@ def test_a_service_writes_the_value_itself_where_it_takes_the_schema_as_it_is(
 ) -> None:
     server.script.append(Says.text('{"result": 7}'))
     tool = {"name": "give_result", "description": "Give it.", "input_schema": schema}
-    asked = replace(request(tools=[{"name": "read", "input_schema": {"type": "object"}}, tool]), output=tool)
+    asked = replace(
+        request(tools=[{"name": "read", "input_schema": {"type": "object", "properties": {}}}, tool]), output=tool
+    )
     reply, _ = ask(server, asked, json_output=given)
     assert reply.text == '{"result": 7}'
     [body] = server.requests

@@ -29,7 +29,10 @@ from tests.agent.turn.test_assembly import (
 from tests.agent.turn.test_assembly_properties import entries, histories
 from tests.kit.assembly import assemble
 
-TOOLS = [{"name": "grep", "input_schema": {"type": "object"}}, {"name": "read", "input_schema": {"type": "object"}}]
+TOOLS = [
+    {"name": "grep", "input_schema": {"type": "object", "properties": {}}},
+    {"name": "read", "input_schema": {"type": "object"}},
+]
 SYSTEM = [text_block("Be brief."), text_block("Be kind.")]
 
 

@@ -107,7 +107,7 @@ def test_pictures_and_results_with_pictures_are_written_as_the_client_writes_the
 def test_the_whole_body_is_the_one_that_the_client_makes_of_the_same_arguments() -> None:
     asked: Mapping[str, Any] = {
         "model": "m", "max_tokens": 99, "system": [{"type": "text", "text": "Be brief: “…”"}],
-        "tools": [{"name": "read", "input_schema": {"type": "object"}}],
+        "tools": [{"name": "read", "input_schema": {"type": "object", "properties": {}}}],
         "thinking": {"type": "adaptive"}, "stop_sequences": ["END"], "extra_body": {"temperature": 0.5, "top_p": 1},
     }  # fmt: skip
     messages = (

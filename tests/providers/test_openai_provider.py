@@ -668,6 +668,18 @@ NUMBER = {"type": "object", "properties": {"result": {"type": "integer"}}, "requ
 TUPLE = {**NUMBER, "properties": {"result": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {}}}}
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_what_is_too_long_of_a_description_stands_in_that_of_the_parameters(server: OpenAIServer, api: str) -> None:
+    told = "".join(f"{number:05}" for number in range(500))
+    schema = {"type": "object", "description": "As before.", "properties": {}}
+    ask(server, request(tools=({"name": "read", "description": told, "input_schema": schema},)), api=api)
+    [tool] = server.requests[0]["tools"]
+    sent = tool.get("function", tool)
+    rest, before = sent["parameters"]["description"].split("\n\n")
+    assert sent["description"][:-1] + rest[1:] == told
+    assert (len(sent["description"]), before) == (1_024, "As before.")
+
+
 def typed(schema: Mapping[str, Any]) -> Request:
     tool = {"name": "give_result", "description": "Give it.", "input_schema": schema}
     return replace(request(tools=(READ, tool)), output=tool)

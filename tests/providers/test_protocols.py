@@ -30,7 +30,7 @@ from tests.kit.openai_server.server import (
 )
 from tests.kit.openai_server.strict import chat_violations, responses_violations
 
-READ = {"name": "read", "description": "", "input_schema": {"type": "object"}}
+READ = {"name": "read", "description": "", "input_schema": {"type": "object", "properties": {}}}
 
 
 @pytest.mark.slow("takes half a second")

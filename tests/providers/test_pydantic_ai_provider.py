@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, PydanticAIProvider, Signal, Streamed, tool
+from ikigai_actors.providers.openai_parts import sent_name
 from ikigai_actors.records.messages import Kind
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.messages_server.server import Refuses
@@ -62,6 +63,23 @@ def test_text_thinking_and_calls_are_streamed_and_go_back() -> None:
     )  # fmt: skip
     [result] = later[2].parts
     assert (result.content, result.tool_call_id, result.outcome) == ("3", "c1", "success")
+
+
+def test_a_tool_with_a_long_name_is_called_by_a_shorter_one_and_no_strict_mode_is_chosen() -> None:
+    from pydantic_ai.models.function import DeltaToolCall
+
+    long = tool(name="add_" * 20)(add.function)
+    short = sent_name(long.name)
+    model, asked = function_model(
+        [{0: DeltaToolCall(name=short, json_args='{"a": 1, "b": 2}', tool_call_id="c")}], ["3"]
+    )
+    with ActorSystem.open(":memory:", PydanticAIProvider(model), tools=[long]) as system:
+        assert system.root.prompt("Add.").get(timeout=DEADLINE).text == "3"
+        assert [message.content for message in system.root.history() if message.kind == Kind.TOOL_CALL] == [long.name]
+    (_, info), (history, _) = asked
+    [offered] = [one for one in info.function_tools if one.name == short]
+    assert offered.strict is False
+    assert [part.tool_name for message in history[1:] for part in message.parts] == [short, short]
 
 
 def test_half_a_call_never_runs() -> None:
