@@ -8,10 +8,9 @@ supervisor restarts it, its turn is resumed with its history intact, and the sec
 
 import logging
 import sys
-from pathlib import Path
 
 from ikigai_actors import ActorSystem, FunctionProvider, Request
-from ikigai_actors.shell import Interrupts, LineMode, Pipe, Screen, Shell, Terminal, completions
+from ikigai_actors.shell import run
 
 
 class Counter:
@@ -41,13 +40,7 @@ def main(database: str) -> int:
     """Run the shell on a database; returns its exit status."""
     logging.getLogger("ikigai_actors").addHandler(logging.NullHandler())  # the tracebacks of those that crash
     with ActorSystem.open(database, provider=FunctionProvider(Counter(), "counter")) as system:
-        interrupts, screen = Interrupts().install(), Screen()
-        keyboard = (
-            Terminal(Path(f"{database}.history"), lambda line: completions(system.root, line), screen.styled)
-            if sys.stdin.isatty()
-            else Pipe(sys.stdin.buffer)
-        )
-        return LineMode(Shell(system, keyboard, screen, interrupts)).run()
+        return run(system, plain=True)
 
 
 if __name__ == "__main__":

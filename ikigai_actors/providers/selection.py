@@ -163,6 +163,12 @@ def usual_provider() -> str:
     return AnthropicProvider.name if os.environ.get("ANTHROPIC_API_KEY") else OfflineProvider.name
 
 
+def known_names(configured: Configuration) -> set[str]:
+    """The names of the providers that are there without a program: built in, of a file, or of installed packages."""
+    built_in = {OfflineProvider.name, AnthropicProvider.name, OpenAIProvider.name}
+    return {*built_in, *configured.providers, *configured.classes, *installed_names()}
+
+
 def choose_providers(
     provider: Provider | str | None,
     others: Mapping[str, Provider],

@@ -19,6 +19,17 @@ NOBODY = (
 """Why an experiment on a history without a reply is refused."""
 
 
+def notice(writer: str) -> str:
+    """What a person should know where the stand-in answers unasked.
+
+    Args:
+        writer: a model that wrote in the database, as ``provider:model``; empty when the stand-in wrote everything.
+    """
+    if writer:
+        return refusal(writer, "in this database")
+    return "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
+
+
 def other_writer(writers: Iterable[str]) -> str:
     """The first of these models, each ``provider:model``, that is not the stand-in; empty when there is none."""
     return next((one for one in writers if one and not one.startswith(_OWN)), "")

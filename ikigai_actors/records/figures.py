@@ -9,7 +9,6 @@ Both read; nothing here writes.
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.messages import SPENDING, Message
 from ikigai_actors.store.base import Store, Transaction
 
@@ -50,9 +49,9 @@ def count(tx: Transaction) -> Counts:
     return Counts._make(tx.run("figures")[0])
 
 
-def other_writer_in(tx: Transaction) -> str:
-    """A model that has written a reply, as ``provider:model``, and is not the offline stand-in; empty for none."""
-    for row in tx.run("reply_of_another", provider=OfflineProvider.name):
+def other_writer_in(tx: Transaction, provider: str) -> str:
+    """A model of another provider than this one that has written a reply, as ``provider:model``; empty for none."""
+    for row in tx.run("reply_of_another", provider=provider):
         return str(Message.from_row(row).data["model"])
     return ""
 

@@ -1,8 +1,8 @@
 """The shell: ``ikigai`` at a terminal, by a pipe, and its subcommands.
 
-A program that brings its own system shows it in line mode by the names that are handed on here; see
-``examples/supervised.py``.
+A program that brings its own system shows it by `run`; see ``examples/supervised.py``.
 
+    front_end   the shell over a running system, on the front end that fits
     cli/        the command line: the group ``ikigai``, its options and subcommands
     line/       line mode: reads lines, does them one after another, and prints
     app/        the application on a whole screen

@@ -1,6 +1,7 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
 from ikigai_actors.shell.commands.completion import completions as completions
+from ikigai_actors.shell.front_end import run as run
 from ikigai_actors.shell.line.input import Pipe as Pipe
 from ikigai_actors.shell.line.input import Terminal as Terminal
 from ikigai_actors.shell.line.interrupts import Interrupts as Interrupts

@@ -53,6 +53,7 @@ class AttachedSystem(System):
 
     default_settings: Mapping[str, Any] = {}  # only the host knows
     default_model = ""  # likewise
+    stand_in_notice = ""  # likewise
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""

@@ -153,6 +153,11 @@ class Directory(OfOneProcess, ABC):
     def default_model(self) -> str:
         """What counts for agents without a ``model`` setting; empty when only another process knows."""
 
+    @property
+    @abstractmethod
+    def stand_in_notice(self) -> str:
+        """What a person should know where only the offline stand-in answers though nobody asked for it; else empty."""
+
     @abstractmethod
     def window_of(self, model: str | None = None) -> int:
         """How many tokens a model takes, as ``ikigai.toml`` says; 0 when it does not, or only another process knows.

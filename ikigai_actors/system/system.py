@@ -48,8 +48,9 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
+from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.providers.stand_in import NOBODY, other_writer, refusal
+from ikigai_actors.providers.stand_in import NOBODY, notice, other_writer, refusal
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -171,7 +172,11 @@ class ActorSystem(System):
             approver=options.approver,
             random_bytes=self.random_bytes,
             processes=processes,
-            written_by=store.read(other_writer_in) if options.providers.nobody_asked else "",
+            written_by=(
+                store.read(lambda tx: other_writer_in(tx, OfflineProvider.name))
+                if options.providers.nobody_asked
+                else ""
+            ),
         )
         host.count = processes.count
         self._rebalancer = (
@@ -561,12 +566,8 @@ class ActorSystem(System):
                 raise ProviderMissing(refusal(writer) if writer else NOBODY)
 
     @property
-    def written_by(self) -> str:
-        """A model that wrote in this database before it was opened; empty where no stand-in might answer in its place.
-
-        The offline stand-in, where nobody asked for it, does not go on with what this model wrote.
-        """
-        return self._runtime.written_by
+    def stand_in_notice(self) -> str:
+        return notice(self._runtime.written_by) if self._runtime.providers.nobody_asked else ""
 
     def check_model(self, model: str) -> None:
         self.asked_models({"model": check_type(model, str, "model", "a model setting")})

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ikigai_actors.errors import IkigaiError, ProviderMissing
+from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 
@@ -42,6 +43,7 @@ _PARALLEL, _ONE_BY_ONE = (
     for default, told in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
 )
 _TRIALS = _options(
+    app_option,
     click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
     click.option("--yes", is_flag=True, help="Let another model or service read the recorded histories."),
     click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),

@@ -6,17 +6,11 @@ the agents away from this host, or does not answer when it begins or for too lon
 """
 
 import contextlib
-import importlib
-import inspect
-import sys
 import threading
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.subscriptions import Event, HostEnded
-from ikigai_actors.arguments import a_value, shown
 from ikigai_actors.errors import (
     BadInput,
     Fenced,
@@ -30,7 +24,7 @@ from ikigai_actors.errors import (
 from ikigai_actors.shell.cli.liveness import Liveness
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.interrupts import Interrupts
-from ikigai_actors.shell.text.harmless import harmless, one_line
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_ended
 from ikigai_actors.shell.text.tree import summary
 from ikigai_actors.store.hosts.host import LEASE
@@ -46,12 +40,9 @@ _PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
 DRAIN = 25.0
 """Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
 
-_OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}  # what an app does not decide
-
 
 def run_host(
     options: Options,
-    app: str | None,
     name: str | None,
     resume: bool | None,
     alive: str | None,
@@ -62,7 +53,6 @@ def run_host(
 
     Args:
         options: the global options of the command line.
-        app: ``MODULE:FUNCTION``, which gives further arguments of `ActorSystem.open`; None for those of the options.
         name: by which it is known to the hosts with which it shares the agents; None for one of its own.
         resume: whether to go on with turns that were cut off; None does so where hosts share agents.
         alive: a file or pipe for signs of life; None for none.
@@ -75,7 +65,7 @@ def run_host(
     Raises:
         BadInput, StoreError: it cannot be started so, and another try would not help.
     """
-    arguments = _of_options(options) if app is None else _of_app(app, options)
+    arguments = options.arguments(interactive=True) if options.app is None else options.of_app(options.app)
     shares = locate(options.database).url is not None
     if resume is not None:
         arguments["resume"] = resume
@@ -91,6 +81,8 @@ def run_host(
             system = ActorSystem.open(options.database, **arguments)
         with system:
             tell(f"runs {system.store.location}: {summary(system.agents())}")
+            if system.stand_in_notice:
+                tell(system.stand_in_notice)
             system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded,))
             liveness.beat()
             liveness.ready()
@@ -134,50 +126,3 @@ def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:
         pass
     except TimedOut:
         tell("not all agents could be given away in time; the other hosts take them now")
-
-
-def _of_options(options: Options) -> dict[str, Any]:
-    return {
-        "provider": options.default_provider(),
-        "providers": options.providers(),
-        "config": options.config,
-        "tools": options.tools(),
-        "approvals": "allow" if options.yes else "ask",
-        "settings": options.default_settings(),
-        "budget": options.limits(),
-    }
-
-
-def _of_app(app: str, options: Options) -> dict[str, Any]:
-    """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
-    for name in ("provider", "provider_url", "config", "model", "settings", "workspace", "mcp", "yes"):
-        if getattr(options, name):
-            raise BadInput(
-                f"Leave out --{'set' if name == 'settings' else name.replace('_', '-')}: with --app the app decides."
-            )
-    module, colon, function = app.partition(":")
-    if not (module and colon and function):
-        raise BadInput(f"Expected --app MODULE:FUNCTION, got {harmless(app)!r}. For one: --app shop.agents:app")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        named = getattr(importlib.import_module(module), function)
-        if not callable(named) or inspect.iscoroutinefunction(named):
-            what = "an async function" if callable(named) else f"{a_value(named)} and no function"
-            raise BadInput(f"--app {harmless(app)} is {what}. It names a function that returns a dict of arguments.")
-        made = named()
-    except BadInput:
-        raise
-    except (Exception, SystemExit) as error:  # whatever the user's module does
-        raise BadInput(
-            f"--app {harmless(app)} could not be called: {type(error).__name__}: {one_line(str(error))}. It names a "
-            "function without arguments in a module that can be imported from here."
-        ) from error
-    if not isinstance(made, Mapping):
-        raise BadInput(f"Expected --app {harmless(app)} to return a dict of arguments; got {shown(made)}.")
-    known = inspect.signature(ActorSystem.open).parameters.keys() - _OURS
-    if wrong := [key for key in made if key not in known]:
-        raise BadInput(
-            f"--app {harmless(app)} returns an argument {harmless(str(wrong[0]))!r} that it cannot set. Those of "
-            f"ActorSystem.open: {', '.join(sorted(known))}."
-        )
-    return dict(made)

@@ -4,6 +4,7 @@
     ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
     ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
+    ikigai --app MODULE:FUNCTION    the same, with providers and tools of one's own; for all that run agents
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
     ikigai cluster COMMAND          such hosts on a cluster of Ray
@@ -48,33 +49,27 @@ import contextlib
 import logging
 import os
 import shlex
-import shutil
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
+from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.shell import start
 from ikigai_actors.shell.cli import commands
+from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.experiments import bisect_command, regress_command, replay_command, search_command
 from ikigai_actors.shell.cli.opening import opened
-from ikigai_actors.shell.cli.options import Options, attached_notices
+from ikigai_actors.shell.cli.options import Options, notices_of
+from ikigai_actors.shell.front_end import fill_screen, front_of, greeting, show, while_it_lasts, write_nowhere
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
-    from ikigai_actors.shell.line.input import Complete, Keyboard
-    from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.ref import System
-
-NO_KEY = "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
+    pass
 
 
 class CommandLine(click.Group):
@@ -125,8 +120,9 @@ def _quoting() -> Iterator[None]:
 @click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
-@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, …")
+@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, MODULE:CLASS, …")
 @click.option("--provider-url", metavar="NAME=URL", multiple=True, help="A server of models.  Repeatable.")
+@click.option("--app", metavar="MODULE:FUNCTION", help="Returns arguments of ActorSystem.open: provider, tools, …")
 @click.option("--config", metavar="FILE", help="Providers, models, prices.  [$IKIGAI_CONFIG, else ikigai.toml]")
 @click.option("--model", metavar="PROVIDER:MODEL", help="The model of agents that have not set one.")
 @click.option(
@@ -160,6 +156,7 @@ def demo(context: click.Context) -> None:
 
 
 @cli.command()
+@app_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="On loopback.  [default: one that is free]")
 @click.pass_context
 def serve(context: click.Context, port: int) -> None:
@@ -173,9 +170,7 @@ def serve(context: click.Context, port: int) -> None:
 
 @cli.command()
 @click.option("--name", metavar="NAME", help="PostgreSQL: the next host of this name takes its place at once.")
-@click.option(
-    "--app", metavar="MODULE:FUNCTION", help="A function that returns arguments of ActorSystem.open: tools, …"
-)
+@app_option
 @click.option(
     "--resume/--no-resume", default=None, help="Turns that were cut off.  [default: on PostgreSQL they go on]"
 )
@@ -194,7 +189,7 @@ def host(context: click.Context, /, **how: Any) -> None:
     def tell(text: str) -> None:
         click.echo(f"ikigai: {text}", err=True)
 
-    context.exit(run_host(context.obj, **how, until=_while_it_lasts, tell=tell))
+    context.exit(run_host(context.obj, **how, until=while_it_lasts, tell=tell))
 
 
 @cli.command(hidden=True)
@@ -206,7 +201,7 @@ def page(context: click.Context) -> None:
 
     end_with_parent()
     with AttachedSystem.open(context.obj.database) as system:
-        context.exit(_application(system, context.obj, attached_notices(system.owners, context.obj)))
+        context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
 for _command in (*commands.COMMANDS, doc, cluster, search_command, bisect_command, replay_command, regress_command):
@@ -233,43 +228,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except IkigaiError as error:
         click.echo(f"ikigai: {one_line(str(error))}", err=True)
     except OSError as error:  # not of the library, whose errors are caught above: the output cannot be written
-        _write_nowhere(1)
+        write_nowhere(1)
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
     return 1
 
 
-def _write_nowhere(*descriptors: int) -> None:
-    """Write no more to where nothing can be written, or the interpreter would try again at its end, and fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in descriptors:
-        os.dup2(nowhere, descriptor)
-
-
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
-    from ikigai_actors.providers.offline import OfflineProvider
-    from ikigai_actors.providers.stand_in import refusal
     from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.system import ActorSystem
 
-    default = options.default_provider()
-    interactive = _are_terminals(sys.stdin, sys.stdout)
-    # Textual draws on standard error.
-    full_screen = interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
-    if full_screen := full_screen and not options.plain:
+    front = front_of(options.plain, options.follow, options.model or options.provider or "", options.config)
+    if front.fills_screen:
         import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
     with start.interruptible():
-        running = opened(options, default, interactive)
+        running = opened(options, front.is_interactive)
     interrupts = Interrupts().install()
     with running as system:
-        notices = []
-        if not isinstance(system, ActorSystem):
-            notices = attached_notices(system.owners, options)
-        elif default is None and system.default_model == OfflineProvider.name:
-            notices = [refusal(system.written_by, "in this database") if system.written_by else NO_KEY]
-        if full_screen:
-            return _application(system, options, notices, interrupts)
-        return _line_mode(system, options, interactive, notices, interrupts)
+        return show(system, front, notices_of(system, options), interrupts)
 
 
 def _serve(options: Options, port: int) -> int:
@@ -284,112 +259,11 @@ def _serve(options: Options, port: int) -> int:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
     if options.config is not None:
         os.environ["IKIGAI_CONFIG"] = options.config
-    with opened(options, options.default_provider(), interactive=True) as system:  # pages ask the person
-        click.echo(_greeting(system), err=True)
-        return _while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
-
-
-def _are_terminals(*streams: "TextIO | None") -> bool:
-    return all(stream is not None and stream.isatty() for stream in streams)
-
-
-def _application(system: "System", options: Options, notices: list[str], interrupts: "Interrupts | None" = None) -> int:
-    from ikigai_actors.providers.selection import usual_provider
-    from ikigai_actors.shell.app.application import Application
-    from ikigai_actors.shell.app.logs import logged_to
-    from ikigai_actors.shell.app.terminal import is_gone, terminal
-    from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.shell.line.repl import leaving
-
-    default = system.default_model
-    provider = default or options.default_provider() or usual_provider()
-    model = "" if system.attached else options.default_provider() or (default if ":" in default else "")
-    told = [f"{_greeting(system)} · F1 keys, /help commands", *notices]
-    shown = terminal()
-    application = Application(
-        system, _home() / "history", options.follow, provider, told, model, interrupts, options.config
-    )
-    start.take_typed()
-    with logged_to(_home() / "ikigai.log", application.events.notice):
-        status = application.run_it()
-    if shown is not None and is_gone(shown):
-        _write_nowhere(1, 2)
-    Interrupts().install()  # signals must not interrupt the closing
-    if notice := leaving(system, application.undone):
-        click.echo(notice, err=True)
-    return status
-
-
-def _line_mode(
-    system: "System", options: Options, interactive: bool, notices: list[str], interrupts: "Interrupts"
-) -> int:
-    from ikigai_actors.shell.commands.completion import completions
-    from ikigai_actors.shell.line.output import Screen
-    from ikigai_actors.shell.line.repl import LineMode
-    from ikigai_actors.shell.line.session import Shell
-
-    start.give_back()  # before readline reads the settings of the terminal
-    screen = Screen(_columns if interactive else None)
-    keyboard = _keyboard(interactive, lambda line: completions(shell.current, line), screen.styled)
-    shell = Shell(system, keyboard, screen, interrupts, options.follow)
-    if keyboard.interactive:
-        screen.notice(_greeting(system))
-        screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
-    for notice in notices:
-        screen.notice(notice)
-    return _while_it_lasts(system, LineMode(shell).run)
-
-
-def _while_it_lasts(system: "System", run: Callable[[], int]) -> int:
-    """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
-    from ikigai_actors.agent.subscriptions import Event, StoreTrouble
-
-    waiting, why = threading.get_ident(), list[str]()
-
-    def hear(event: Event) -> None:
-        if isinstance(event, StoreTrouble) and event.final:
-            why.append(f"The system stopped: {event.reason}")
-            signal.pthread_kill(waiting, signal.SIGTERM)
-
-    subscription = system.subscribe(hear, only=(StoreTrouble,))
-    try:
-        status = run()
-    except SystemExit:
-        if not why:
-            raise
-        status = 1
-    finally:
-        subscription.close()
-    if why:
-        raise SystemClosed(why[0])
-    return status
-
-
-def _columns() -> int:
-    return shutil.get_terminal_size().columns
-
-
-def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboard":
-    from ikigai_actors.shell.line.input import Pipe, Terminal
-
-    if not interactive:
-        return Pipe(sys.stdin.buffer if sys.stdin is not None else None)
-    return Terminal(_home() / "history", complete, styled)
-
-
-def _home() -> Path:
-    """The directory of what belongs to the user rather than to a database."""
-    from ikigai_actors.store.location import user_home
-
-    return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()
-
-
-def _greeting(system: "System") -> str:
-    from importlib.metadata import version
-
-    from ikigai_actors.shell.text.tree import summary
-
-    return f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}"
+    with opened(options, interactive=True) as system:  # pages ask the person
+        click.echo(greeting(system), err=True)
+        if system.stand_in_notice:
+            click.echo(system.stand_in_notice, err=True)
+        return while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
 
 
 def _log_in_lines() -> None:

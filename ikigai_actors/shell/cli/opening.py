@@ -12,23 +12,14 @@ if TYPE_CHECKING:
     from ikigai_actors.system.system import ActorSystem
 
 
-def opened(options: Options, default: str | None, interactive: bool) -> "ActorSystem | AttachedSystem":
+def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem":
     """The system that runs the agents; when another process runs them, one that is attached to it."""
     from ikigai_actors.store.location import locate
     from ikigai_actors.system.system import ActorSystem
 
     try:
         with progress_line(f"Opening {harmless(locate(options.database).shown)}"):
-            return ActorSystem.open(
-                options.database,
-                default,
-                options.providers(),
-                tools=options.tools(),
-                approvals=options.approvals(interactive),
-                settings=options.default_settings(),
-                budget=options.limits(),
-                config=options.config,
-            )
+            return ActorSystem.open(options.database, **options.arguments(interactive))
     except StoreInUse:
         from ikigai_actors.system.attached import AttachedSystem
 

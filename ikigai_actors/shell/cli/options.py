@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ikigai_actors.providers.base import Provider
     from ikigai_actors.records.budgets.budget import Budget
     from ikigai_actors.store.hosts.rows import HostRecord
+    from ikigai_actors.system.ref import System
     from ikigai_actors.tools.base import Toolset
 
 
@@ -34,6 +35,37 @@ class Options:
     budget: str | None = None
     provider_url: tuple[str, ...] = ()
     config: str | None = None
+    app: str | None = None
+
+    def arguments(self, interactive: bool) -> dict[str, Any]:
+        """What `ActorSystem.open` gets beside the database: of the app, if there is one. Raises `BadInput`.
+
+        Args:
+            interactive: whether a person decides on calls that ask, where the app does not say.
+        """
+        if self.app is not None:
+            return {"approvals": self.approvals(interactive), **self.of_app(self.app)}
+        default, providers = self.chosen()
+        return {
+            "provider": default,
+            "providers": providers,
+            "config": self.config,
+            "tools": self.tools(),
+            "approvals": self.approvals(interactive),
+            "settings": self.default_settings(),
+            "budget": self.limits(),
+        }
+
+    def of_app(self, app: str) -> dict[str, Any]:
+        """What an app gives. Raises `BadInput`, also for an option beside it that the app decides."""
+        from ikigai_actors.shell.cli.app import app_arguments
+
+        decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
+        for name in decided:
+            if getattr(self, name):
+                option = "set" if name == "settings" else name.replace("_", "-")
+                raise BadInput(f"Leave out --{option}: with --app the app decides.")
+        return app_arguments(app)
 
     def limits(self) -> "Budget | None":
         """What all agents together may spend. Raises `BadInput`."""
@@ -49,7 +81,32 @@ class Options:
         workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
         return [*workspaces, *mcp_servers(self.mcp)]
 
-    def providers(self) -> "dict[str, Provider]":
+    def chosen(self) -> "tuple[str | None, dict[str, Provider]]":
+        """Who answers for agents whose settings name no model, as ``provider:model``, and the providers that are named.
+
+        Those are named by their addresses, or one by its class. Raises `BadInput`.
+        """
+        providers, provider = self._addressed(), self.provider
+        if provider is not None and ":" in provider and not self._knows(provider.partition(":")[0], providers):
+            from ikigai_actors.providers.named import named_provider
+
+            made = named_provider(provider, "--provider")
+            providers[made.name], provider = made, made.name
+        if self.model is None or provider is None:
+            return self.model or provider, providers
+        named, colon, model = self.model.partition(":")
+        if colon and named != provider:
+            raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
+        return f"{provider}:{model if colon else self.model}", providers
+
+    def _knows(self, name: str, addressed: "Mapping[str, Provider]") -> bool:
+        """Whether a provider has this name, so that no module is meant."""
+        from ikigai_actors.providers.selection import known_names
+        from ikigai_actors.system.configuration import configuration
+
+        return name in addressed or name in known_names(configuration(self.config))
+
+    def _addressed(self) -> "dict[str, Provider]":
         """The providers that are named with their addresses. Raises `BadInput`."""
         from ikigai_actors.providers.address import is_address
         from ikigai_actors.providers.configuration import endpoint
@@ -83,23 +140,24 @@ class Options:
             given[name] = parse_setting(name, text)
         return check_defaults(given)
 
-    def default_provider(self) -> str | None:
-        """Who answers for agents whose settings name no model, as ``provider:model``. Raises `BadInput`."""
-        if self.model is None or self.provider is None:
-            return self.model or self.provider
-        named, colon, model = self.model.partition(":")
-        if colon and named != self.provider:
-            raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
-        return f"{self.provider}:{model if colon else self.model}"
+
+def notices_of(system: "System", options: Options) -> list[str]:
+    """What a person at a shell should know at first."""
+    from ikigai_actors.system.attached import AttachedSystem
+
+    if isinstance(system, AttachedSystem):
+        return _attached_notices(system.owners, options)
+    return [system.stand_in_notice] if system.stand_in_notice else []
 
 
-def attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
+def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
     """Tell the person at an attached shell which hosts it follows, and which options have no effect there."""
     given = {
         "--model": options.model,
         "--provider": options.provider,
         "--provider-url": options.provider_url,
         "--config": options.config,
+        "--app": options.app,
         "--workspace": options.workspace,
         "--set": options.settings,
         "--budget": options.budget,

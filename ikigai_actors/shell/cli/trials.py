@@ -1,6 +1,5 @@
 """The work of the commands of experiments. Each function returns what is printed, and the status."""
 
-import importlib
 import json as json_text
 import os
 import shlex
@@ -26,6 +25,7 @@ from ikigai_actors.behaviour.searches import search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.named import imported
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
@@ -215,13 +215,7 @@ def parse_check(text: str) -> Check:
     if text == "text":
         return same_text
     if kind == "schema":
-        module, _, name = rest.partition(":")
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            found = getattr(importlib.import_module(module), name)
-        except Exception as error:  # of other people's code
-            raise BadInput(f"Expected --check schema:MODULE:TYPE; {error}.") from error
-        return schema(found)
+        return schema(imported(rest, "--check schema", "TYPE", "Answer"))
 
     command = parse_program(text, "--check")
 
@@ -245,7 +239,7 @@ def parse_program(text: str, option: str) -> list[str]:
 
 def _opened(options: Options) -> "ActorSystem | AttachedSystem":
     open_existing(options.database).close()  # raises where there is none: a new one has no history
-    return opened(options, options.default_provider(), interactive=False)
+    return opened(options, interactive=False)
 
 
 @contextmanager
@@ -256,8 +250,7 @@ def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[l
             yield _chosen(recorded(system.agent(source)), start, tell)
         return
     tell(f"The turns are those of the file {source}.")
-    parts = {"provider": options.default_provider(), "providers": options.providers(), "tools": options.tools()}
-    with turns_of_file(source, **parts, settings=options.default_settings(), config=options.config) as turns:
+    with turns_of_file(source, **{**options.arguments(interactive=False), "approvals": "deny"}) as turns:
         yield _chosen(turns, start, tell)
 
 

@@ -37,7 +37,7 @@ def options(database: str) -> Options:
 def started(database: str, name: str | None = "a") -> tuple[int, list[str]]:
     """Start a host, and end it as soon as it runs the agents: its exit status, and what it said."""
     said: list[str] = []
-    status = run_host(options(database), None, name, None, None, lambda system, wait: 0, said.append)
+    status = run_host(options(database), name, None, None, lambda system, wait: 0, said.append)
     return status, said
 
 
@@ -75,7 +75,9 @@ def test_a_file_that_another_host_has_may_be_free_later(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("app", "told"), [("sys:maxsize", "an int"), ("math:pi", "a float")])
 def test_an_app_that_is_no_function_is_told_what_it_is(tmp_path: Path, app: str, told: str) -> None:
     with pytest.raises(BadInput, match=f"--app {app} is {told} and no function"):
-        run_host(Options(str(tmp_path / "team.db"), None, None), app, None, None, None, lambda system, wait: 0, print)
+        run_host(
+            Options(str(tmp_path / "team.db"), None, None, app=app), None, None, None, lambda system, wait: 0, print
+        )
 
 
 def test_what_no_other_try_would_mend_is_another_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,8 +100,6 @@ def test_a_host_whose_place_another_one_has_taken_says_so_once(
         return 0
 
     with caplog.at_level(logging.WARNING):
-        status = run_host(
-            options(url), None, "a", None, None, lambda system, wait: until_it_is_lost(system), said.append
-        )
+        status = run_host(options(url), "a", None, None, lambda system, wait: until_it_is_lost(system), said.append)
     assert status == START_AGAIN
     assert len([line for line in [*caplog.messages, *said] if "gave no sign of life" in line]) == 1
