@@ -131,6 +131,58 @@ def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: U
     assert len(told.content) < LIMIT + 100
 
 
+EDITS = {
+    "several lines of CRLF": (b"one\r\nTWO\r\nthree\r\n", "TWO\nthree", "2\n3", b"one\r\n2\r\n3\r\n"),
+    "a line of CRLF that becomes two": (b"one\r\ntwo\r\n", "one", "one\nhalf", b"one\r\nhalf\r\ntwo\r\n"),
+    "CRLF given as it stands": (b"one\r\ntwo\r\n", "one\r\ntwo", "1\r\n2", b"1\r\n2\r\n"),
+    "LF": (b"one\ntwo\n", "one\ntwo", "1\n2", b"1\n2\n"),
+    "both, given as they stand": (b"one\r\ntwo\n", "one\r\ntwo\n", "1\n2\r\n", b"1\n2\r\n"),
+    "CR alone": (b"one\rtwo", "one", "1\n", b"1\n\rtwo"),
+}
+
+
+@pytest.mark.parametrize(("before", "old", "new", "after"), EDITS.values(), ids=EDITS)
+def test_an_edit_keeps_the_line_ends_of_a_file(
+    before: bytes, old: str, new: str, after: bytes, use: Use, directory: Path
+) -> None:
+    (directory / "ends.txt").write_bytes(before)
+    assert not use("edit", file_path="ends.txt", old_string=old, new_string=new).is_error
+    assert (directory / "ends.txt").read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("held", "old", "said"),
+    [
+        (b"one\r\ntwo\nthree\n", "one\ntwo", ", whose line ends are LF and CRLF. Give them as they stand there."),
+        (b"one\ntwo\n", "one\r\ntwo", ", whose line ends are LF. Give them as they stand there."),
+        (b"one\r\ntwo\r\n", "one\nthree", ""),
+        (b"one\r\ntwo\r\n", "", ""),
+    ],
+)
+def test_an_edit_that_finds_nothing_for_the_line_ends_says_which_the_file_has(
+    held: bytes, old: str, said: str, use: Use, directory: Path
+) -> None:
+    (directory / "ends.txt").write_bytes(held)
+    told = use("edit", file_path="ends.txt", old_string=old, new_string="x")
+    assert told == Result(f"edit: old_string not found in ends.txt{said}", True)
+    assert (directory / "ends.txt").read_bytes() == held
+
+
+def test_a_write_that_changes_the_line_ends_says_so(use: Use, directory: Path) -> None:
+    (directory / "ends.txt").write_bytes(b"one\r\n")
+    assert use("write", file_path="ends.txt", content="1\r\n") == Result("wrote 3 bytes to ends.txt")
+    told = use("write", file_path="ends.txt", content="1\n")
+    assert told == Result("wrote 2 bytes to ends.txt (its line ends were CRLF, and are LF now)")
+    assert (directory / "ends.txt").read_bytes() == b"1\n"
+
+
+def test_the_lines_of_a_crlf_file_are_found_and_shown_without_their_ends(use: Use, directory: Path) -> None:
+    (directory / "ends.txt").write_bytes(b"one\r\ntwo\r\n")
+    assert use("grep", pattern="^o.e$", path="ends.txt").content == f"{directory / 'ends.txt'}:1:one\n"
+    assert use("read", file_path="ends.txt", view_range=[1, 1]).content == "one"
+    assert use("read", file_path="ends.txt").content == "one\r\ntwo\r\n"
+
+
 def test_a_picture_is_shown_and_what_is_none_is_refused(use: Use, directory: Path) -> None:
     (directory / "dot.png").write_bytes(PNG)
     seen = use("read", file_path="dot.png")

@@ -6,6 +6,9 @@ A file is written beside its place and renamed into it, so no reader sees half o
 one. If that is impossible, since the directory may not be written or the file belongs to another user, it is written in
 place. A file with several names (a hard link, as package stores and copies of repositories use them) gets a new file
 under the one name: its other names, which may lie outside, keep the old text, and the result says so.
+
+Models write line ends as LF. An edit of a file whose lines all end with CRLF takes that for CRLF, so the file keeps its
+line ends. A write takes the content as it is given, and says so when that changes the line ends.
 """
 
 import contextlib
@@ -33,6 +36,9 @@ _LISTED = 200
 
 MATCHED = 50_000
 """The most paths that glob examines."""
+
+_CRLF = "CRLF"
+_ANY_END = re.compile(r"\r?\n")
 
 _PICTURES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"}
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS)
@@ -65,7 +71,10 @@ def file_tools(root: Root) -> list[FunctionTool]:
         with _said("write", file_path):
             data = content.encode()
             with root.parent(file_path, create=True) as (directory, name):
+                before, after = _line_ends_there(directory, name), _line_ends(data)
                 note = _put(directory, name, data)
+            if before and after and before != after:
+                note += f" (its line ends were {before}, and are {after} now)"
             return f"wrote {len(data)} bytes to {file_path}{note}"
 
     @tool(policy=Policy.ASK)
@@ -146,14 +155,21 @@ def _lines(file: int, path: str, first: int, last: int) -> str:
             while not whole and (more := stream.readline(_LARGEST)):  # the rest of a line that is passed over
                 whole = more.endswith(b"\n")
     text = b"".join(found).decode()
-    return text.removesuffix("\n") if last > 0 and number == last else text
+    return re.sub(r"\r?\n\Z", "", text) if last > 0 and number == last else text
 
 
 def _edit(root: Root, path: str, old: str, new: str, everywhere: bool) -> str:
     with root.parent(path) as (directory, name):
         with _regular(directory, name) as file:
-            text = _whole(file, path, "A file of that size cannot be edited.").decode()
+            data = _whole(file, path, "A file of that size cannot be edited.")
+        text, ends = data.decode(), _line_ends(data)
+        if ends == _CRLF:
+            old, new = _ANY_END.sub("\r\n", old), _ANY_END.sub("\r\n", new)
         count = text.count(old) if old else 0
+        if count == 0 and old and _ANY_END.sub("\n", old) in _ANY_END.sub("\n", text):
+            raise ValueError(
+                f"old_string not found in {path}, whose line ends are {ends}. Give them as they stand there."
+            )
         if count == 0:
             raise ValueError(f"old_string not found in {path}")
         if count > 1 and not everywhere:
@@ -196,6 +212,24 @@ def _there(directory: int, name: str) -> os.stat_result | None:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     return found
+
+
+def _line_ends(data: bytes) -> str:
+    """What the lines of a text end with; empty when no line ends."""
+    crlf = data.count(b"\r\n")
+    lf = data.count(b"\n") - crlf
+    return "LF and CRLF" if lf and crlf else "LF" if lf else _CRLF if crlf else ""
+
+
+def _line_ends_there(directory: int, name: str) -> str:
+    """What the lines of a file end with, as far as it is read; empty when it is not there, or may not be read."""
+    with (
+        contextlib.suppress(OSError),
+        _regular(directory, name) as file,
+        os.fdopen(file, "rb", closefd=False) as stream,
+    ):
+        return _line_ends(stream.read(_LARGEST))
+    return ""
 
 
 def _whole(file: int, path: str, advice: str) -> bytes:

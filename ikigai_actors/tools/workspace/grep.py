@@ -117,7 +117,7 @@ class Search:
         """
         self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
         self._directory = root.resolved
-        self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null"]
+        self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null", "--crlf"]
         self._options += [f"--max-columns={WIDTH}", "--max-columns-preview", "--regexp", pattern, "--"]
         self._found = bytearray()
         self._failed = self._searched = self._alone = False
@@ -177,7 +177,7 @@ class Search:
             if len(raw) <= _SHOWN:
                 await matcher.ended(None)
                 self._failed = matcher.exit_code not in (0, NO_MATCH)
-        self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names), raw)
+        self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names), raw.replace(b"\r\n", b"\n"))
 
     def _line_of(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
         """A line about a file, with its name; nothing of a binary file that only lies in the directory."""
