@@ -18,7 +18,17 @@ from ikigai_actors.records.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
-from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, WORK, Notes, OwnCode, Work, look_around, notes_of
+from ikigai_actors.testing.machine.fixtures import (
+    GIVEN,
+    NOTES,
+    TOKEN,
+    WORK,
+    Notes,
+    OwnCode,
+    Work,
+    look_around,
+    notes_of,
+)
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
@@ -365,6 +375,6 @@ class Stage(RuleBasedStateMachine):
         calls = []
         for call in reply.tool_calls:
             self.tokens += 1
-            added = {WORK: {"token": str(self.tokens)}, "send": {"to": self.system.root.uuid}}.get(call.name, {})
+            added = {WORK: {TOKEN: str(self.tokens)}, "send": {"to": self.system.root.uuid}}.get(call.name, {})
             calls.append(ToolCall(call.name, {**call.input, **added}))
         return Reply(reply.text, tuple(calls), reply.stop_reason)

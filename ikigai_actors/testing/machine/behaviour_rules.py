@@ -38,7 +38,7 @@ from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.experiment_oracle import Beginning, Bounds, ExperimentOracle
-from ikigai_actors.testing.machine.fixtures import SLOW, WORK, Work
+from ikigai_actors.testing.machine.fixtures import SLOW, TOKEN, WORK, Work
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
 from ikigai_actors.testing.machine.model import at_work
@@ -83,8 +83,8 @@ assert _ACTS.keys() <= BUILTIN_CALLS.keys()
 
 CALLED: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     ACT: [*_ACTS.items(), ("send", {"to": "group:tea", "body": FROM_TRIAL})],
-    USE: [(WORK, {"token": FROM_TRIAL}), (PUBLISH, {"token": FROM_TRIAL}), (PEEK, {"token": FROM_TRIAL})],
-    LOOK: [(GLANCE, {"token": FROM_TRIAL})],
+    USE: [(WORK, {TOKEN: FROM_TRIAL}), (PUBLISH, {TOKEN: FROM_TRIAL}), (PEEK, {TOKEN: FROM_TRIAL})],
+    LOOK: [(GLANCE, {TOKEN: FROM_TRIAL})],
 }
 """What the model of a trial calls that is prompted so."""
 

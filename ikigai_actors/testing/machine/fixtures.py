@@ -17,6 +17,9 @@ from ikigai_actors.tools.policy import ToolTraits
 WORK = "work"
 """The tool of the machine, which is not idempotent."""
 
+TOKEN = "_token"
+"""The name by which models are offered the property ``$token`` of `Work`: services take none with ``$``."""
+
 TOOL_CALLS = (
     WORK,
     ToolCall("send", {"body": "news"}),  # to agent 0
@@ -47,11 +50,11 @@ class Work(Tool):
         return {
             "name": self.name,
             "description": "Do some work that must not be done twice.",
-            "input_schema": {"type": "object", "properties": {"token": {"type": "string"}}},
+            "input_schema": {"type": "object", "properties": {"$token": {"type": "string"}}},
         }
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        self.runs[str(arguments.get("token"))] += 1
+        self.runs[str(arguments.get("$token"))] += 1
         return Result("Done.")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
