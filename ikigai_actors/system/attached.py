@@ -138,7 +138,7 @@ class AttachedSystem(System):
     def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         return ()  # only the host knows
 
-    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         """Only the host knows; it refuses the trials."""
 
     def check_model(self, model: str) -> None:

@@ -188,7 +188,6 @@ class Directory(OfOneProcess, ABC):
     def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         """As `asked_models`."""
 
-    @abstractmethod
     def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         """Raise `ProviderMissing` where only the offline stand-in would answer, and nobody asked for it.
 
@@ -198,6 +197,15 @@ class Directory(OfOneProcess, ABC):
             settings: those of the agent that is asked.
             writers: the models that wrote the record, as ``provider:model``; none when there is no reply in it.
         """
+        self.check_open()
+        given = check_mapping(settings, "settings", "a dict of settings")
+        if isinstance(writers, str) or not isinstance(writers, Collection):
+            raise BadInput(f"Expected writers to be a list of models; got {shown(writers)}.")
+        self._check_answered(given, [check_type(one, str, "each of writers", "a model") for one in writers])
+
+    @abstractmethod
+    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+        """As `check_answered`."""
 
     @abstractmethod
     def check_model(self, model: str) -> None:

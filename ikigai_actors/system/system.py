@@ -559,7 +559,7 @@ class ActorSystem(System):
             raise BadInput(f"The model {named} cannot be asked: its provider breaks ({error!r}).") from error
         return tuple(PricedModel(name, self._runtime.prices.of_model(name)) for name in names)
 
-    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         if self._runtime.providers.only_stands_in(settings):
             writer = other_writer(writers)
             if writer or not writers:

@@ -143,7 +143,7 @@ class Subject:
             "path": "plan.md", "recipient": kid,
             "settings": {"model": "offline"},
             "record": kid.record, "replies": ["text"], "scenario": print, "signal": Signal.STOP, "source": PNG,
-            "text": kid.uuid, "uuid": kid.uuid, "watched": running.root,
+            "text": kid.uuid, "uuid": kid.uuid, "watched": running.root, "writers": ["offline:"],
         }  # fmt: skip
 
     def right(self, call: Callable[..., Any]) -> dict[str, Any]:
