@@ -265,7 +265,8 @@ CREATE TABLE portions (
     allotted BIGINT NOT NULL,                            -- held + spent may be more, where an estimate was too low
     held     BIGINT NOT NULL CHECK (held >= 0),
     spent    BIGINT NOT NULL,
-    risk     BIGINT NOT NULL DEFAULT 0,                  -- how much more than that may have been spent: of replies that broke off
+    risk     BIGINT NOT NULL DEFAULT 0,                  -- how much more than that may have been spent: of replies that broke off;
+                                                         -- of a strict budget, how much of that was told beyond what was held
     wanted   BIGINT NOT NULL DEFAULT 0 CHECK (wanted IN (0, 1)),     -- 1: look at the budget again when this has changed
     PRIMARY KEY (budget, unit, host)
 );

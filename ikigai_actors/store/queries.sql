@@ -1024,10 +1024,10 @@ SELECT a.uuid, a.held_at, a.held_tokens, a.held_usd, a.held_limit, a.held_risk_t
 SELECT owner, above, strict FROM budgets
 
 -- name: all_limits
-SELECT budget, unit, granted, base, used FROM limits
+SELECT budget, unit, granted, base, used, risk FROM limits
 
 -- name: all_portions
-SELECT budget, unit, host, allotted, held, spent FROM portions
+SELECT budget, unit, host, allotted, held, spent, risk FROM portions
 
 -- name: open_holds
 SELECT uuid, held_tokens, held_usd, held_host FROM agents WHERE held_at > 0

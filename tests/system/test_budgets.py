@@ -28,8 +28,10 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
-from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.fsck.check import check, inspect
 from ikigai_actors.records.mail import NOTICE
+from ikigai_actors.shell.cli.fsck import as_lines
+from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.pages import stop_note
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
@@ -807,3 +809,22 @@ def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do
             f"to 16,000 tokens). /budget {short} +100000tokens, or grant(), lets it go on. INT (Ctrl-C) ends the turn "
             "free of charge."
         )
+
+
+def test_what_a_provider_tells_beyond_what_it_was_allowed_is_counted_and_noted(database: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1.0\noutput = 1.0\n")
+    careless = ScriptedProvider(lambda _: Reply("words", usage=Usage(0, 150), model="tea-1"))
+    granted = {"tokens": 200, "usd": 1, "strict": True}
+    with ActorSystem.open(database, careless, prices=tmp_path / "prices.toml") as system:
+        lead = system.root.fork(name="lead", budget=granted)
+        lead.configure(max_tokens=100)
+        first, second, third = (answered(lead.fork(name=name)) for name in ("ann", "ben", "cai"))
+        assert (first, second, third) == (True, True, False)
+        budget = lead.budget
+        assert budget is not None
+        assert (budget.spent["tokens"], budget.beyond["tokens"], budget.risk["tokens"]) == (300, 150, 0)
+        assert "150 tokens of it beyond what providers were allowed" in list(budget_lines(budget, "lead"))[1]
+        report = inspect(system.store)
+        assert report.violations == []
+        assert any("150 tokens more than they were allowed" in note.text for note in report.notes)
+        assert "note: " in as_lines(report)[0]

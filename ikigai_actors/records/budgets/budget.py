@@ -204,7 +204,7 @@ class BudgetStatus:
     owner: str
     """The agent whose budget it is, by uuid."""
     strict: bool
-    """Whether it is never exceeded, as `Budget.strict` says."""
+    """Whether it is never exceeded, as `Budget.strict` says, but by what providers tell `beyond` what they may."""
     granted: Mapping[str, float]
     held: Mapping[str, float]
     """For requests that are under way."""
@@ -216,6 +216,8 @@ class BudgetStatus:
     """How much more may have been spent, or may yet be by what is under way: of tokens and dollars."""
     waiting: int = 0
     """How many agents wait for it."""
+    beyond: Mapping[str, float] = field(default_factory=dict)
+    """How much of what is spent was told by providers beyond what they were allowed, of a strict budget."""
 
 
 def by_unit(amounts: Mapping[str, int]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class Portion:
     held: int = 0
     spent: int = 0
     risk: int = 0
+    """How much more may have been spent; of a strict budget, how much of it is beyond what was held."""
     wanted: int = 0
     changed: bool = False
 
@@ -95,6 +96,10 @@ class Level:
         """What is left of a limit; less than 0 when more was spent than it grants."""
         limit = self.limits[unit]
         return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
+
+    def beyond(self, held: int, told: int) -> int:
+        """By how much a request has cost more than was held for it, of a strict budget: a provider told too much."""
+        return max(0, told - held) if self.strict else 0
 
     @property
     def money(self) -> list[str]:

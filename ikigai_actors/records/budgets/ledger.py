@@ -107,11 +107,10 @@ class BudgetLedger:
         assert row.held_host is not None  # as the request is open
         for level in self.chain(row.budget):
             for unit in level.money:
-                portion = level.portion(unit, row.held_host)
-                if unit == "tokens":
-                    portion.book(-row.held_tokens, charge.tokens, charge.risk_tokens - row.held_risk_tokens)
-                else:
-                    portion.book(-row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd)
+                held, told, risk = row.held_tokens, charge.tokens, charge.risk_tokens - row.held_risk_tokens
+                if unit == "usd":
+                    held, told, risk = row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd
+                level.portion(unit, row.held_host).book(-held, told, risk + level.beyond(held, told))
 
     def place(
         self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True

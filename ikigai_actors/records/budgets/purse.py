@@ -111,7 +111,8 @@ class Purse:
                 new_risk = 0 if held is None else (held.risk_tokens, held.risk_usd)[place]
                 if held is not None and portion.taken - released + spent + max(1, new) > portion.allotted:
                     raise Short
-                booked.append(_Booking(level, portion, new - released, spent, new_risk + risk - freed_risk))
+                beyond = level.beyond(released, spent)
+                booked.append(_Booking(level, portion, new - released, spent, new_risk + risk - freed_risk + beyond))
         return held, booked
 
     def change(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, tuple[str, ...]]:

@@ -14,6 +14,7 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
     held: dict[str, int] = {}
     spent: dict[str, int] = {}
     risk: dict[str, int] = {}
+    beyond: dict[str, int] = {}
     waiting = 0
     for of, _, _, unit, most, used, past_risk, now_held, now_spent, now_risk, requests, waits, now in rows:
         if of != owner:
@@ -22,8 +23,18 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
         granted[unit] = most
         spent[unit] = {"ms": max(0, now - created_at), "requests": requests}.get(unit, used + now_spent)
         if unit in ("tokens", "usd"):
-            held[unit], risk[unit] = now_held, past_risk + now_risk
-    return BudgetStatus(owner, bool(strict), by_unit(granted), by_unit(held), by_unit(spent), by_unit(risk), waiting)
+            held[unit], risk[unit] = now_held, 0
+            (beyond if strict else risk)[unit] = past_risk + now_risk
+    return BudgetStatus(
+        owner,
+        bool(strict),
+        by_unit(granted),
+        by_unit(held),
+        by_unit(spent),
+        by_unit(risk),
+        waiting,
+        by_unit(beyond),
+    )
 
 
 def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:

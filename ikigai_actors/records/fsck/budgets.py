@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.budgets.ceilings import MONEY
-from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
 
@@ -27,6 +28,7 @@ class _Limit(NamedTuple):
     granted: int
     base: int
     used: int
+    risk: int
 
 
 class _Portion(NamedTuple):
@@ -38,6 +40,7 @@ class _Portion(NamedTuple):
     allotted: int
     held: int
     spent: int
+    risk: int
 
 
 def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
@@ -144,11 +147,26 @@ def _strict(
         if not above[budget][1] or unit not in MONEY:
             continue
         own = [one for one in portions if (one.budget, one.unit) == (budget, unit)]
-        if (taken := limit.used + sum(one.held + one.spent for one in own)) > limit.granted:
-            yield Violation(Invariant.STRICT, budget, f"expected at most {limit.granted} {unit}, got {taken}")
-        elif (allotted := limit.used + sum(one.allotted for one in own)) > limit.granted:
-            text = f"expected at most {limit.granted} {unit} to be allotted to hosts, got {allotted}"
+        beyond = limit.risk + sum(one.risk for one in own)  # nobody could hold that: it was told afterwards
+        if (taken := limit.used + sum(one.held + one.spent for one in own)) > limit.granted + beyond:
+            yield Violation(Invariant.STRICT, budget, f"expected at most {limit.granted + beyond} {unit}, got {taken}")
+        elif (allotted := limit.used + sum(one.allotted for one in own)) > limit.granted + beyond:
+            text = f"expected at most {limit.granted + beyond} {unit} to be allotted to hosts, got {allotted}"
             yield Violation(Invariant.STRICT, budget, text)
+
+
+def note_budgets(tx: Transaction) -> Iterator[Note]:
+    """What providers have told of strict budgets beyond what they were allowed."""
+    found: Counter[tuple[str, str]] = Counter()
+    for limit in map(_Limit._make, tx.run("all_limits")):
+        found[limit.budget, limit.unit] += limit.risk
+    for portion in map(_Portion._make, tx.run("all_portions")):
+        found[portion.budget, portion.unit] += portion.risk
+    strict = {owner for owner, _, is_strict in tx.run("all_budgets") if is_strict}
+    for (budget, unit), beyond in found.items():
+        if beyond and budget in strict:
+            told = f"providers have told {amount_text(unit, beyond)} more than they were allowed; all of it is counted"
+            yield Note(budget, told)
 
 
 def _pauses(tx: Transaction, records: Mapping[str, AgentRecord], holding: set[str]) -> Iterator[Violation]:

@@ -49,6 +49,8 @@
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
     experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each behind its birth
 
+A note is no violation: what a provider has told beyond what a strict budget allowed it.
+
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
 An agent that came from a file without its parent inherits nothing, and may tell of forks and merges that are elsewhere;
@@ -62,15 +64,15 @@ what is neither the latest reply nor a mark of its own log.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ikigai_actors.records import registry
 from ikigai_actors.records.fsck.blobs import check_blobs
-from ikigai_actors.records.fsck.budgets import check_budgets
+from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.groups import check_groups
-from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
@@ -90,11 +92,12 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, and the violations."""
+    """What was looked at, the violations, and what is worth knowing beside."""
 
     agents: int
     messages: int
     violations: list[Violation]
+    notes: list[Note] = field(default_factory=list)
 
 
 class CheckedHost(NamedTuple):
@@ -188,7 +191,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += check_pieces(tx, records, [host.id for host in hosts])
-    return Report(len(records), logs.messages, found)
+    return Report(len(records), logs.messages, found, [*note_budgets(tx)])
 
 
 def _messages(tx: Transaction, batch: int) -> Iterator[Row]:

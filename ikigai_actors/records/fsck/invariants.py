@@ -66,3 +66,13 @@ class Violation:
     """The uuid of the agent whose rows are wrong; None when they belong to no agent."""
     text: str
     """What was expected, and what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is worth knowing of a database, and is no violation."""
+
+    agent: str
+    """The uuid of the agent that it is about."""
+    text: str
+    """What there is."""

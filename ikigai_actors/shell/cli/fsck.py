@@ -14,15 +14,17 @@ def examine(database: str | None) -> Report:
 
 
 def as_lines(report: Report) -> list[str]:
-    """A line for each violation, and a summary."""
+    """A line for each violation and each note, and a summary."""
     summary = ", ".join((_count(report.agents, "agent"), _count(report.messages, "message")))
     lines = [one_line(f"{each.invariant}: {each.agent or 'database'}: {each.text}") for each in report.violations]
+    lines += [one_line(f"note: {each.agent}: {each.text}") for each in report.notes]
     return [*lines, f"{summary}: {_count(len(report.violations), 'violation')}"]
 
 
 def report_as_json(report: Report) -> str:
-    """The same as an object: ``agents``, ``messages``, ``violations``."""
-    return as_json(asdict(report), indent=2)
+    """The same as an object: ``agents``, ``messages``, ``violations``; ``notes`` where there are any."""
+    told = asdict(report)
+    return as_json(told if report.notes else {key: told[key] for key in told if key != "notes"}, indent=2)
 
 
 def _count(number: int, noun: str) -> str:

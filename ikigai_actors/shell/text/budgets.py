@@ -19,6 +19,8 @@ def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
             parts.append(f"{_shown(unit, held)} held")
         if risk := found.risk.get(unit):
             parts.append(f"up to {_shown(unit, risk)} more at worst")
+        if beyond := found.beyond.get(unit):
+            parts.append(f"{_shown(unit, beyond)} of it beyond what providers were allowed")
         yield "  " + ", ".join(parts)
 
 
