@@ -7,7 +7,7 @@ prompt (see `ikigai_actors.records.settings`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 Data = Mapping[str, Any]
 
@@ -15,6 +15,9 @@ Wrong = Iterator[tuple[str, str]]
 """The name of a part that does not fit, and the form that was expected."""
 
 Form = Callable[[Data], Wrong]
+
+LARGEST_NUMBER = 2**53
+"""The largest whole number of a message: up to here all programs that read JSON agree on it."""
 
 
 def problem_of(form: Form | None, data: Data) -> str | None:
@@ -27,23 +30,32 @@ def problem_of(form: Form | None, data: Data) -> str | None:
 def reply_form(data: Data) -> Wrong:
     """The form of a reply."""
     blocks, calls = data.get("blocks"), data.get("tool_calls")
-    if blocks is not None and not (_are_objects(blocks) and all(_is_plain(block.get("type")) for block in blocks)):
-        yield "blocks", "a list of objects, each with a type"
-    if calls is not None and not _are_objects(calls):
-        yield "tool_calls", "a list of objects"
-    yield from _usage_form(data)
+    if blocks is not None and not (_are_objects(blocks) and all(map(_is_block, blocks))):
+        yield "blocks", "a list of objects, each with a type, and with what blocks of its type have"
+    if calls is not None and not (_are_objects(calls) and all(map(_is_call, calls))):
+        yield "tool_calls", "a list of objects, each with name, input and id"
+    for name in ("model", "stop_reason"):
+        if not isinstance(data.get(name, ""), str):
+            yield name, "text"
+    yield from spending_form(data)
 
 
 def prompt_form(data: Data) -> Wrong:
-    """The form of what may have attachments."""
-    attached = data.get("attached")
-    if attached is not None and not (_are_objects(attached) and all(map(_is_reference, attached))):
-        yield "attached", "a list of objects, each with sha256, media, size and name"
+    """The form of a prompt: it may have attachments, and ask for a value of a type."""
+    yield from _attached_form(data)
+    yield from birth_form(data)
+
+
+def birth_form(data: Data) -> Wrong:
+    """The form of what may ask for a value of a type."""
+    output = data.get("output")
+    if output is not None and not (isinstance(output, dict) and isinstance(output.get("schema"), dict)):
+        yield "output", "an object with a schema"
 
 
 def call_form(data: Data) -> Wrong:
     """The form of what is about a call."""
-    yield from prompt_form(data)
+    yield from _attached_form(data)
     for name in ("tool_use_id", "name"):
         if not isinstance(data.get(name, ""), str):
             yield name, "text"
@@ -65,7 +77,7 @@ def output_form(data: Data) -> Wrong:
     """The form of a value that ends a turn."""
     if "output" not in data:
         yield "output", "there"
-    yield from _usage_form(data)
+    yield from spending_form(data)
 
 
 def mail_form(data: Data) -> Wrong:
@@ -87,7 +99,7 @@ def merge_form(data: Data) -> Wrong:
         yield "positions", "a list of positions"
     if documents is not None and not (_are_objects(documents) and all(map(_is_version, documents))):
         yield "documents", "a list of objects, each with path and version"
-    yield from _usage_form(data)
+    yield from spending_form(data)
 
 
 def summary_form(data: Data) -> Wrong:
@@ -97,9 +109,10 @@ def summary_form(data: Data) -> Wrong:
             yield name, "a position"
     if not isinstance(data.get("name") or "", str):
         yield "name", "text"
-    if not isinstance(data.get("tokens_per_byte", 0.0), float):
+    per_byte = data.get("tokens_per_byte", 0.0)
+    if not (isinstance(per_byte, float) and 0 <= per_byte <= 1):
         yield "tokens_per_byte", "a number below 1"
-    yield from _usage_form(data)
+    yield from spending_form(data)
 
 
 def uncompact_form(data: Data) -> Wrong:
@@ -108,21 +121,50 @@ def uncompact_form(data: Data) -> Wrong:
         yield "summary", "a position"
 
 
-def _usage_form(data: Data) -> Wrong:
+def spending_form(data: Data) -> Wrong:
+    """The form of what tells the cost of a request."""
     usage = data.get("usage")
-    if usage is not None and not (isinstance(usage, dict) and all(map(_is_plain, usage.values()))):
-        yield "usage", "an object of numbers"
+    if usage is not None and not (isinstance(usage, dict) and all(map(_is_count, usage.values()))):
+        yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"
+    if not isinstance(data.get("made_by", ""), str):
+        yield "made_by", "text"
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def are_references(value: object) -> bool:
+    """Whether a value is a list of references to attachments."""
+    return _are_objects(value) and all(map(_is_reference, value))
 
 
-def _is_plain(value: object) -> bool:
-    return not isinstance(value, list | dict)
+def _attached_form(data: Data) -> Wrong:
+    attached = data.get("attached")
+    if attached is not None and not are_references(attached):
+        yield "attached", "a list of objects, each with sha256, media, size and name"
 
 
-def _are_objects(value: object) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+
+
+def _is_count(value: object) -> bool:
+    return _is_whole(value) and value >= 0
+
+
+def _is_block(value: Data) -> bool:
+    match value.get("type"):
+        case "text":
+            return isinstance(value.get("text", ""), str)
+        case "tool_use":
+            return _is_call(value)
+        case kind:
+            return not isinstance(kind, list | dict)
+
+
+def _is_call(value: Data) -> bool:
+    texts = all(isinstance(value.get(name) or "", str) for name in ("name", "id"))
+    return texts and isinstance(value.get("input") or {}, dict)
+
+
+def _are_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 

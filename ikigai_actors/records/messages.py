@@ -15,6 +15,7 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.forms import (
     Form,
+    birth_form,
     call_form,
     mail_form,
     merge_form,
@@ -22,6 +23,7 @@ from ikigai_actors.records.forms import (
     problem_of,
     prompt_form,
     reply_form,
+    spending_form,
     start_form,
     summary_form,
     uncompact_form,
@@ -83,7 +85,7 @@ class Kind(StrEnum):
     """The latest summary in force, at ``data.summary``, is in force no more."""
     OMITTED = "omitted", Trait(0)
     """In the place of one that was cleared, and was left out when the agents were exported."""
-    FORK = "fork", Trait.OPENING
+    FORK = "fork", Trait.OPENING, birth_form
     """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``), and with
     ``data.go`` that it goes on at once with what its history ends with: it opens a turn, as a prompt does.
     """
@@ -97,15 +99,15 @@ class Kind(StrEnum):
     """The model is told why its answer is not the value that the turn was asked for, and is asked again."""
     OUTPUT = "output", Trait.IN_TURN | Trait.ENDING, output_form
     """The turn ended with the value that it was asked for: ``data.output``, and as JSON in the content."""
-    ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
+    ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
     """The turn ended with an error; the content says which."""
-    RETRY = "retry", Trait.IN_TURN | Trait.SPENDING
+    RETRY = "retry", Trait.IN_TURN | Trait.SPENDING, spending_form
     """A reply broke off on its way, and its request is sent again; or a service was not available, and the model
     ``data.next`` is asked. The turn goes on.
     """
     NOTE = "note", Trait(0)
     """Facts for programs, in ``data``. No model sees them."""
-    INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING
+    INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
     """The turn ended without a finished reply."""
 
     traits: Trait

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.forms import are_references
 from ikigai_actors.text import check_text
 
 
@@ -48,7 +49,10 @@ def _is_effects(value: Any) -> bool:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
-        isinstance(one, list) and [type(part) for part in one] in ([*_RESULT], [*_RESULT, list]) for one in record
+        isinstance(one, list)
+        and [type(part) for part in one[:4]] == [*_RESULT]
+        and (len(one) == 4 or (len(one) == 5 and are_references(one[4])))
+        for one in record
     )
     return recorded and _is_texts(value.get("run", [])) and value.get("missing", "stop") in ("stop", "tell")
 

@@ -33,6 +33,7 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
 from ikigai_actors.records.supervision import GAVE_UP
+from ikigai_actors.records.transfer.format import LONGEST_RECORD, file_lines
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
@@ -582,6 +583,19 @@ def test_two_lines_that_change_places_and_one_that_comes_twice_refuse_a_file(sou
                 looked_at(tmp_path / "1", b"".join(swapped))
 
 
+def tell(kind: str, /, **data: Any) -> Callable[[Records], object]:
+    """Change the data of the first message, which becomes one of this kind; its form is looked at, and nothing else."""
+    return lambda records: of(records, "message").update(kind=kind, data=data)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """Data in data in data."""
+    data: dict[str, Any] = {}
+    for _ in range(depth):
+        data = {"data": data}
+    return data
+
+
 def drop(kind: str, /, number: int = 0, **fields: Any) -> Callable[[Records], object]:
     """Leave a record out, and count that in the header."""
 
@@ -673,6 +687,57 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "an unknown kind of mail": (put("mail", kind="parcel"), "expected mail of the kind"),
     "a NUL": (put("message", content="a\0b"), "holds a NUL character"),
     "half of a character": (put("message", content="\ud800"), "holds half of a character"),
+    "an unknown kind of message": (
+        put("message", kind="novelty"),
+        "a kind of message that this ikigai knows, got 'novel",
+    ),
+    "a usage that is no number": (
+        tell("assistant", usage={"input_tokens": "x"}),
+        "usage to be an object of whole numb",
+    ),
+    "a usage of nothing": (
+        tell("assistant", usage={"output_tokens": None}),
+        "usage to be an object of whole numbers from 0",
+    ),
+    "a negative usage": (tell("merge", usage={"output_tokens": -1}), "usage to be an object of whole numbers from 0"),
+    "a usage beyond all bounds": (
+        tell("assistant", usage={"input_tokens": 10**19}),
+        "usage to be an object of whole num",
+    ),
+    "a usage that no budget grants": (tell("assistant", usage={"input_tokens": 10**16 // 2}), "1,000,000,000,000,000"),
+    "a part of a number": (tell("assistant", usage={"input_tokens": 0.5}), "usage to be an object of whole numbers"),
+    "a model that is no text": (tell("assistant", model=5), "expected its model to be text, got 5"),
+    "a maker that is no text": (tell("assistant", made_by=[]), "expected its made_by to be text"),
+    "arguments that are no object": (
+        tell("assistant", tool_calls=[{"name": "wait", "input": [1], "id": "a"}]),
+        "tool_calls to be a list of objects, each with name, input and id",
+    ),
+    "a block without text": (
+        tell("assistant", blocks=[{"type": "text", "text": 5}]),
+        "expected its blocks to be a list",
+    ),
+    "a size of tokens that is none": (
+        tell("summary", tokens_per_byte=float("nan")),
+        "expected its tokens_per_byte to be",
+    ),
+    "a type that is none": (tell("user", output=5), "expected its output to be an object with a schema"),
+    "a schema that is none": (tell("user", output={"schema": {"type": 5}}), "Expected output to be a JSON schema"),
+    "a prompt by mail for a type that is none": (
+        lambda records: of(records, "mail", kind="prompt").update(data={"output": {"schema": {"type": 5}}}),
+        "Expected output to be a JSON schema",
+    ),
+    "more tokens than there are": (
+        put("agent", spent_tokens=2**63 - 1),
+        "spent_tokens of the record agent is out of range",
+    ),
+    "more tokens together than a budget grants": (
+        put("agent", spent_tokens=10**15 + 1),
+        "spent_tokens of all agents to be",
+    ),
+    "a time beyond all calendars": (
+        put("message", created_at=10**15),
+        "created_at of the record message is out of range",
+    ),
     "fewer than told": (lambda records: records[0]["counts"].update(mail=9), "as the header says"),
 }
 
@@ -687,6 +752,27 @@ def test_a_file_with_right_sums_and_wrong_records_is_refused_for_one_clear_reaso
     spoil(records)
     with pytest.raises(ImportRefused, match=told):
         looked_at(tmp_path / "1", signed(records))
+
+
+def test_what_has_no_end_of_a_line_is_read_no_further_than_a_line_may_be_long(sound: bytes, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"The file /dev/zero cannot be read: it is no regular file"):
+        ImportFile.of(Path("/dev/zero"))
+    with (tmp_path / "1").open("wb") as file:
+        file.truncate(6 * 2**30)  # a hole
+    with pytest.raises(ImportRefused, match="line 1: expected a line of 1 MiB at most"):
+        ImportFile.of(tmp_path / "1")
+
+
+@pytest.mark.slow("reads a line of 128 MiB")
+def test_a_line_behind_the_header_has_a_bound_too(sound: bytes, tmp_path: Path) -> None:
+    with (tmp_path / "1").open("wb") as file:
+        file.write(sound[: sound.index(b"\n") + 1])
+        file.truncate(200 * 2**20)
+    with pytest.raises(ImportRefused, match="line 2: expected a line of 128 MiB at most"):
+        ImportFile.of(tmp_path / "1")
+    long = ("message", {"agent": NOBODY, "content": "x" * LONGEST_RECORD})
+    with pytest.raises(BadInput, match=f"A message of {NOBODY} has more than 128 MiB, and no import would take it"):
+        list(file_lines([long]))
 
 
 JUDGED: dict[str, tuple[Callable[[Records], object], str]] = {
@@ -734,7 +820,7 @@ def test_any_text_and_any_data_comes_out_as_it_went_in(tmp_path: Path) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         kid = system.root.fork('quotes " and \\ and \u2028 and ☕\r\n\x01', name="kid")
         kid.reply(timeout=DEADLINE)
-        system.store.write(lambda tx: tx.append([(kid.uuid, 4, "novelty", "new", odd, 5)]))
+        system.store.write(lambda tx: tx.append([(kid.uuid, 4, "note", "new", odd, 5)]))
         system.export(kid, tmp_path / "1")
         copy = system.import_(tmp_path / "1")
         rows = [

@@ -21,11 +21,14 @@ text in the database again, byte for byte, and else this text.
 
 import hashlib
 import json
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ikigai_actors.errors import BadInput, ImportRefused
+from ikigai_actors.records.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages import encode_data
 
 FORMAT = 2
@@ -76,7 +79,13 @@ LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
 """What is not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}
-_MOST = 2**63
+LONGEST_RECORD = 128 * 2**20
+"""Bytes of a line at most: the largest attachment has a quarter of that."""
+LONGEST_HEADER = 2**20
+"""Bytes of the first line at most, which says whether it is a file of ours at all."""
+
+_LATEST = 253_402_300_800_000
+"""The year 10,000: no time of a file is so late, since calendars end there."""
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -92,7 +101,7 @@ class Record(NamedTuple):
 
 def wrong_line(line: int, problem: str) -> ImportRefused:
     """The error for what is wrong with a line."""
-    return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem}.")
+    return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem.rstrip('.')}.")
 
 
 def exported_data(text: str | None) -> Any:
@@ -135,6 +144,11 @@ def file_lines(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[byt
     digest, lines = hashlib.sha256(), 0
     for kind, fields in records:
         line = encode_record(kind, fields)
+        if len(line) > LONGEST_RECORD:
+            of = fields.get("agent") or fields.get("recipient") or fields.get("path") or ""
+            raise BadInput(
+                f"A {kind} of {of} has more than {LONGEST_RECORD // 2**20} MiB, and no import would take it."
+            )
         digest.update(line)
         lines += 1
         yield line
@@ -149,10 +163,24 @@ def read_file(path: Path) -> Iterator[Record]:
         BadInput: the file cannot be read.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadInput(f"The file {path} cannot be read: it is no regular file, and it is read twice.")
         with path.open("rb") as file:
-            yield from _read(file)
+            yield from _read(_lines(file))
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read: {error.strerror or error}.") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file. Raises `ImportRefused` for one that is too long, of which no more is read than that."""
+    for number in count(1):
+        longest = LONGEST_HEADER if number == 1 else LONGEST_RECORD
+        line = file.readline(longest + 1)
+        if len(line) > longest:
+            raise wrong_line(number, f"expected a line of {longest // 2**20} MiB at most")
+        if not line:
+            return
+        yield line
 
 
 def _read(lines: Iterable[bytes]) -> Iterator[Record]:
@@ -199,11 +227,17 @@ def _decode(line: bytes, number: int) -> Record:
             raise wrong_line(
                 number, f"the field {name} of the record {kind} has a value of another type: {value!r:.60}"
             )
-        if type(value) is int and not 0 <= value < _MOST:
+        if type(value) is int and not 0 <= value < _bound(name):
             raise wrong_line(number, f"the field {name} of the record {kind} is out of range: {value}")
         if type(value) is str:
             _check_text(value, name, number)
     return Record(kind, found, number)
+
+
+def _bound(name: str) -> int:
+    if name == "deadline":  # earlier programs took any; who was terminating comes dead
+        return 2**63
+    return _LATEST if name.endswith("_at") else LARGEST_NUMBER
 
 
 def _check_format(kind: object, found: Any) -> None:

@@ -14,16 +14,20 @@ from typing import Any
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.append import FIRST_EPOCH
 from ikigai_actors.records.blobs import hashes_in
+from ikigai_actors.records.budgets.budget import MOST
 from ikigai_actors.records.documents import check_path
+from ikigai_actors.records.forms import Form, birth_form, problem_of, prompt_form
 from ikigai_actors.records.fsck.lifecycle import check_life
 from ikigai_actors.records.identity import check_name, is_agent_uuid
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, encode_data
+from ikigai_actors.records.outputs import expected
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
 from ikigai_actors.records.transfer.rights import allowed_by
 from supervisors.signals import Status
 
+MESSAGE_KINDS = {kind.value: kind for kind in Kind}
 MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
@@ -58,12 +62,16 @@ class Manifest:
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
         self._names: set[str] = set()  # of the living
         self._foretold: Mapping[str, Any] = {}
+        self._schemas: set[str] = set()  # that prompts ask for, and that are sound
         self._models: set[str] = set()  # that settings name
         self._tools: set[str] = set()
         self._allowed: set[str] = set()  # tools that settings let run without asking
         number = 0
         for record in records:
-            getattr(self, f"_{record.kind}")(record)
+            try:
+                getattr(self, f"_{record.kind}")(record)
+            except RecursionError as error:
+                raise wrong_line(record.line, "expected data that is nested less deep") from error
             self.counts[record.kind] += 1
             number = record.line
         self._conclude(number + 1)
@@ -146,15 +154,34 @@ class Manifest:
         whose = self.agents.get(uuid.removeprefix(ORIGIN))
         if whose is not None and whose.pruned_at is not None:
             raise wrong_line(record.line, f"expected no message of {uuid}, whose log was deleted")
-        match record.fields["kind"]:
+        kind, data = record.fields["kind"], data_object(record.fields["data"]) or {}
+        if kind not in MESSAGE_KINDS:
+            raise wrong_line(record.line, f"expected a kind of message that this ikigai knows, got {kind!r:.60}")
+        self._check_data(record.line, data, MESSAGE_KINDS[kind].form)
+        match kind:
             case Kind.FORK:
-                self._fork(uuid, position, data_object(record.fields["data"]) or {})
+                self._fork(uuid, position, data)
             case Kind.CONFIGURE:
-                self._named_in(data_object(record.fields["data"]) or {})
+                self._named_in(data)
             case Kind.ASSISTANT if self.in_open_turn(uuid, position):
-                self._called_in(data_object(record.fields["data"]) or {})
+                self._called_in(data)
         self.heads[uuid] = position
         self._refers(record)
+
+    def _check_data(self, line: int, data: Mapping[str, Any], form: Form | None) -> None:
+        """Whether what an agent reads when it goes on can be read: costs, calls, attachments, types of values."""
+        if (wrong := problem_of(form, data)) is not None:
+            raise wrong_line(line, wrong)
+        usage = data.get("usage") if form is not None else None
+        if isinstance(usage, dict) and any(number > MOST for number in usage.values()):
+            raise wrong_line(line, f"expected a usage of {MOST:,} tokens at most, got {usage!r:.200}")
+        output = data.get("output") if form in (prompt_form, birth_form) else None
+        if output is not None and (text := encode_data(output["schema"])) not in self._schemas:
+            try:
+                expected(output["schema"])
+            except BadInput as error:
+                raise wrong_line(line, str(error)) from error
+            self._schemas.add(text)
 
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
         """Remember what a message tells of who was made where."""
@@ -190,6 +217,7 @@ class Manifest:
             raise wrong_line(
                 record.line, f"expected mail of the kind {', '.join(MAIL_KINDS)}; got {mail['kind']!r:.60}"
             )
+        self._check_data(record.line, data_object(mail["data"]) or {}, prompt_form)
         self.mailed[uuid] = mail["id"]
         if mail["read_at"] is None:
             (self.prompts if mail["kind"] == "prompt" else self.unread)[uuid] += 1
@@ -248,6 +276,12 @@ class Manifest:
         for name, where in self._mentioned.items():
             if name not in self._blobs:
                 raise wrong_line(where, f"it refers to blob {name:.64}, which is not in the file")
+        spent = {
+            unit: sum(getattr(one, unit) for one in self.agents.values()) for unit in ("spent_tokens", "spent_usd")
+        }
+        for unit, amount in spent.items():
+            if amount > MOST:
+                raise wrong_line(line, f"expected {unit} of all agents to be {MOST:,} at most, got {amount:,}")
         counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
         if dict(self._foretold) != counted:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
