@@ -9,6 +9,7 @@ Import each from its own module; none is loaded before it is used.
     limits, prices, windows     how much may be asked at a time, what it costs, how much a model takes
     price_list                  makes the list of prices of what a package knows
     checked, malformed          what was answered, checked once
+    extra_options               what a service takes and ikigai has no setting for
     remedies, too_long, secrets, address   errors in words for a person, without keys; refusals because of length
 
     anthropic       Anthropic's models, and servers that speak as theirs do: messages_form, message_json,

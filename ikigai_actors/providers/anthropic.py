@@ -23,6 +23,7 @@ from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_
 from ikigai_actors.providers.anthropic_reply import MessagesReply
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.conversation import chain_of
+from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.message_json import encoded, to_json
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
@@ -227,7 +228,8 @@ class AnthropicProvider:
             arguments["thinking"] = thinking
         if stop := request.settings.get("stop_sequences"):
             arguments["stop_sequences"] = list(stop)
-        if body := {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}:
+        body = {name: request.settings[name] for name in _IN_THE_BODY if name in request.settings}
+        if body := {**body, **extra_options(request, {**arguments, **body})}:
             arguments["extra_body"] = body
         if self._prompt_cache:
             arguments = marked(arguments)

@@ -24,6 +24,7 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.base import OnDelta, Reply, Request
+from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
 from ikigai_actors.providers.openai_errors import broke_off, explanation, is_free, is_unavailable
@@ -185,8 +186,12 @@ class OpenAIProvider:
         official = _is_official(address)
         json_output = (official if self._json_output is None else self._json_output) and model not in self._wordy
         if self._speaks_responses(address):
-            return responses_arguments(request, model, max_tokens, model not in self._plain, json_output)
-        return chat_arguments(request, model, max_tokens, official, json_output)
+            arguments = responses_arguments(request, model, max_tokens, model not in self._plain, json_output)
+        else:
+            arguments = chat_arguments(request, model, max_tokens, official, json_output)
+        if options := extra_options(request, arguments):
+            arguments["extra_body"] = options
+        return arguments
 
     def _learns(self, model: str, arguments: Mapping[str, Any], told: str) -> bool:
         """Note what a model refuses, in the service's words; whether it was asked for that."""

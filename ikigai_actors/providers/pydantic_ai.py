@@ -25,6 +25,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.providers import blocks
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, ToolCall, Usage
+from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_parts import own_names, sent_name
 from ikigai_actors.providers.remedies import garbled
@@ -70,6 +71,7 @@ class PydanticAIProvider:
         asked, text = request.model or self.model, list[str]()
         known = ("max_tokens", "temperature", "top_p", "stop_sequences")
         settings: Any = {name: request.settings[name] for name in known if name in request.settings}
+        settings |= extra_options(request, settings)
         offered = [
             tools.ToolDefinition(
                 name=sent_name(one["name"]),

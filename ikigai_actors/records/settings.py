@@ -8,6 +8,7 @@
                     as in the Messages API; a provider that does not know one leaves it out
     context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
+    options         further fields of its model's service, a dict: they go to the provider as they are
     thinking        how much the model thinks, a dict as in the Messages API
     effects         what may happen when its model calls a tool, in an experiment: see
                     `ikigai_actors.agent.turn.record`; only a fork can be without it
@@ -123,6 +124,11 @@ SETTINGS: Mapping[str, Setting] = {
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
     "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),
+    "options": Setting(
+        lambda value: isinstance(value, dict) and all(isinstance(name, str) for name in value),
+        "a dict of fields of the model's service, as {'top_k': 40}",
+        True,
+    ),
     "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),

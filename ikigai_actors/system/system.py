@@ -251,7 +251,7 @@ class ActorSystem(System):
                 without a policy: ``reparent``, ``cascade``, ``stop`` or ``continue``. None leaves the policy as it is.
             resume: whether to go on with the turns that were cut off; None does so for a host that joins.
             settings: settings for the models of agents that have not set them: ``max_tokens``, ``temperature``,
-                ``top_p``, ``stop_sequences``, ``thinking``, ``system``. Never stored.
+                ``top_p``, ``stop_sequences``, ``thinking``, ``options``, ``system``. Never stored.
             budget: what all agents together may spend: a `Budget`, or a dict of its arguments. It is stored, and set
                 once: when agent 0 is limited already, that stays.
             prices: a file with the prices of models, which count before those of ``config``; None takes ``prices.toml``

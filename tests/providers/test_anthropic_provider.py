@@ -34,7 +34,7 @@ KEY = "sk-ant-secret-0123456789"
 HELLO: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"type": "text", "text": "Hello"}]},)
 TOO_LONG = "prompt is too long: 2837 tokens > 2048 maximum"
 OF_THE_MODEL: dict[str, Any] = {
-    "max_tokens": 4321, "stop_sequences": ["END"], "system": "Be brief.", "temperature": 0.25,
+    "max_tokens": 4321, "options": {"top_k": 40}, "stop_sequences": ["END"], "system": "Be brief.", "temperature": 0.25,
     "thinking": {"type": "adaptive"}, "top_p": 0.75,
 }  # fmt: skip
 """A value of each setting that goes to the model."""
@@ -108,6 +108,21 @@ def test_what_the_api_knows_of_sampling_is_passed_on_as_it_is(server: MessagesSe
     ask(server, request(**given), prompt_cache=False)
     [asked] = server.requests
     assert {name: asked[name] for name in given} == given
+
+
+def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself(server: MessagesServer) -> None:
+    fields = {"top_k": 5, "metadata": {"user_id": "ann"}, "temperature": 0.5}
+    ask(server, request(options=fields))
+    assert {name: server.requests[0][name] for name in fields} == fields
+    for wrong, told in (
+        ({"messages": []}, "has 'messages', which the request says by itself. Take it out"),
+        ({"max_output_tokens": 5}, "Use the setting max_tokens"),
+        ({"system": "Hi"}, "Use the setting system"),
+        ({"stream": False}, "has 'stream'"),
+    ):
+        with pytest.raises(ProviderError, match=told):
+            ask(server, request(system="Be brief.", options=wrong))
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if setting.of_the_model])

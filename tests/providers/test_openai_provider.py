@@ -125,6 +125,25 @@ def test_the_request_says_what_the_agent_is_set_to(server: OpenAIServer) -> None
     assert server.keys == [KEY, KEY]
 
 
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself(api: str) -> None:
+    fields = {"seed": 5, "metadata": {"user": "ann"}, "temperature": 0.5}
+    with OpenAIServer(strict=False) as server:
+        server.answers.append(Streams(chat_text("ok") if api == "chat" else response_events(message_item("ok"))))
+        ask(server, request(options=fields), api=api)
+        [sent] = server.requests
+        assert {name: sent[name] for name in fields} == fields
+        assert "options" not in sent
+        assert "extra_body" not in sent
+        for wrong, told in (
+            ({"max_completion_tokens": 5}, "Use the setting max_tokens"),
+            ({"stream": False}, "has 'stream'"),
+            ({"model": "n"}, "Use the setting model"),
+        ):
+            assert told in str(failure(server, request(options=wrong), api=api))
+        assert len(server.requests) == 1
+
+
 def test_calls_and_results_go_back_in_the_form_of_the_protocol(server: OpenAIServer) -> None:
     uses = [
         {"type": "text", "text": "I read."},

@@ -47,7 +47,7 @@ def test_text_thinking_and_calls_are_streamed_and_go_back() -> None:
     heard: list[Any] = []
     with ActorSystem.open(":memory:", PydanticAIProvider(model), tools=[add]) as system:
         system.subscribe(lambda event: heard.append((event.text, event.kind)) if isinstance(event, Streamed) else None)
-        system.root.configure(system="Be brief.", max_tokens=9)
+        system.root.configure(system="Be brief.", max_tokens=9, options={"seed": 7})
         assert system.root.prompt("Add.").get(timeout=DEADLINE).text == "It is three."
         assert [message.data["model"] for message in system.root.history() if message.kind == Kind.ASSISTANT] == [
             "pydantic:written"
@@ -55,7 +55,7 @@ def test_text_thinking_and_calls_are_streamed_and_go_back() -> None:
     assert heard == [("Hm.", "thinking"), ("It is ", "text"), ("three.", "text")]
     (history, info), (later, _) = asked
     assert "add" in [each.name for each in info.function_tools]
-    assert info.model_settings["max_tokens"] == 9
+    assert (info.model_settings["max_tokens"], info.model_settings["seed"]) == (9, 7)
     assert (history[0].instructions, history[0].parts[0].content) == ("Be brief.", "Add.")
     thinking, call = later[1].parts
     assert (thinking.content, thinking.signature, call.tool_name, call.args) == (

@@ -19,6 +19,7 @@ WRONG: list[tuple[str, Any]] = [
     ("max_tokens", 0), ("max_tokens", -1), ("max_tokens", True), ("max_tokens", 1.5), ("max_tokens", 10**30),
     ("temperature", float("nan")), ("temperature", -0.1), ("temperature", 2.1), ("temperature", "0.5"),
     ("top_p", 1.1), ("top_p", float("inf")), ("stop_sequences", "END"), ("stop_sequences", [" "]),
+    ("options", "top_k"), ("options", ["top_k"]),
     ("stop_sequences", [1]), ("thinking", "much"), ("thinking", {}), ("thinking", {"type": 1}),
     ("thinking", {"type": "enabled", "budget_tokens": "9"}),
     ("thinking", {"type": "enabled", "budget_tokens": float("nan")}), ("thinking", {"type": "x", "more": float("nan")}),

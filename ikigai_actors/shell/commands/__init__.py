@@ -350,8 +350,8 @@ def set_one(shell: CommandContext, name: str, value: Words) -> None:
 
     VALUE is a number (max_tokens, max_steps, temperature, top_p, stream_retries, stuck_after, context_window,
     compact_at), on or off (notify), words with commas between them or a JSON list (tools, stop_sequences), a JSON
-    object (thinking, policies, effects), or text (model, system, compact, compact_model). An empty one ("") removes
-    the setting. Children that are forked from now on inherit it.
+    object (thinking, options, policies, effects), or text (model, system, compact, compact_model). An empty one ("")
+    removes the setting. Children that are forked from now on inherit it.
     """
     _setting(shell, name, " ".join(value) if value else None)
 

@@ -1,0 +1,40 @@
+"""The setting ``options``: fields that a service takes and ikigai has no setting for, sent as they are. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers.base import Request
+
+_OTHERWISE = {
+    "max_tokens": "the setting max_tokens",
+    "max_completion_tokens": "the setting max_tokens",
+    "max_output_tokens": "the setting max_tokens",
+    "system": "the setting system",
+    "instructions": "the setting system",
+    "stop_sequences": "the setting stop_sequences",
+    "stop": "the setting stop_sequences",
+    "thinking": "the setting thinking",
+    "model": "the setting model",
+    "tools": "the setting tools",
+}
+"""How a person says what a request says by itself. The limits are always among it: budgets rely on them."""
+_LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "stream"}
+
+
+def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the setting ``options``.
+
+    Args:
+        request: the request.
+        taken: the fields that the request has by itself.
+
+    Raises:
+        ProviderError: one of these is among the options: both cannot be sent.
+    """
+    options = request.settings.get("options") or {}
+    for name in options:
+        if name in taken or name in _LIMITS:
+            way = f"Use {_OTHERWISE[name]}." if name in _OTHERWISE else "Take it out of options."
+            raise ProviderError(f"The setting options has {name!r}, which the request says by itself. {way}", free=True)
+    return dict(options)
