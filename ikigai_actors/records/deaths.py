@@ -25,7 +25,7 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
 from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.exit_mails import End, exit_mails
-from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.records.identity import SHORT_LENGTH, with_name
 from ikigai_actors.records.mail import EXIT, write_mail
 from ikigai_actors.records.membership import forget_dead, watchers_of
 from ikigai_actors.store.base import Transaction
@@ -35,7 +35,7 @@ from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, surviv
 from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
 
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
-"""The reason of those who die by the policy ``cascade``; {} is the uuid of the supervisor."""
+"""The reason of those who die by the policy ``cascade``; {} is the supervisor, as `with_name` has it."""
 
 MANY = 100
 """Of so many deaths it is looked at first who of them has anything that is to be ended: few have."""
@@ -125,7 +125,7 @@ def end_agents(
     ends = dict.fromkeys(dying, why)
     decisions = decide(family, ends.keys())
     orphaned = [one.agent for one in decisions if isinstance(one, Kill)]
-    dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(family[uuid].supervisor)) for uuid in orphaned} | ends
+    dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(_supervisor(family, uuid))) for uuid in orphaned} | ends
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     told = _told(tx, family, dead)
@@ -148,12 +148,18 @@ def end_agents(
         tx.run("adopt", by=by, uuids=uuids)
     orphans: dict[str, list[str]] = {}
     for uuid in paused:
-        orphans.setdefault(str(family[uuid].supervisor)[:SHORT_LENGTH], []).append(uuid)
+        orphans.setdefault(_supervisor(family, uuid, SHORT_LENGTH), []).append(uuid)
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
     notified = tuple((mail.recipient, mail.sender) for mail in mails)
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
+
+
+def _supervisor(family: Family, uuid: str, length: int | None = None) -> str:
+    """The supervisor of an agent, by so many letters of its uuid, and its name."""
+    supervisor = family[str(family[uuid].supervisor)]
+    return with_name(supervisor.uuid[:length], supervisor.name)
 
 
 @dataclass(frozen=True, slots=True)

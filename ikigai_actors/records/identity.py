@@ -50,6 +50,11 @@ def is_agent_prefix(text: str) -> bool:
     return _PREFIX.fullmatch(text) is not None
 
 
+def with_name(uuid: str, name: str | None) -> str:
+    """An agent in the text of a mail or a reason: its uuid, or the beginning of one, behind the name if it has one."""
+    return f"{name} ({uuid})" if name else uuid
+
+
 def same_name(name: str) -> str:
     """The one spelling of a name, its letters and their marks composed (Unicode's NFC).
 

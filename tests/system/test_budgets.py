@@ -805,7 +805,7 @@ def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do
         [told] = [notice for notice in notices(system.root) if "80 %" not in notice]
         short = system.root.uuid[:6]
         assert told == (
-            f"Too little is left of the 100 tokens of {short} (100 tokens spent, 0 tokens held; this request needs up "
+            "Too little is left of the 100 tokens of everybody (100 tokens spent, 0 tokens held; this request needs up "
             f"to 16,000 tokens). /budget {short} +100000tokens, or grant(), lets it go on. INT (Ctrl-C) ends the turn "
             "free of charge."
         )

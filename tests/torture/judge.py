@@ -7,6 +7,7 @@ from dataclasses import replace
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
 from ikigai_actors.records.exit_mails import MOST_SINGLE
+from ikigai_actors.records.identity import with_name
 from ikigai_actors.records.messages import Kind
 from supervisors.orphans import OrphanPolicy
 from tests.kit.assembly import assemble
@@ -105,7 +106,9 @@ def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:
 
 def _taken_along(now: Snapshot, uuid: str) -> str:
     """The reason of an agent that died of its supervisor's orphan policy."""
-    return f"its supervisor {now.records[uuid].supervisor_uuid} died, and takes those with it that it looks after"
+    supervisor = now.records[str(now.records[uuid].supervisor_uuid)]
+    called = with_name(supervisor.uuid, supervisor.name)
+    return f"its supervisor {called} died, and takes those with it that it looks after"
 
 
 def _above(now: Snapshot, uuid: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ what is spent or held in it. The free parts of a limit's portions are together a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ikigai_actors.records.budgets.amounts import LEAST_OUTPUT, Amount, Held, Need, affordable
 from ikigai_actors.records.budgets.budget import amount_text
@@ -242,37 +243,51 @@ def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     own.allotted, own.changed = max(own.allotted, least + (more if hosts <= 1 else more // (2 * hosts))), True
 
 
-def nearly_notice(level: Level, unit: str, name: str) -> str:
+class Owner(NamedTuple):
+    """The owner of a budget, as a notice names it."""
+
+    name: str
+    """What people call it, and type."""
+    is_root: bool
+    """Whether it is agent 0, whose budget is everybody's."""
+
+    def __str__(self) -> str:
+        return "everybody" if self.is_root else self.name
+
+
+def nearly_notice(level: Level, unit: str, owner: Owner) -> str:
     """The notice that a limit is nearly used."""
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
-        return f"{LINE} % of the {granted} of {name} are over."
-    return f"{LINE} % of the budget of {name} is used: {amount_text(unit, level.spent(unit))} of {granted}."
+        return f"{LINE} % of the {granted} of {owner} are over."
+    return f"{LINE} % of the budget of {owner} is used: {amount_text(unit, level.spent(unit))} of {granted}."
 
 
-def pause_notice(level: Level, unit: str, need: Need, name: str, strict: bool, waits: bool = True) -> str:
+def pause_notice(level: Level, unit: str, need: Need, owner: Owner, strict: bool, waits: bool = True) -> str:
     """Why a request waits, or is refused, and what to do.
 
     ``strict`` is whether any budget of the chain is: then the request needs the most that it can cost.
     """
-    told = _shortage(level, unit, need, name, strict, waits)
+    told = _shortage(level, unit, need, owner, strict, waits)
     return f"{told} INT (Ctrl-C) ends the turn free of charge." if waits else told
 
 
-def _shortage(level: Level, unit: str, need: Need, name: str, strict: bool, waits: bool) -> str:
+def _shortage(level: Level, unit: str, need: Need, owner: Owner, strict: bool, waits: bool) -> str:
     then = "lets it go on" if waits else "lets it leave when it is asked for again"
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
-        return f"The {granted} of {name} are over. /budget {name} +1h, or grant(seconds=...), {then}."
+        return f"The {granted} of {owner} are over. /budget {owner.name} +1h, or grant(seconds=...), {then}."
     if unit == "requests" and not level.limits[unit].granted:
-        return f"{name} may make no requests. /budget {name} +1requests, or grant(requests_per_minute=...), {then}."
+        return (
+            f"{owner} may make no requests. /budget {owner.name} +1requests, or grant(requests_per_minute=...), {then}."
+        )
     if unit == "requests":
         again = "it goes on by itself" if waits else "ask again in a minute"
-        return f"The {granted} of {name} are made; {again}."
+        return f"The {granted} of {owner} are made; {again}."
     more = "+5usd" if unit == "usd" else "+100000tokens"
     if unit == "usd" and not need.priced:
         return (
-            f"The budget of {name} is strict, and model {need.model!r} has no price: give it one in prices.toml, or "
+            f"The budget of {owner} is strict, and model {need.model!r} has no price: give it one in prices.toml, or "
             "use another model."
         )
     wanted = need.strict if strict else need.expected
@@ -280,6 +295,6 @@ def _shortage(level: Level, unit: str, need: Need, name: str, strict: bool, wait
     held = sum(portion.held for portion in level.of(unit))
     spent = amount_text(unit, level.spent(unit))
     return (
-        f"Too little is left of the {granted} of {name} ({spent} spent, {amount_text(unit, held)} held; this request "
-        f"needs {'up to' if strict else 'about'} {needed}). /budget {name} {more}, or grant(), {then}."
+        f"Too little is left of the {granted} of {owner} ({spent} spent, {amount_text(unit, held)} held; this request "
+        f"needs {'up to' if strict else 'about'} {needed}). /budget {owner.name} {more}, or grant(), {then}."
     )

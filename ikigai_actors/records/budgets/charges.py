@@ -43,7 +43,7 @@ class ChargeAgent(Addressed):
         for level in chain if is_strict(chain) else ():
             for unit in level.money:
                 if (amount := self._amounts[unit]) > (left := max(0, level.free(unit))):
-                    name, there = self._hearers[level.owner].name, amount_text(unit, left)
+                    name, there = self._hearers[level.owner].owner, amount_text(unit, left)
                     raise BudgetExceeded(
                         f"The budget of {name} has {there} left; this costs {amount_text(unit, amount)}."
                     )

@@ -19,6 +19,7 @@ from ikigai_actors.records.budgets.ceilings import (
     BudgetLimit,
     Chain,
     Level,
+    Owner,
     Portion,
     allot,
     decide_hold,
@@ -39,8 +40,7 @@ LOOK_AT_TIME = 60_000
 class Hearer(NamedTuple):
     """Who is told of a budget."""
 
-    name: str
-    """What people call its owner."""
+    owner: Owner
     uuid: str
     """The owner, or else its nearest living supervisor."""
 
@@ -66,7 +66,8 @@ def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
 def hearer_of(tx: Transaction, owner: str) -> Hearer:
     """Who is told of the budget of an agent."""
     above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
-    return Hearer(above[0].short, next((one for one in above if one.living), above[-1]).uuid)
+    called = Owner(above[0].short, above[0].parent_uuid is None)
+    return Hearer(called, next((one for one in above if one.living), above[-1]).uuid)
 
 
 class BudgetLedger:
@@ -130,7 +131,7 @@ class BudgetLedger:
         if not isinstance(decided, Held):
             if not may_wait:
                 level, unit = decided
-                why = pause_notice(level, unit, need, self._name(level), is_strict(chain), waits=False)
+                why = pause_notice(level, unit, need, self._owner(level), is_strict(chain), waits=False)
                 raise BudgetExceeded(why)
             return self._pause(row, need, *decided, is_strict(chain), served)
         for level in () if need.is_nothing else chain:
@@ -154,7 +155,7 @@ class BudgetLedger:
         return free
 
     def _pause(self, row: Locked, need: Need, level: Level, unit: str, strict: bool, served: str | None) -> Paused:
-        text = pause_notice(level, unit, need, self._name(level), strict)
+        text = pause_notice(level, unit, need, self._owner(level), strict)
         due = level.slot_due if unit == "requests" and level.limits[unit].granted else None
         if served == level.owner:
             self._tx.run("change_pause", agent=row.uuid, unit=unit, due=due, at=need.at, need=need.encode())
@@ -193,7 +194,7 @@ class BudgetLedger:
         for unit, limit in level.limits.items():
             if not limit.notified and self._is_nearly_used(level, unit):
                 limit.notified, limit.changed = NOTIFIED_NEARLY, True
-                self._notify(level, level.owner, nearly_notice(level, unit, self._name(level)))
+                self._notify(level, level.owner, nearly_notice(level, unit, self._owner(level)))
 
     def _is_nearly_used(self, level: Level, unit: str) -> bool:
         granted = level.limits[unit].granted
@@ -201,10 +202,9 @@ class BudgetLedger:
             return granted > 0 and self.now >= time_line(level.created_at, granted)
         return unit in MONEY and 0 < granted * LINE <= level.spent(unit) * 100
 
-    def _name(self, level: Level) -> str:
-        """What people call the owner of a budget."""
+    def _owner(self, level: Level) -> Owner:
         hearer = self._hearers.get(level.owner)
-        return level.owner if hearer is None else hearer.name
+        return Owner(level.owner, is_root=False) if hearer is None else hearer.owner
 
     def _notify(self, level: Level, sender: str, text: str) -> None:
         hearer = self._hearers.get(level.owner)
@@ -237,7 +237,7 @@ class BudgetLedger:
             for unit in ("agents", "agents_ever"):
                 limit = level.limits.get(unit)
                 if limit is not None and limit.used + births > limit.granted:
-                    name = self._hearers[level.owner].name
+                    name = self._hearers[level.owner].owner
                     if unit == "agents_ever":
                         raise BudgetExceeded(
                             f"The budget of {name} allows {limit.granted} births below it, and {limit.used} were."

@@ -47,6 +47,8 @@ class Figures:
     """The same of each agent with all that descend from it, where that is more than its own."""
     budgets: list[dict[str, Any]]
     """The budgets that limit something, agent 0's first, as `BudgetStatus` tells them; at most `MOST_BUDGETS`."""
+    names: dict[str, str]
+    """The names of the agents that are named here by uuid, as far as they have one."""
     tokens: dict[str, dict[str, int]] | None = None
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
@@ -63,6 +65,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         used = _tokens(client) if tokens else None
     spent = {one.uuid: _cost(one.spent_tokens, one.spent_usd) for one in records if one.spent_tokens or one.spent_usd}
     branches = {uuid: _cost(*sums) for uuid, sums in spent_by_branches(records).items()}
+    shown = spent.keys() | branches.keys() | {one.owner for one in budgets} | (used or {}).keys()
     return Figures(
         database=client.location,
         host="; ".join(map(str, hosts)) or None,
@@ -73,6 +76,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         spent=spent,
         branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, _cost(0, 0))},
         budgets=[asdict(one) for one in budgets],
+        names={one.uuid: one.name for one in records if one.name and one.uuid in shown},
         tokens=used,
         **counted._asdict(),
     )
@@ -103,19 +107,24 @@ def as_lines(found: Figures) -> Iterator[str]:
         for agent, cost in dearest if title == "spent" else ():
             own = _cost_text([found.spent.get(agent, _cost(0, 0))])
             below = f", with all below it {_cost_text([cost])}" if agent in found.branches else ""
-            yield harmless(f"{'':10} {agent:<22} {own}{below}")
+            yield harmless(f"{'':10} {_named(found, agent)} {own}{below}")
         for one in found.budgets[:SHOWN] if title == "spent" or (title == "messages" and not found.spent) else ():
             budget = BudgetStatus(**one)
             _, *limits = map(str.strip, budget_lines(budget, budget.owner))
-            yield harmless(f"{'budget':<10} {budget.owner:<22} {'; '.join(limits)}")
+            yield harmless(f"{'budget':<10} {_named(found, budget.owner)} {'; '.join(limits)}")
     most = sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
     for agent, used in most:
-        yield harmless(f"{'':10} {agent:<22} {used['input']} in, {used['output']} out")
+        yield harmless(f"{'':10} {_named(found, agent)} {used['input']} in, {used['output']} out")
 
 
 def as_object(found: Figures) -> str:
     """The same as a JSON object."""
     return as_json(asdict(found), indent=2)
+
+
+def _named(found: Figures, agent: str) -> str:
+    """An agent in a line: its uuid, and its name in a column as wide as names mostly are."""
+    return f"{agent:<22} {found.names.get(agent, ''):<12}" if found.names else f"{agent:<22}"
 
 
 def _cost(tokens: int, usd: int) -> dict[str, float]:

@@ -37,6 +37,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of, pauses_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
+from ikigai_actors.records.identity import with_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.remote_commands import AddRemoteCommand
 from ikigai_actors.records.signals import SendSignal
@@ -335,7 +336,9 @@ class SupervisionLoop(Worker, Supervision):
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
-        reason = f"{GAVE_UP}: {failed} failed too often: {failure.reason}"
+        actor = self._processes.get(failed)  # None where another host runs it
+        named = failed if actor is None else with_name(failed, actor.origin.name)
+        reason = f"{GAVE_UP}: {named} failed too often: {failure.reason}"
         if self._processes.get(supervisor) is not None:
             self._has_given_up(supervisor, reason)
         else:  # another host's, which decides on it
