@@ -240,6 +240,12 @@ class Questions:
         self._shown.update(new)
         return new
 
+    def show_again(self, agent: str) -> bool:
+        """Count the open questions of an agent as new; return whether there are any."""
+        numbers = {number for number, call in self.open().items() if call.agent == agent}
+        self._shown -= numbers
+        return bool(numbers)
+
     def choose(self, number: int | None, current: str) -> tuple[int, PendingCall]:
         """The question with a number; without one, the first of the current agent, or the only one there is.
 

@@ -4,8 +4,8 @@ import click
 
 from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext
+from ikigai_actors.shell.text.call_page import described_call
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import described_call
 
 
 @click.command("/approvals")

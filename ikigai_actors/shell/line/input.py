@@ -37,6 +37,8 @@ class Keyboard(Protocol):
 
     interactive: bool
     """Whether a person types the lines."""
+    ahead: bool = False
+    """Whether the latest line was typed before the latest `note_ahead`."""
 
     def read(self, label: str) -> str | None:
         """The next line; None at the end. The label stands in the prompt."""
@@ -52,6 +54,10 @@ class Keyboard(Protocol):
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Hide typed text for as long as the block lasts."""
+
+    def note_ahead(self) -> None:
+        """Note that what was typed so far was typed before what is shown next."""
+        return
 
     def untaken(self) -> list[str]:
         """The lines that were consumed, and that `read` has not given: they came after the end."""
@@ -115,6 +121,7 @@ class Terminal(Keyboard):
     def __init__(self, history: Path, complete: Complete, styled: bool = False) -> None:
         """Make the one terminal of this process. The file of typed lines is made readable for its user alone."""
         self._typed: list[str | None] = []
+        self._ahead = 0  # how many of them `note_ahead` has found
         self._begun = ""
         self._descriptor = sys.stdin.fileno()
         self._history: Path | None = None
@@ -135,7 +142,7 @@ class Terminal(Keyboard):
     def read(self, label: str) -> str | None:
         try:
             with self.end_as_key():
-                while not self._typed and select.select([self._descriptor], [], [], 0)[0]:
+                while not self._typed and self._has_more():
                     self.consume()
                 line = self._take_typed(label) if self._typed else self._edited(label)
         except EOFError:
@@ -146,6 +153,14 @@ class Terminal(Keyboard):
         if line is not None:
             self._remember(line)
         return line
+
+    def note_ahead(self) -> None:
+        while self._has_more() and self.consume():
+            pass
+        self._ahead = len(self._typed)
+
+    def _has_more(self) -> bool:
+        return bool(select.select([self._descriptor], [], [], 0)[0])
 
     def unfinished(self) -> str:
         print()
@@ -227,6 +242,7 @@ class Terminal(Keyboard):
 
     def _edited(self, label: str) -> str:
         """A line from the person, who may have begun it unseen."""
+        self.ahead = False
         if self._readline is None or not self._begun:
             return input(self._prompt(label))
         begun, self._begun, insert = self._begun, "", self._readline.insert_text
@@ -239,6 +255,7 @@ class Terminal(Keyboard):
     def _take_typed(self, label: str) -> str | None:
         """Show a line that was typed unseen, and return it."""
         line = self._typed.pop(0)
+        self.ahead, self._ahead = self._ahead > 0, max(0, self._ahead - 1)
         print(f"{label}> {harmless(line or '')}")
         return line
 

@@ -16,15 +16,16 @@ import click
 from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
-from ikigai_actors.errors import IkigaiError, StoreError, SystemClosed
+from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed
 from ikigai_actors.shell.commands.context import CommandContext, last_active, nothing_to_resume
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.shell.text.call_page import described_call
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import decided, described_call, inherited, resume_waits, waits_for_cont
+from ikigai_actors.shell.text.wording import decided, inherited, resume_waits, waits_for_cont
 from ikigai_actors.system.conversation import outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status
@@ -111,8 +112,9 @@ class Shell(CommandContext):
         self.leaving = True
 
     def say(self, text: str) -> None:
-        """Prompt the current agent and show its answer; a busy one answers after its turn."""
-        self._turns.prompt(self.current, text)
+        """Answer the question of the current agent, or prompt it and show its answer; a busy one answers later."""
+        if not self._answers(text.strip()):
+            self._turns.prompt(self.current, text)
 
     def follow(self) -> None:
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
@@ -179,6 +181,7 @@ class Shell(CommandContext):
         state = self.system.state_of(record)
         self.screen.line(f"now with {named(agent)}, {state}")
         self.note_state(self.screen.line)
+        self.questions.show_again(agent.uuid)
 
     def note_state(self, tell: Callable[[str], None]) -> None:
         """Print what a person should know of the current agent before prompting it."""
@@ -215,7 +218,7 @@ class Shell(CommandContext):
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
-        """Approve or deny a call that waits. If it is one of the current agent, show the rest of the turn."""
+        """Approve or deny a call that waits; show the next question of the current agent, or the rest of its turn."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
@@ -223,7 +226,22 @@ class Shell(CommandContext):
         self._turns.watch(agent)
         if not in_time or agent != self.current:
             self.screen.line(decided(number, call, agent, in_time, approved))
-        self.follow()
+        if not self.attended or not self.questions.show_again(self.current.uuid):
+            self.follow()
+
+    def _answers(self, key: str) -> bool:
+        """Take a letter as the answer to the first question of the current agent; return whether it is one.
+
+        One that was typed before the question was shown is an error: nobody signs what he has not seen.
+        """
+        questions = self.questions.open() if key in ("y", "n", "a") else {}
+        number = next((number for number, call in questions.items() if call.agent == self.current.uuid), None)
+        if number is None:
+            return False
+        if self.keyboard.ahead:
+            raise BadInput(f"“{key}” was typed before the question was shown: read it, and answer again.")
+        self.decide(number, key != "n", always=key == "a")
+        return True
 
     def leave_the_dead(self) -> None:
         record = here = self.current.record
@@ -249,11 +267,14 @@ class Shell(CommandContext):
             self._ask_questions()
 
     def _ask_questions(self) -> None:
-        if not self.keyboard.interactive:
+        if not self.keyboard.interactive or not (new := self.questions.news()):
             return
-        for number, call in self.questions.news().items():
-            asks = f"{named(self.system.handle(call.agent))} asks to run {described_call(call)}"
-            self.screen.line(f"[{number}] {asks}   /approve {number} or /deny {number}", bold=True)
+        self.keyboard.note_ahead()
+        for number, call in new.items():
+            asks = f"[{number}] {named(self.system.handle(call.agent))} asks to run {described_call(call)}"
+            keys = "y, n or a (always); " if call.agent == self.current.uuid else ""
+            between = "\n    " if "\n" in asks else "   "
+            self.screen.line(f"{asks}{between}{keys}/approve {number} or /deny {number}", bold=True)
 
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle by now is a commit away from it, and waited for."""

@@ -1,7 +1,5 @@
 """Words of the shell for agents and for trouble."""
 
-import json
-
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded, SystemTrouble, ToolTrouble, WindowNearlyFull
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
@@ -13,9 +11,6 @@ from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.ref import AgentRef
 from supervisors.signals import Status
-
-_LENGTH = 300
-"""Characters that are shown of a call's arguments."""
 
 
 def inherited(agent: AgentRef) -> str:
@@ -67,12 +62,6 @@ def explained(trouble: SystemTrouble) -> str:
     if trouble.reason is None:
         return "The database answers again."
     return f"Trouble with the database; nothing is lost, agents wait. {one_line(trouble.reason)}"
-
-
-def described_call(call: PendingCall) -> str:
-    """A call on one line: the tool and its arguments."""
-    arguments = one_line(json.dumps(call.input, ensure_ascii=False, default=str))
-    return f"{call.tool} {arguments if len(arguments) <= _LENGTH else arguments[:_LENGTH] + ' …'}"
 
 
 def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:

@@ -1,5 +1,7 @@
 """Calls that wait for a person, answered on the screen."""
 
+import re
+
 import pytest
 
 from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
@@ -17,16 +19,18 @@ def erase(path: str) -> str:
 CALL = Reply(tool_calls=(ToolCall("erase", {"path": "a.txt"}),), stop_reason="tool_use")
 
 
+@pytest.mark.parametrize("pressed", [(), ("f2",), ("f3",)], ids=["in the prompt", "at the question", "in the tree"])
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]
 )
-def test_a_question_is_answered_by_a_key(key: str, result: str) -> None:
+def test_a_question_is_answered_by_a_key(key: str, result: str, pressed: tuple[str, ...]) -> None:
     async def play(stage: Stage) -> None:
         await stage.say("erase it")
         await stage.expect(r"\[1\] erase .*a\.txt.*y run  n deny")
         await stage.expect("1 to approve")
-        await stage.type(key)  # to the prompt: no question is answered by chance
-        await stage.press("backspace", "f2", key)
+        await stage.type(f"x{key}")  # to the prompt, which is not empty
+        assert stage.application.main.page.prompt.text == f"x{key}"
+        await stage.press("backspace", "backspace", *pressed, key)
         await stage.expect(f"└ .*{result}")
         await stage.expect_gone("y run")
         await stage.expect("well")
@@ -35,6 +39,29 @@ def test_a_question_is_answered_by_a_key(key: str, result: str) -> None:
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
         on_stage(system, play)
+
+
+LONG = "\n".join(f"step {number}." for number in range(60))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 20)])
+def test_a_long_call_can_be_read_to_its_end_before_it_is_answered(size: tuple[int, int]) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("erase it")
+        await stage.expect(r"\[1\] erase  y run  n deny  a always")
+        await stage.press("f2")
+        seen = set[str]()
+        while "step 59." not in seen:
+            seen |= set(re.findall(r"step \d+\.", stage.text))
+            await stage.press("pagedown")
+        assert seen == set(LONG.split("\n"))
+        await stage.press("up", "home", "y")
+        await stage.expect_gone("y run")
+
+    call = Reply(tool_calls=(ToolCall("erase", {"path": LONG}),), stop_reason="tool_use")
+    with open_memory(ScriptedProvider([call, "well"]), tools=[erase], approvals="ask") as system:
+        on_stage(system, play, size=size)
+        assert f"{LONG} is gone" in [message.content for message in system.root.history()]
 
 
 def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_command() -> None:

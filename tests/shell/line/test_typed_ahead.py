@@ -31,6 +31,9 @@ class Ahead(Typist):
     def untaken(self) -> list[str]:
         return [*self._after]
 
+    def note_ahead(self) -> None:
+        self.ahead = True
+
     def close(self) -> None:
         os.close(self._ready)
         os.close(self._writing)

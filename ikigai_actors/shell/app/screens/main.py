@@ -24,7 +24,7 @@ from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import status_bars
-from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
+from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, QuestionBar
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
@@ -231,8 +231,7 @@ class MainScreen(Screen[None]):
     def turn_to(self, event: events.Event) -> None:
         """Focus the prompt when an event is meant for it.
 
-        That is a paste, wherever the focus is, and text that is typed in the tree or the transcript. While a question
-        is open, a letter may be its answer instead.
+        That is a paste, wherever the focus is, and text that is typed in the tree or the transcript.
         """
         typed = isinstance(event, events.Key) and event.is_printable and not isinstance(self.focused, QuestionBar)
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
@@ -270,8 +269,7 @@ class MainScreen(Screen[None]):
 
     def on_question_bar_answered(self, event: QuestionBar.Answered) -> None:
         """Approve or deny the call of a question."""
-        verb = {"y": "/approve {}", "a": "/approve {} --always", "n": "/deny {}"}[event.key]
-        self._press(verb.format(event.number))
+        self._press(ANSWERS[event.key].format(event.number))
         self.set_focus(self.page.prompt)
 
     def action_press(self, line: str) -> None:
@@ -304,7 +302,10 @@ class MainScreen(Screen[None]):
         self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=_TWICE)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the transcript by a window: up for -1, down for 1."""
+        """Scroll the transcript, or the question that has the focus, by a window: up for -1, down for 1."""
+        if self.focused is self._question:
+            self._question.page(by)
+            return
         transcript = self.page.transcript
         transcript.scroll_relative(y=by * max(1, transcript.size.height - 2), animate=False, immediate=True)
 
@@ -337,7 +338,7 @@ class MainScreen(Screen[None]):
 
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture
-        transcript, prompt = Transcript(self._threads, picture=picture), PromptBox(self._recall)
+        transcript, prompt = Transcript(self._threads, picture=picture), PromptBox(self._recall, self._question.answer)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
         self._transcripts.mount(transcript)
@@ -365,10 +366,10 @@ class MainScreen(Screen[None]):
             self._upper.update(shown[0], layout=False)
             self._lower.update(shown[1], layout=False)
         bar = self._question
-        question = status_bars.question(snapshot, width - 2) if snapshot is not None else None
+        question = status_bars.question(snapshot) if snapshot is not None else None
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
-        bar.ask(question)
+        bar.ask(question, self.size)
 
     def _complete(self, prompt: PromptBox, text: str, found: list[str]) -> None:
         if not found or prompt.before_cursor != text:

@@ -6,9 +6,9 @@ from rich.text import Text
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.widgets.approval_bar import Question
 from ikigai_actors.shell.text.budgets import budget_text
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.wording import described_call
 
 _NAME = 16
 """The most columns of a name."""
@@ -85,18 +85,14 @@ def lower(snapshot: Snapshot | None, database: str, provider: str, width: int, p
     return left
 
 
-def question(snapshot: Snapshot, width: int) -> tuple[int, Text] | None:
-    """The question to ask now, as its number and its text: of the current agent, else the first; None without one."""
+def question(snapshot: Snapshot) -> Question | None:
+    """The question to ask now: of the current agent, else the first; None without one."""
     open_ones = list(snapshot.questions.items())
     if not open_ones:
         return None
     number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
     who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names.get(call.agent, call.agent[:6])}: "
-    text = Text(f"[{number}] {who}{described_call(call)}", "bold")
-    keys = "  y run  n deny  a always"
-    text.truncate(max(10, width - len(keys)), overflow="ellipsis")
-    text.append(keys, "reverse")
-    return number, text
+    return Question(number, who, call)
 
 
 def progress_text(doing: tuple[str, float] | None) -> str:
