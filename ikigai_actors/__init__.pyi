@@ -77,6 +77,7 @@ from ikigai_actors.errors import TurnOpen as TurnOpen
 from ikigai_actors.errors import WouldDeadlock as WouldDeadlock
 from ikigai_actors.errors import WouldWaitForItself as WouldWaitForItself
 from ikigai_actors.providers.anthropic import AnthropicProvider as AnthropicProvider
+from ikigai_actors.providers.attachment_limits import AttachmentLimits as AttachmentLimits
 from ikigai_actors.providers.base import Delta as Delta
 from ikigai_actors.providers.base import Exit as Exit
 from ikigai_actors.providers.base import OnDelta as OnDelta

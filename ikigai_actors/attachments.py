@@ -3,8 +3,8 @@
     attachment("plan.png")                     # Attachment(image/png, 5,120 bytes)
     attachment(chart_bytes, "chart.png")       # what a tool has made
 
-What a file is called does not count. Sizes are checked here, before anything is committed: a service would refuse a
-larger one at each later request, since the history is sent again.
+What a file is called does not count. What no service takes is refused here, before anything is committed. What one of
+them takes and another one does not is left out of the other's requests (`ikigai_actors.providers.attachment_limits`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -59,7 +59,9 @@ class Attachment:
 
     def stored(self) -> dict[str, Any]:
         """The form in which a message refers to it."""
-        return {"sha256": self.sha256, "media": self.media, "size": len(self.data), "name": self.name}
+        stored = {"sha256": self.sha256, "media": self.media, "size": len(self.data), "name": self.name}
+        pixels = max(size_of(self.data) or (0, 0))
+        return {**stored, "pixels": pixels} if pixels else stored
 
 
 Attachable = str | Path | bytes | Attachment

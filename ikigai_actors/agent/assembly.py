@@ -3,18 +3,20 @@
 A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
 in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. Under a summary
 another chain leads to it, which begins with the text. So its chain is kept by the place of the message in its log, the
-model, and the summary in force; parent, children and siblings go on from the same one. The chains are given up with the
-log.
+model, what its service takes of attachments, and the summary in force; parent, children and siblings go on from the
+same one. The chains are given up with the log.
 
 Two agents may make the same passages at the same time, without a lock: what is made is equal.
 """
 
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.turn.request import Turns
+from ikigai_actors.providers.attachment_limits import NOTHING_ATTACHED, AttachmentLimits
 from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.records.blob_references import blobs_of
 from ikigai_actors.records.log import Log, Passages, Spoken
 from ikigai_actors.records.messages import Kind, Message
 
@@ -24,7 +26,12 @@ _noting = threading.Lock()
 
 @everything_stays()
 def conversation_of(
-    log: Log, head: int, model: str, further: Sequence[Message] = (), end: int | None = None
+    log: Log,
+    head: int,
+    model: str,
+    limits: AttachmentLimits | None = None,
+    further: Sequence[Message] = (),
+    end: int | None = None,
 ) -> Passage:
     """The conversation up to a position, as a model sees it.
 
@@ -32,6 +39,7 @@ def conversation_of(
         log: the agent's log.
         head: the position.
         model: the model, ``provider:model``.
+        limits: what its service takes of attachments; None where nothing is known of it.
         further: messages that are in no log, and come last.
         end: where the conversation ends that the model is shown; None for the position.
 
@@ -40,21 +48,55 @@ def conversation_of(
     """
     new: list[Spoken] = []
     last: Passage | None = None
-    key = _key(log, head, model)
+    key = _key(log, head, model, limits)
     for spoken in log.conversation(head, end):
         if (last := _kept(spoken, key)) is not None:
             break
         new.append(spoken)
     sent = _Sent(log, head, key)
-    turns = Turns(last, model, sent, log.elided(head))
+    turns = Turns(last, model, sent, log.elided(head), limits)
     if last is None:
         turns.open_with(*log.opening(head))
+    made = _made(turns, sent, key, new, further)
+    if turns.attached.is_made:
+        return made
+    sent = _Sent(log, head, key)
+    turns = Turns(None, model, sent, log.elided(head), limits, turns.attached.due)
+    turns.open_with(*log.opening(head))
+    return _made(turns, sent, key, list(log.conversation(head, end)), further)
+
+
+def conversation_in_words(
+    log: Log, head: int, model: str, limits: AttachmentLimits | None, further: Sequence[Message], end: int
+) -> Passage:
+    """The conversation as for `conversation_of`, with all attachments by reference."""
+    whole = conversation_of(log, head, model, limits, further, end)
+    attaches = whole.blobs or whole.hidden
+    return conversation_of(log, head, model, NOTHING_ATTACHED, further, end) if attaches else whole
+
+
+def passage_of(messages: Sequence[Message], model: str) -> Passage:
+    """Messages of a history as a model sees them, all attachments by reference, without what came before.
+
+    Nothing is kept of it.
+    """
+    sent: set[str] = set()
+    turns = Turns(None, model, sent, limits=NOTHING_ATTACHED, hidden=sum(len(blobs_of(one)) for one in messages))
+    for message in messages:
+        turns.add(message)
+        if turns.last is not None:
+            sent.update(call_id for _, call_id, _ in turns.last.calls)
+    return turns.finish()
+
+
+def _made(turns: Turns, sent: "_Sent", key: Hashable, new: Sequence[Spoken], further: Sequence[Message]) -> Passage:
+    """Take in messages, the newest first, and keep the chains that they make; then further ones, and finish."""
     for spoken in reversed(new):
         before, sent.position = turns.last, spoken.message.id
         turns.add(spoken.message)
         if turns.settled and turns.last is not None:
             replied = spoken.message.kind == Kind.ASSISTANT and turns.last is not before
-            _keep(spoken, key, turns.last, replied)
+            _keep(spoken, key, turns.last, replied, turns.attached.is_made)
     for message in further:
         sent.position = message.id
         turns.add(message)
@@ -63,37 +105,27 @@ def conversation_of(
     return turns.finish()
 
 
-def passage_of(messages: Iterable[Message], model: str) -> Passage:
-    """Messages of a history as a model sees them, without what came before; of that nothing is kept."""
-    sent: set[str] = set()
-    turns = Turns(None, model, sent)
-    for message in messages:
-        turns.add(message)
-        if turns.last is not None:
-            sent.update(call_id for _, call_id, _ in turns.last.calls)
-    return turns.finish()
-
-
-def shared_blocks(log: Log, head: int, model: str) -> int:
+def shared_blocks(log: Log, head: int, model: str, limits: AttachmentLimits | None = None, hidden: int = 0) -> int:
     """How many blocks of `conversation_of`, which was called before, every sibling sends too.
 
     Those up to the end of the last reply before the fork. What follows it is still open at the fork: the results of
-    calls, among them of the fork itself. An agent with a summary of its own shares none.
+    calls, among them of the fork itself. An agent with a summary of its own shares none, nor does one that shows more
+    attachments by reference (``hidden``) than it did then.
     """
     lens = log.view(head).lens
     if not log.fork or (lens is not None and lens.id > log.fork):
         return 0
-    key = _key(log, head, model)
+    key = _key(log, head, model, limits)
     for spoken in log.conversation(head, log.fork):
         if (chain := _kept(spoken, key)) is not None:
-            return chain.replied
+            return chain.replied if chain.hidden == hidden else 0
     return 0
 
 
-def _key(log: Log, head: int, model: str) -> Hashable:
+def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None) -> Hashable:
     """What a chain depends on beside the messages themselves."""
     lens = log.view(head).lens
-    return (model, lens.agent, lens.id) if lens is not None else model
+    return (model, limits, lens.agent, lens.id) if lens is not None else (model, limits)
 
 
 def _kept(spoken: Spoken, key: Hashable) -> Passage | None:
@@ -101,8 +133,8 @@ def _kept(spoken: Spoken, key: Hashable) -> Passage | None:
     return passages.chains[spoken.place] if passages is not None and spoken.place < len(passages.chains) else None
 
 
-def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool) -> None:
-    """Keep the chain that ends with a message; of a reply the ids of its calls, too."""
+def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool, is_made: bool) -> None:
+    """Keep the ids of a reply's calls, and the chain that ends with a message, unless that is to be made again."""
     with _noting:
         if spoken.log.passages is None:
             spoken.log.passages = {}
@@ -111,6 +143,8 @@ def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool) -> None:
             known = passages.sent.get(sent, ())
             if spoken.message.id not in known:
                 passages.sent[sent] = (*known, spoken.message.id)
+        if not is_made:
+            return
         missing = spoken.place + 1 - len(passages.chains)
         passages.chains += [None] * missing
         passages.chains[spoken.place] = chain

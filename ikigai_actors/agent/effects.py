@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
-from ikigai_actors.agent.assembly import conversation_of, passage_of, shared_blocks
+from ikigai_actors.agent.assembly import conversation_in_words, conversation_of, passage_of, shared_blocks
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
@@ -45,6 +45,7 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.agent.waits import Wait, Waiter, WaitResult, WaitResults
 from ikigai_actors.errors import IkigaiError, ProviderError, ProviderMissing
 from ikigai_actors.providers import too_long
+from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
 from ikigai_actors.providers.stand_in import other_writer, refusal
 from ikigai_actors.providers.windows import learned_window
@@ -78,6 +79,8 @@ class _Chosen(NamedTuple):
     """`Request.cut_by_budget`."""
     window: int
     """How many tokens the model takes; 0 when it is not known."""
+    limits: AttachmentLimits | None
+    """What its service takes of attachments; None when it is not known."""
 
 
 class Effects:
@@ -267,7 +270,7 @@ class Effects:
         if chosen.window and (full := self._window_full(chosen, state, log)) is not None:
             self._inbox.put_urgent(full)
             return
-        conversation = conversation_of(log, state.head, chosen.name)
+        conversation = conversation_of(log, state.head, chosen.name, chosen.limits)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
@@ -277,7 +280,7 @@ class Effects:
             model=chosen.name,
             tools=chosen.tools,
             blobs=blobs,
-            shared=shared_blocks(log, state.head, chosen.name),
+            shared=shared_blocks(log, state.head, chosen.name, chosen.limits, conversation.hidden),
             output=chosen.tools[-1] if chosen.is_typed else None,
             once=held_output(state) is not None,
             cut_by_budget=chosen.cut_by_budget,
@@ -371,7 +374,7 @@ class Effects:
         most = wanted if held is None else min(wanted, held)
         cut = most < wanted
         if part is None:
-            conversation = conversation_of(log, state.head, chosen.name, talk_behind(state), end)
+            conversation = conversation_in_words(log, state.head, chosen.name, chosen.limits, talk_behind(state), end)
         else:
             conversation = passage_of((*part.messages, *talk_behind(state)), chosen.name)
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
@@ -424,7 +427,8 @@ class Effects:
             cut = most is not None and most < usual_output(settings, chosen.provider)
             sent = settings if most is None else {**settings, "max_tokens": most}
             window = settings.get("context_window") or self._runtime.providers.window_of(chosen)
-            return _Chosen(chosen.provider, str(chosen), following, sent, tools, wanted is not None, cut, window)
+            is_typed, limits = wanted is not None, chosen.attachments
+            return _Chosen(chosen.provider, str(chosen), following, sent, tools, is_typed, cut, window, limits)
         except ProviderError:
             raise
         except BaseException as error:  # other people's code: a provider's name, a tool's description

@@ -7,6 +7,7 @@ Import each from its own module; none is loaded before it is used.
     selection, configuration    which provider answers for an agent; ``ikigai.toml``
     named                       those of installed packages, and those that a person names as MODULE:NAME
     limits, prices, windows     how much may be asked at a time, what it costs, how much a model takes
+    attachment_limits           how many pictures and the like, and how large
     price_list                  makes the list of prices of what a package knows
     checked, malformed          what was answered, checked once
     extra_options               what a service takes and ikigai has no setting for

@@ -21,6 +21,7 @@ from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MessagesReply
+from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.extra_options import extra_options
@@ -80,6 +81,7 @@ class AnthropicProvider:
 
     name = "anthropic"
     counts = True
+    attachments = MESSAGES_LIMITS
 
     def __init__(
         self,

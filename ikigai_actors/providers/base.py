@@ -188,6 +188,9 @@ class Provider(Protocol):
     A provider may have an attribute ``counts``: whether its service bills by tokens, so that the size of a request
     tells what that needs of a budget. False is for code: only what a reply's usage says is spent.
 
+    A provider may have an attribute ``attachments``, an `AttachmentLimits`: what its service takes of pictures and the
+    like. Older ones are then shown by reference where they are too many, and one that is too large is a line of text.
+
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.
     """

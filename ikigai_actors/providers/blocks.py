@@ -30,6 +30,8 @@ class Blob:
     """How many bytes."""
     name: str = ""
     """The name of the file that it was, if it had one."""
+    pixels: int = 0
+    """The pixels of a picture along its longer side; 0 where they are not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,18 @@ class Passage:
     """The calls of the reply with which it ends: id in the log, id in the request, name."""
     blobs: tuple[Blob, ...] = ()
     """The blobs to which the whole chain refers."""
+    hidden: int = 0
+    """How many attachments, the first of the whole chain, are shown by reference."""
     kept: Any = None
     """What the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
 
 
 def extended(
-    last: Passage | None, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()
+    last: Passage | None,
+    role: str,
+    blocks: Sequence[Block],
+    calls: Sequence[tuple[str, str, str]] = (),
+    hidden: int = 0,
 ) -> Passage:
     """The chain with blocks added at its end.
 
@@ -48,6 +54,7 @@ def extended(
         role: Whose blocks these are.
         blocks: The blocks, at least one.
         calls: `Passage.calls`.
+        hidden: `Passage.hidden`.
     """
     messages, total, replied = (last.messages, last.total, last.replied) if last is not None else (0, 0, 0)
     total += len(blocks)
@@ -56,7 +63,8 @@ def extended(
     blobs = last.blobs if last is not None else ()
     if new := [blob for block in blocks for blob in blobs_in(block)]:
         blobs = (*blobs, *new)
-    return Passage(last, role, blocks, messages if joined else messages + 1, total, replied, tuple(calls), blobs)
+    messages += 0 if joined else 1
+    return Passage(last, role, blocks, messages, total, replied, tuple(calls), blobs, hidden)
 
 
 def chain_of(messages: Sequence[Mapping[str, Any]]) -> Passage:

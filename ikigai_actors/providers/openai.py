@@ -23,6 +23,7 @@ from ikigai_actors.arguments import check_choice, check_count, check_flag, check
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import check_address, suspects
+from ikigai_actors.providers.attachment_limits import OPENAI_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
@@ -75,6 +76,7 @@ class OpenAIProvider:
     """
 
     name = "openai"
+    attachments = OPENAI_LIMITS
 
     def __init__(
         self,

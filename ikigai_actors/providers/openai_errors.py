@@ -6,7 +6,7 @@ from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import UNAVAILABLE
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.remedies import Settings
-from ikigai_actors.providers.streamed_reply import NoStreamError, ServiceFailure
+from ikigai_actors.providers.streamed_reply import CUT, NoStreamError, ServiceFailure
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -97,7 +97,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
             return remedies.half_a_character(error)
         case ValueError():
             return f"The request cannot be sent as JSON ({error}): check the agent's settings."
-    return remedies.CUT  # the innards of the client are the cause of the error, and none of a person's business
+    return CUT  # the innards of the client are the cause of the error, and none of a person's business
 
 
 def _said(error: "APIStatusError") -> str:

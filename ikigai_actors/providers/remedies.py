@@ -18,7 +18,6 @@ class Settings(NamedTuple):
     """Of its address, as ``ANTHROPIC_BASE_URL``."""
 
 
-CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
 SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
 _OVERLOADED = "The service is overloaded or failing: wait, then /resume, or resume()"
 _REMEDIES = {
@@ -38,6 +37,14 @@ _TOO_LONG = re.compile(
 """Texts by which services say that a request is longer than the model's window."""
 _OF_A_TOOL = re.compile(r"\btools[.\[](?P<place>\d+)|\bfunction '(?P<name>[^']+)'")
 """How services name the tool that they refuse: by its place in the request, or by its name."""
+_ATTACHED = re.compile(r"\b(image|picture|document|pdf|media|vision|audio)", re.IGNORECASE)
+"""Words of services that refuse something attached; all else that they say differs."""
+_REFUSE_ATTACHED = {400, 404, 413, 415, 422, 500}
+"""The statuses with which they do so."""
+_OF_ATTACHED = (
+    "The model does not take a picture or document of the conversation: take the prompt back (/undo, undo()), choose "
+    "another model, or have the history summarised (/compact, compact()), which sends words alone"
+)
 _SHOWN = 40
 """Characters of a prompt that are quoted to say which one is meant."""
 
@@ -58,6 +65,8 @@ def refused(
     remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused").format(**settings._asdict())
     if status in (400, 422) and (tool := _refused_tool(f"{said} {' '.join(details)}", request)) is not None:
         remedy = _without_tool(tool, request)
+    elif request.blobs and status in _REFUSE_ATTACHED and _ATTACHED.search(said):
+        remedy = _OF_ATTACHED
     elif status == 413 or (status == 400 and _TOO_LONG.search(said)):
         remedy = _too_long(request)
     told = f"{remedy}. The API said: {said} ({', '.join(details)})"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import BadInput, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
+from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.configuration import Configuration
 from ikigai_actors.providers.limits import Limits
@@ -34,6 +35,12 @@ class Choice(NamedTuple):
         """Whether it bills by tokens; None where its provider, other people's code, does not say."""
         counts = getattr(self.provider, "counts", None)
         return counts if isinstance(counts, bool) else None
+
+    @property
+    def attachments(self) -> AttachmentLimits | None:
+        """What its service takes of attachments; None where its provider, other people's code, does not say."""
+        limits = getattr(self.provider, "attachments", None)
+        return limits if isinstance(limits, AttachmentLimits) else None
 
     @property
     def own_code(self) -> bool:

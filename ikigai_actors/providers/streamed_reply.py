@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Protocol
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers import remedies
 from ikigai_actors.providers.base import Delta, OnDelta, Reply
 from ikigai_actors.providers.event_stream import EventStream
 from ikigai_actors.providers.malformed import MalformedStreamError
 
+CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
 _PAGE = 200
 """Characters of a page that are quoted."""
 _BEGINNING = 2_000
@@ -134,7 +134,7 @@ async def received(response: Response, arriving: StreamedReply, on_delta: OnDelt
         for delta in arriving.deltas_of(event):
             on_delta(delta)
     if not arriving.is_whole:
-        raise ProviderError(remedies.CUT, arriving.text, broke_off=True)
+        raise ProviderError(CUT, arriving.text, broke_off=True)
     return arriving.reply()
 
 

@@ -20,5 +20,6 @@ def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
 def blobs_of(message: Message) -> tuple[Blob, ...]:
     """The blobs to which a message refers."""
     return tuple(
-        Blob(one["sha256"], one["media"], one["size"], one["name"]) for one in message.data.get(ATTACHMENTS_KEY) or ()
+        Blob(one["sha256"], one["media"], one["size"], one["name"], one.get("pixels", 0))
+        for one in message.data.get(ATTACHMENTS_KEY) or ()
     )

@@ -170,7 +170,7 @@ def _are_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
 
 def _is_reference(value: Data) -> bool:
     texts = all(isinstance(value.get(name), str) for name in ("sha256", "media", "name"))
-    return texts and _is_whole(value.get("size"))
+    return texts and _is_whole(value.get("size")) and _is_whole(value.get("pixels", 0))
 
 
 def _is_version(value: Data) -> bool:

@@ -37,6 +37,7 @@ PUBLIC = [
     "AmbiguousAgent",
     "AnthropicProvider",
     "Attachment",
+    "AttachmentLimits",
     "AudioBlock",
     "BadInput",
     "Blob",

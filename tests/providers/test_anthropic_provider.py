@@ -289,6 +289,25 @@ def test_a_history_that_is_too_long_is_told_from_its_latest_prompt(server: Messa
         ask(server, request(said("word " * 500, "Fine.", "And now?")))
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "messages.0.content.0.image.source.base64: image exceeds 5 MB maximum"),
+        (500, "image input is not supported"),
+    ],
+)
+def test_a_picture_that_is_refused_is_named_as_that(server: MessagesServer, status: int, said: str) -> None:
+    server.script.append(Refuses(status, "invalid_request_error", said))
+    with pytest.raises(
+        ProviderError, match=r"does not take a picture or document .*/undo.*/compact.*The API said: .*image"
+    ):
+        ask(server, replace(request(), blobs={"hash": PNG}))
+    server.script.append(Refuses(status, "invalid_request_error", said))
+    with pytest.raises(ProviderError) as raised:
+        ask(server)
+    assert "does not take a picture" not in str(raised.value), "there is none"
+
+
 @pytest.mark.slow("takes a second")
 def test_silence_in_the_stream_is_given_up(server: MessagesServer) -> None:
     server.script.append(Says.text("and then", ending=Ending.PAUSE))

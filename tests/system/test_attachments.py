@@ -23,6 +23,9 @@ from ikigai_actors import (
     attachment,
     tool,
 )
+from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
+from ikigai_actors.providers.base import SUMMARISE, OnDelta
+from ikigai_actors.providers.blocks import ResultBlock, TextBlock, blobs_in
 from ikigai_actors.records.blobs import drop_unreferenced, referenced
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
@@ -209,3 +212,67 @@ def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(commi
                 assert system.root.reply().text == "seen"
                 assert seen(world.requests[-1]) == [("image", PNG), "Look."]
             del answer
+
+
+class Picky(ScriptedProvider):
+    """A model whose service takes what the Messages API takes, and refuses all else."""
+
+    attachments = MESSAGES_LIMITS
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        body = {"model": "m", "max_tokens": 1, "messages": list(request.messages)}
+        assert violations(json.loads(json.dumps(body))) == []
+        return await super().respond(request, on_delta)
+
+
+def pictures_in(request: Request) -> list[str]:
+    """The names of the pictures that a request has."""
+    blocks = [block for message in request.conversation for block in message.blocks]
+    return [blob.name for block in blocks for blob in blobs_in(block)]
+
+
+def test_an_agent_that_looks_at_many_large_pictures_goes_on_and_can_look_at_an_old_one_again() -> None:
+    wide = PNG[:16] + (3_000).to_bytes(4, "big") + PNG[20:]
+    shots = iter(range(1, 100))
+
+    @tool
+    def shot() -> Result:
+        """Take a screenshot."""
+        number = next(shots)
+        return Result("seen", number % 3 == 0, (attachment(wide + bytes([number]), f"{number}.png"),))
+
+    def script(request: Request) -> Reply | str:
+        latest = request.conversation[-1].blocks
+        asked = latest[-1].text if isinstance(latest[-1], TextBlock) else ""
+        if asked.startswith(SUMMARISE):
+            assert pictures_in(request) == []
+            return "notes"
+        if isinstance(latest[0], ResultBlock):
+            return "well"
+        name, given = ("recall", {"message": 4}) if "first" in asked else ("shot", {})
+        return Reply(tool_calls=(ToolCall(name, given),))
+
+    with ActorSystem.open(provider=(model := Picky(script)), tools=[shot]) as system:
+        for _ in range(24):
+            ask(system.root, "And now?")
+        assert pictures_in(model.requests[-1])[-1] == "24.png"
+        assert "(1.png, image/png" in str(model.requests[-1].messages)
+        first = next(one for one in system.root.history() if one.data.get("attached"))
+        assert first.data["attached"][0]["pixels"] == 3_000
+        ask(system.root, "Show me the first again.")
+        assert pictures_in(model.requests[-1])[-1] == "1.png"
+        system.root.compact()
+        ask(system.root, "And now?")
+        assert check(system.store) == []
+
+
+def test_a_picture_that_the_service_does_not_take_is_a_line_of_text_to_its_model_alone() -> None:
+    large = PNG + bytes(4 * 2**20)
+    providers = {"picky": (picky := Picky(["no"])), "other": (other := ScriptedProvider(["yes"]))}
+    with ActorSystem.open(provider="picky", providers=providers) as system:
+        ask(system.root, "Look.", large)
+        assert picky.requests[0].messages[0]["content"][0]["text"] == "(image/png, 4.0 MB: too large for this model)"
+        system.root.configure(model="other")
+        ask(system.root, "And you?")
+        block = other.requests[0].messages[0]["content"][0]
+        assert b64decode(block["source"]["data"]) == large

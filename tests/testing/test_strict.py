@@ -1,11 +1,13 @@
 """The strict Messages API of the kit: each request that it is to reject is one step away from a good one."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign, thinking, violations
+from ikigai_actors.testing.simulation.messages_api import PICTURE_SIZE, redacted_thinking, sign, thinking, violations
+from tests.kit.pictures import PNG
 
 MODEL = "claude"
 
@@ -40,7 +42,12 @@ def request() -> dict[str, Any]:
     }
 
 
-PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+def picture(data: str = b64encode(PNG).decode()) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+
+
+PICTURE = picture()
+LARGE = picture(b64encode(PNG[:16] + (2_001).to_bytes(4, "big") + PNG[20:]).decode())
 
 
 def put(value: object, *path: str | int) -> dict[str, Any]:
@@ -82,6 +89,8 @@ def test_a_good_request_is_accepted() -> None:
     assert violations(answered(result(is_error=True, content="It failed."))) == []
     assert violations(answered(result(is_error=True, content=[text("It failed.")]), PICTURE)) == []
     assert violations(answered(result(content=[PICTURE, text("done")]))) == []
+    assert violations(answered(result(content="done"), *[LARGE] * 20)) == []
+    assert violations(answered(result(content="done"), *[PICTURE] * 100)) == []
     assert violations(thinks(2_000, 2_001)) == []
 
 
@@ -129,6 +138,9 @@ def test_a_good_request_is_accepted() -> None:
             answered(result(is_error=True, content=[text("no"), PICTURE])),
             'all content must be type "text" if `is_error`',
         ),
+        (answered(result(content=[PICTURE] * 9), *[PICTURE] * 92), "101 images and documents exceed the maximum"),
+        (answered(result(content=[LARGE]), *[PICTURE] * 20), "image dimensions exceed max allowed size: 2000 pixels"),
+        (answered(result(), picture("A" * (PICTURE_SIZE + 1))), "image exceeds 5 MB maximum: 5242881 bytes > 5242880"),
         (said(call(), thinking(MODEL, "hm")), "messages.1: The final block in an assistant message cannot be"),
         (said(result(), call()), "messages.1: an assistant message may not hold 'tool_result'"),
         (said(thinking("other", "hm"), call()), "messages.1: Invalid `signature` in `thinking` block"),

@@ -1,6 +1,6 @@
 """The built-in calls about an agent's own history: recall, compact."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +11,7 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
@@ -33,6 +34,8 @@ class Recalled(NamedTuple):
     """All of it."""
     offset: int
     """Where what is shown begins."""
+    attached: Sequence[Mapping[str, Any]] = ()
+    """Its attachments, as the message refers to them."""
 
 
 class RecallCall(BuiltinCall):
@@ -64,7 +67,8 @@ class RecallCall(BuiltinCall):
         return f"{answer.text[answer.offset : end]}\n{told}"
 
     def noted(self, answer: Recalled) -> Mapping[str, Any]:
-        return {"recalled": answer.position}
+        attached = {ATTACHMENTS_KEY: list(answer.attached)} if answer.attached else {}
+        return {"recalled": answer.position, **attached}
 
 
 class CompactCall(BuiltinCall):
@@ -118,7 +122,8 @@ class ReadMessage(Unit):
             )
         if found.kind not in _SHOWN:
             raise BadInput(f"Message {self.position} has nothing to show: it is of kind {found.kind}.")
-        return Recalled(self.position, _text_of(found), self.offset)
+        attached = () if self.offset else found.data.get(ATTACHMENTS_KEY) or ()
+        return Recalled(self.position, _text_of(found), self.offset, attached)
 
 
 def _text_of(message: Message) -> str:

@@ -9,6 +9,7 @@ Its modules:
     fork                a child, from the history up to a position
     record              calls that are answered from a record
     request             the history as a request to a model
+    shown_attachments   which pictures and the like it has, and which by reference
     plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
     tokens              how many tokens a message has, by what replies have told
     merging, parts      what is taken over of another agent's history; how one is read that is too long for its model

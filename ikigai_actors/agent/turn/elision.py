@@ -1,9 +1,13 @@
-"""Elision: long results of calls are shown by reference, and the call ``recall`` shows each of them again. Pure.
+"""Elision: what is too much is shown by reference, and the call ``recall`` shows each of it again. Pure.
+
+Long results of calls are shown so to save tokens, and pictures where a service takes no more of them.
 
 A ``summary`` without a text says up to where: no model is asked for it, and nothing is taken away. It is decided once,
 not at each request, or each would differ from the one before and find nothing of it in the provider's cache.
 """
 
+from ikigai_actors.attachments import name_and_size
+from ikigai_actors.providers.blocks import Blob
 from ikigai_actors.records.messages import Kind, Message
 
 RECALL = "recall"
@@ -24,8 +28,26 @@ def is_elided(message: Message, elide: int) -> bool:
 def reference(message: Message) -> str:
     """What stands for a long result. For one of ``recall`` it names the message that was recalled."""
     size = f"{len(message.content.encode('utf-8', 'replace')) / 1_000:.0f} KB"
+    return f"({size}; {_recalled(message)})"
+
+
+def attachment_reference(message: Message, blob: Blob) -> str:
+    """What stands for a picture or the like of a message."""
+    return f"({_words(blob)}; {_recalled(message)})"
+
+
+def too_large(blob: Blob) -> str:
+    """What stands for a picture or the like that the model does not take."""
+    return f"({_words(blob)}: too large for this model)"
+
+
+def _words(blob: Blob) -> str:
+    return name_and_size({"name": blob.name, "media": blob.media, "size": blob.size})
+
+
+def _recalled(message: Message) -> str:
     place = message.data.get("recalled", message.id)
-    return f"({size}; message {place}: {RECALL}({place}) shows it)"
+    return f"message {place}: {RECALL}({place}) shows it"
 
 
 def text_to_model(message: Message, elide: int) -> str:

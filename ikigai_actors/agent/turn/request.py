@@ -15,6 +15,8 @@ message is looked at once. What it holds to:
   wants it: pictures that came with it follow the results, and then prompts and mail lines.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
   Text and calls are sent to all; what only one service understands, to models of that service.
+- Of attachments the oldest are shown by reference where the service takes no more of them, and one that is too large
+  for it is a line of text.
 - Of a summary the text comes first, as a block of the user's that says what it stands for, and then the prompt that was
   open. What follows is as it was: a summary keeps whole steps.
 - Blank text is left out, a message left empty too, and its neighbours are joined.
@@ -25,11 +27,12 @@ message is looked at once. What it holds to:
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.agent.turn.elision import text_to_model
+from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
+from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
 from ikigai_actors.providers.blocks import (
     Block,
@@ -116,7 +119,15 @@ def _name(name: str) -> str:
 class Turns:
     """The passages of a conversation while they are made; the user's side stays open while calls wait for results."""
 
-    def __init__(self, last: Passage | None, model: str, sent: Container[str], elide: int = 0) -> None:
+    def __init__(
+        self,
+        last: Passage | None,
+        model: str,
+        sent: Container[str],
+        elide: int = 0,
+        limits: AttachmentLimits | None = None,
+        hidden: int = 0,
+    ) -> None:
         """Go on where a chain ends.
 
         Args:
@@ -124,7 +135,11 @@ class Turns:
             model: The model that will answer; it gets its own thinking back only.
             sent: The ids of the calls in the chain, as they were sent: the API wants them unique in a request.
             elide: Long results before this position are shown by reference (`agent.turn.elision`).
+            limits: What the service takes of attachments; None where nothing is known of it.
+            hidden: How many of the first attachments are shown by reference (`agent.turn.shown_attachments`).
         """
+        self.attached = ShownAttachments(limits, last, hidden)
+        """Which attachments are shown."""
         self.last = last
         """The chain so far."""
         self._model, self._sent, self._elide = model, sent, elide
@@ -132,15 +147,15 @@ class Turns:
         if last is not None:
             self._open = {own: (sent_as, name) for own, sent_as, name in last.calls}
         self._results: dict[str, Message] = {}  # id in the log → result
-        self._said: list[Block] = []  # prompts and mail lines that follow the results
+        self._said: list[Said] = []  # prompts and mail lines that follow the results
 
     def open_with(self, summary: Message | None, prompt: Message | None) -> None:
         """Begin a conversation with what stands for all that was before; `records.log.Log.opening` gives it."""
         if summary is not None:
-            self._said.append(TextBlock(_summary_of(summary)))
+            self._said.append((summary, TextBlock(_summary_of(summary))))
         if prompt is not None and prompt.content.strip():
-            self._said += map(attached, blobs_of(prompt))
-            self._said.append(TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}"))
+            self._said += attachments_of(prompt)
+            self._said.append((prompt, TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}")))
         self._close_user()
 
     @property
@@ -152,11 +167,11 @@ class Turns:
         """Take in one message; kinds that are no conversation are ignored."""
         match message.kind:
             case Kind.USER | Kind.MAIL | Kind.REPAIR:
-                self._said += map(attached, blobs_of(message))
+                self._said += attachments_of(message)
                 if message.content.strip():
-                    self._said.append(TextBlock(message.content))
+                    self._said.append((message, TextBlock(message.content)))
             case Kind.MERGE:
-                self._said.append(TextBlock(_merged(message)))
+                self._said.append((message, TextBlock(_merged(message))))
             case Kind.TOOL_RESULT:
                 call_id = str(message.data.get("tool_use_id"))
                 if call_id in self._open:
@@ -233,14 +248,15 @@ class Turns:
     def _close_user(self) -> None:
         """Add the user's side: a result for each call of the last reply, then what was said."""
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
-        results = [_result(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
-        if results or self._said:
-            beside = [block for result in results for block in _beside(result)]
-            self._append("user", [*map(_alone, results), *beside, *self._said])
+        answers = [_answer(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
+        if answers or self._said:
+            results = [said for answer in answers for said in answer[:1]]
+            beside = [said for answer in answers for said in answer[1:]]
+            self._append("user", self.attached.sent([*results, *beside, *self._said]))
         self._open, self._results, self._said = {}, {}, []
 
     def _append(self, role: str, blocks: Sequence[Block], calls: Sequence[tuple[str, str, str]] = ()) -> None:
-        self.last = extended(self.last, role, tuple(blocks), calls)
+        self.last = extended(self.last, role, tuple(blocks), calls, self.attached.hidden)
 
 
 def _summary_of(message: Message) -> str:
@@ -276,22 +292,14 @@ def _escape(value: str) -> str:
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _result(call_id: str, name: str, message: Message | None, elide: int) -> ResultBlock:
-    """The block that answers a call."""
+def _answer(call_id: str, name: str, message: Message | None, elide: int) -> list[Said]:
+    """The block that answers a call, and what of an error follows all of these."""
     if message is None:
-        return ResultBlock(call_id, name, NOT_RUN, is_error=True)
+        return [(None, ResultBlock(call_id, name, NOT_RUN, is_error=True))]
     text = text_to_model(message, elide) if message.content.strip() else NO_OUTPUT
-    parts = tuple(map(attached, blobs_of(message)))
-    return ResultBlock(call_id, name, text, bool(message.data.get("is_error")), parts)
-
-
-def _alone(result: ResultBlock) -> ResultBlock:
-    """The result; an error without what came beside its text."""
-    return replace(result, attached=()) if result.is_error else result
-
-
-def _beside(result: ResultBlock) -> Sequence[Block]:
-    """What came beside the text of an error."""
-    if not (result.is_error and result.attached):
-        return ()
-    return (TextBlock(f"What {result.name} gave beside its text:"), *result.attached)
+    if not message.data.get("is_error"):
+        return [(message, ResultBlock(call_id, name, text, attached=tuple(map(attached, blobs_of(message)))))]
+    answer: list[Said] = [(message, ResultBlock(call_id, name, text, is_error=True))]
+    if beside := attachments_of(message):
+        answer += [(message, TextBlock(f"What {name} gave beside its text:")), *beside]
+    return answer

@@ -6,8 +6,11 @@ since assembly never means to send them. Thinking must carry the signature that 
 
 import hashlib
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ikigai_actors.attachments import size_of
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -18,6 +21,12 @@ _NOT_OF_REPLIES = {"tool_result", "image", "document", "reasoning"}
 """A service takes back whatever it has sent, but not what belongs to the other side or to another service."""
 
 _THINKING = {"thinking", "redacted_thinking"}
+MOST_PICTURES, MANY_PICTURES = 100, 20
+"""Pictures and documents of a request at most, and above how many pictures there are many."""
+PIXELS, PIXELS_OF_MANY = 8_000, 2_000
+"""Pixels of a picture along a side at most, and where there are many."""
+PICTURE_SIZE = 5 * 2**20
+"""Bytes of a picture at most, as they are sent."""
 MAX_BREAKPOINTS = 4
 """Blocks with ``cache_control`` at most; one at the top level counts as well."""
 
@@ -44,6 +53,7 @@ def violations(request: Mapping[str, Any]) -> list[str]:
         *_of_tools(request.get("tools", ())),
         *_of_system(request.get("system", "")),
         *_of_messages(request.get("messages"), request.get("model")),
+        *_of_pictures(request.get("messages")),
         *_of_breakpoints(request),
     ]
 
@@ -176,6 +186,37 @@ def _of_error(content: Any, where: str) -> Iterator[str]:
         yield f"{where}: content cannot be empty if `is_error` is true"
     if isinstance(content, list) and any(part.get("type") != "text" for part in content):
         yield f'{where}: all content must be type "text" if `is_error` is true'
+
+
+def _of_pictures(messages: Any) -> Iterator[str]:
+    """Limits of the bytes that are sent, and of pixels; those of many pictures are stricter."""
+    sources = list(_sources(messages))
+    pictures = [one for one in sources if str(one.get("media_type")).startswith("image/")]
+    if len(sources) > MOST_PICTURES:
+        yield f"messages: {len(sources)} images and documents exceed the maximum of {MOST_PICTURES}"
+    most = PIXELS_OF_MANY if len(pictures) > MANY_PICTURES else PIXELS
+    for source in pictures:
+        data = str(source.get("data", ""))
+        if len(data) > PICTURE_SIZE:
+            yield f"image exceeds 5 MB maximum: {len(data)} bytes > {PICTURE_SIZE} bytes"
+        if max(size_of(_beginning(data)) or (0, 0)) > most:
+            yield f"image dimensions exceed max allowed size: {most} pixels"
+
+
+def _sources(content: Any) -> Iterator[Mapping[str, Any]]:
+    """What is sent as bytes, in messages or blocks and within them."""
+    for one in content if isinstance(content, list) else ():
+        if isinstance(one, Mapping):
+            source = one.get("source")
+            yield from ((source,) if isinstance(source, Mapping) else _sources(one.get("content")))
+
+
+def _beginning(data: str) -> bytes:
+    """The first bytes of a picture, which have its size."""
+    try:
+        return b64decode(data[:40_000])
+    except ValueError:
+        return b""
 
 
 def _of_assistant(content: Sequence[Mapping[str, Any]], model: Any, seen: set[str], where: str) -> Iterator[str]:

@@ -1,0 +1,91 @@
+"""Which attachments of a conversation its model sees, and which it sees by reference. Pure, but for what it has seen.
+
+What a service takes is data (`providers.attachment_limits`). The oldest give way where all of them are too much. That
+is counted message by message from the beginning, so the same history always shows the same. But what gives way stands
+in passages that were made before: the conversation is then made again from its beginning, with so many hidden as are
+due.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ikigai_actors.agent.turn.elision import attachment_reference, too_large
+from ikigai_actors.providers.attachment_limits import AttachmentLimits
+from ikigai_actors.providers.blocks import (
+    Attached,
+    AudioBlock,
+    Blob,
+    Block,
+    DocumentBlock,
+    PictureBlock,
+    ResultBlock,
+    TextBlock,
+    attached,
+    blobs_in,
+)
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.records.blob_references import blobs_of
+from ikigai_actors.records.messages import Message
+
+Said = tuple[Message | None, Block]
+"""A block, and the message of which it is."""
+
+
+def attachments_of(message: Message) -> list[Said]:
+    """The attachments of a message."""
+    return [(message, attached(blob)) for blob in blobs_of(message)]
+
+
+class ShownAttachments:
+    """The attachments of a conversation while its passages are made."""
+
+    def __init__(self, limits: AttachmentLimits | None, last: Passage | None, hidden: int = 0) -> None:
+        """Go on where a chain ends.
+
+        Args:
+            limits: What the service takes; None where nothing is known of it.
+            last: The chain so far; None for a conversation that begins.
+            hidden: How many of the first attachments are shown by reference; a chain has that itself.
+        """
+        self._limits = limits
+        self.hidden = hidden if last is None else last.hidden
+        """How many of the first attachments are shown by reference."""
+        self.due = 0 if last is None else last.hidden
+        """How many should be, by all that has come so far."""
+        self._shown: list[Blob] = [blob for blob in last.blobs if self._counts(blob)] if last is not None else []
+        self._seen = self.due + len(self._shown)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the passages so far show what they should; else they are to be made again."""
+        return self.due == self.hidden
+
+    def sent(self, said: Sequence[Said]) -> list[Block]:
+        """The next blocks of the conversation as they are sent, in their order."""
+        new = [blob for _, block in said for blob in blobs_in(block) if self._counts(blob)]
+        if new and self._limits is not None:
+            more = self._limits.excess(self._shown, new)
+            self._shown, self.due = [*self._shown, *new][more:], self.due + more
+        return [block if message is None else self._sent(message, block) for message, block in said]
+
+    def _sent(self, message: Message, block: Block) -> Block:
+        match block:
+            case ResultBlock(attached=(_, *_)):
+                parts = [self._one(message, part) for part in block.attached]
+                texts = [block.text, *(part.text for part in parts if isinstance(part, TextBlock))]
+                shown = tuple(part for part in parts if not isinstance(part, TextBlock))
+                return replace(block, text="\n".join(texts), attached=shown)
+            case PictureBlock() | DocumentBlock() | AudioBlock():
+                return self._one(message, block)
+        return block
+
+    def _one(self, message: Message, block: Attached) -> Attached | TextBlock:
+        if self._limits is not None and not self._limits.takes(block.blob):
+            return TextBlock(too_large(block.blob))
+        if not self._counts(block.blob):
+            return block
+        self._seen += 1
+        return block if self._seen > self.hidden else TextBlock(attachment_reference(message, block.blob))
+
+    def _counts(self, blob: Blob) -> bool:
+        return self._limits is not None and self._limits.counts(blob)

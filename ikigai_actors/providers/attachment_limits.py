@@ -1,0 +1,85 @@
+"""What a request may hold of pictures, documents and sounds, by service. Pure.
+
+A conversation is sent again with each request, so what a service refuses in it makes every later request fail. What is
+too large by itself is a line of text to its models. Where all of it together is too much, the oldest is shown by
+reference: then so much at once that there is room for as much again. For the requests in between the beginning stays as
+it is, which a provider's prompt cache lives on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ikigai_actors.providers.blocks import Blob
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentLimits:
+    """What a service takes. Bytes are those that are sent, in base64: four for three."""
+
+    number: int
+    """How many in a request."""
+    size: int
+    """Bytes of all in a request."""
+    picture_size: int | None = None
+    """Bytes of a picture; None for no limit but `size`."""
+    pixels: int | None = None
+    """Pixels of a picture along a side; None for no limit."""
+    many: int | None = None
+    """Above so many in a request, the limit is `pixels_of_many`; None for never."""
+    pixels_of_many: int = 0
+    """Pixels of a picture along a side, where there are many."""
+    kinds: frozenset[str] = frozenset({"image", "application"})
+    """The first halves of the media types that are sent; what is not sent counts nothing."""
+
+    def takes(self, blob: Blob) -> bool:
+        """Whether the service takes this, if it is alone."""
+        sent, is_picture = _sent(blob), _kind(blob) == "image"
+        small = not is_picture or self.pixels is None or blob.pixels <= self.pixels
+        limit = self.picture_size if is_picture and self.picture_size is not None else self.size
+        return _kind(blob) not in self.kinds or (small and sent <= limit)
+
+    def counts(self, blob: Blob) -> bool:
+        """Whether this is sent, and is part of what may be too much."""
+        return _kind(blob) in self.kinds and self.takes(blob)
+
+    def excess(self, shown: Sequence[Blob], new: Sequence[Blob]) -> int:
+        """How many are shown by reference from now on, of those that are shown and of new ones, the oldest first.
+
+        The new ones, which come in one message or in one round of results, are shown as far as the limits allow it.
+        """
+        every = (*shown, *new)
+        if self._fits(every):
+            return 0
+        starts = (
+            start for start in range(1, len(every) + 1) if self._fits(every[start:], 2 if start < len(shown) else 1)
+        )
+        return next(starts, len(every))
+
+    def _fits(self, blobs: Sequence[Blob], parts: int = 1) -> bool:
+        """Whether these keep to the limits, or to a part of them."""
+        most = self.number if self.many is None or not any(map(self._is_large, blobs)) else self.many
+        return len(blobs) * parts <= most and sum(map(_sent, blobs)) * parts <= self.size
+
+    def _is_large(self, blob: Blob) -> bool:
+        """Whether a picture is too large where there are many; one of which the size is not known may be."""
+        return _kind(blob) == "image" and not 0 < blob.pixels <= self.pixels_of_many
+
+
+_MB = 2**20
+MESSAGES_LIMITS = AttachmentLimits(
+    number=100, size=28 * _MB, picture_size=5 * _MB, pixels=8_000, many=20, pixels_of_many=2_000
+)
+"""Anthropic's, of 32 MB for a request; the rest is left to texts."""
+_WITH_SOUNDS = frozenset({"image", "application", "audio"})
+OPENAI_LIMITS = AttachmentLimits(number=500, size=48 * _MB, kinds=_WITH_SOUNDS)
+"""OpenAI's, of 50 MB for a request."""
+NOTHING_ATTACHED = AttachmentLimits(number=0, size=2**63, kinds=_WITH_SOUNDS)
+"""For a request of words alone."""
+
+
+def _kind(blob: Blob) -> str:
+    return blob.media.partition("/")[0]
+
+
+def _sent(blob: Blob) -> int:
+    return -(-blob.size // 3) * 4
