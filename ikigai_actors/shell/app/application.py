@@ -46,6 +46,7 @@ from ikigai_actors.shell.app.screens.main import MainScreen
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
+from ikigai_actors.shell.app.typed_key import as_typed
 from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.commands.context import LEAVING_TAKES, last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
@@ -187,6 +188,7 @@ class Application(App[int]):
         The focus moves first, so no key that is typed behind overtakes this one. At first the event waits for the
         prompt.
         """
+        event = as_typed(event)
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._early is not None:
                 self._early.append(event)

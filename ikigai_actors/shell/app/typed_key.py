@@ -1,0 +1,30 @@
+"""Keys as the characters that a person types.
+
+Textual takes a key for text only if Python calls its character printable. So it would drop, without a word, the wide
+space of Japanese, the no-break space, the joiners of Persian and of emoji, and the marks of direction.
+"""
+
+from unicodedata import category
+
+from textual import events
+
+from ikigai_actors.shell.text.harmless import harmless
+
+
+class Key(events.Key):
+    """A key whose character is text. Textual finds the handlers of an event by the name of its class."""
+
+    @property
+    def is_printable(self) -> bool:
+        """Always true."""
+        return True
+
+
+def as_typed(event: events.Event) -> events.Event:
+    """The event; a key whose character is text, though Python does not call it printable, as a `Key`.
+
+    What would paint a terminal is spelled out, as it is in a paste.
+    """
+    if not isinstance(event, events.Key) or event.character is None or event.is_printable or len(event.character) != 1:
+        return event
+    return event if category(event.character) == "Cc" else Key(event.key, harmless(event.character))
