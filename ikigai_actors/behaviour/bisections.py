@@ -21,7 +21,7 @@ from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_trial, further_request, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.forecasts import Forecast, largest
-from ikigai_actors.behaviour.judges import check_judge
+from ikigai_actors.behaviour.judges import bounded, check_judge
 from ikigai_actors.behaviour.plans.bisect import Bisection, is_weight
 from ikigai_actors.behaviour.plans.plan import GO, Trial
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -42,7 +42,7 @@ from ikigai_actors.text import check_text
 STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Bisected(ExperimentResult):
     """What a bisection has found."""
 
@@ -87,8 +87,9 @@ def bisect(
 
     Args:
         agent: whose history it is.
-        judge: is called for each trial, when it has answered. A score below 0.5, or False, calls the history bad up to
-            where the trial was forked; None does not count. It may err: how often is found out on the way.
+        judge: is called for each trial, when it has answered. It returns a number from 0 to 1, True or False: below 0.5
+            the history is bad up to where the trial was forked; None does not count. It may err: how often is found out
+            on the way.
         probe: a question that is asked at each place; None to send the recorded prompts behind it again.
         sure: the probability that ends it, above 0.5 and below 1.
         most: so many probes at most.
@@ -147,7 +148,7 @@ def bisect(
             return TrialStart(agent.uuid, place, None, settings=settings)
         return TrialStart(agent.uuid, place, *again[0], settings=settings, then=tuple(again[1:]))
 
-    Driver(experiment, plan, start, judge, lambda number: expected).run()
+    Driver(experiment, plan, start, bounded(judge), lambda number: expected).run()
     return _bisected(experiment, plan, places, sure)
 
 

@@ -12,11 +12,12 @@ from typing import Any
 from ikigai_actors.arguments import check_choice, check_mapping
 from ikigai_actors.behaviour.differences import compared
 from ikigai_actors.behaviour.fingerprints import known_as
+from ikigai_actors.behaviour.plans.plan import Verdict
 from ikigai_actors.behaviour.turns import ANSWERED, DIVERGED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.outputs import expected, problems
 
-Check = Callable[[Turn, Turn], float | bool | None]
+Check = Callable[[Turn, Turn], float | bool | Verdict | None]
 
 EXACT, ANY_ORDER, SUBSET, SUPERSET = MATCHES = ("exact", "any order", "subset", "superset")
 
@@ -55,7 +56,7 @@ def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None)
 
 
 @known_as("calls", EXACT, {})
-def same_calls(recorded: Turn, again: Turn) -> float | bool | None:
+def same_calls(recorded: Turn, again: Turn) -> float | bool | Verdict | None:
     """The same calls with the same arguments, in the same order; those of one reply have none."""
     return calls()(recorded, again)
 

@@ -13,13 +13,13 @@ import inspect
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from ikigai_actors.arguments import check_flag, check_plain_function, check_timeout, shown
-from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
-from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun
+from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
+from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError
 from ikigai_actors.system.ref import AgentRef, System
 from ikigai_actors.text import check_text
@@ -32,11 +32,45 @@ SKIP = 125
 _ANSWER = re.compile(r"\b(yes|no)\b|(?<![\w.])([01](?:\.\d+)?)(?![\w.])", re.IGNORECASE)
 
 
-def blocks(judge: J) -> J:
-    """Mark a judge that waits: for a model, a program, the network. It runs for several trials at once."""
+@overload
+def blocks(judge: J, *, timeout: float | None = None) -> J: ...
+
+
+@overload
+def blocks(judge: None = None, *, timeout: float | None = None) -> Callable[[J], J]: ...
+
+
+def blocks(judge: J | None = None, *, timeout: float | None = None) -> J | Callable[[J], J]:
+    """Mark a judge that waits: for a model, a program, the network. It runs for several trials at once.
+
+        @blocks(timeout=30)
+        def judge(run): ...
+
+    Args:
+        judge: the judge; None for a decorator.
+        timeout: seconds after which it is waited for no longer, and the trial cannot be judged; None for no end. Its
+            thread is left to itself: Python can end none.
+
+    Raises:
+        BadInput: the judge is no function, or the time-out no number of seconds.
+    """
+    check_timeout(timeout)
+    if judge is None:
+        return lambda one: blocks(one, timeout=timeout)
     check_plain_function(judge, "judge", "a function of a TrialRun")
-    judge.blocks = True  # type: ignore[attr-defined]  # functions have attributes
+    judge.blocks, judge.timeout = True, timeout  # type: ignore[attr-defined]  # functions have attributes
     return judge
+
+
+def bounded(judge: Judge) -> Judge:
+    """The same judge, whose score must be a number from 0 to 1."""
+
+    def judged(run: TrialRun) -> Any:
+        return settled(judge(run), within_bounds)
+
+    for mark in ("blocks", "timeout"):
+        setattr(judged, mark, getattr(judge, mark, None))
+    return judged
 
 
 def check_judge(judge: object, system: System) -> None:

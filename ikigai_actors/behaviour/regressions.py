@@ -21,17 +21,17 @@ from ikigai_actors.behaviour.effects import check_change, check_read_only, effec
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.fingerprints import fingerprint
-from ikigai_actors.behaviour.judges import check_judge
+from ikigai_actors.behaviour.judges import bounded, check_judge
 from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
-from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of
+from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, within_bounds
 from ikigai_actors.behaviour.rates import Rates, rates_of
 from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.statistics import Interval
-from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun, TrialStart, settled
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
@@ -51,7 +51,7 @@ class Failure(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RegressionReport(ExperimentResult):
     """Whether a change made things worse."""
 
@@ -161,7 +161,7 @@ def regress(
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
-        verdict = _within_bounds(verdict_of(check(recorded, again), "a check"), "a check")
+        verdict = within_bounds(verdict_of(check(recorded, again), "a check"), "a check")
         if verdict.score is None:
             gave = "the check gave no verdict" if again.how == ANSWERED else f"the replay {again.how}"
             return Verdict(None, verdict.why or gave)
@@ -247,11 +247,7 @@ def evaluate(
         settings = {**differs[trial.arm], "effects": effects(run)}
         return TrialStart(agent.uuid, place, prompts[trial.place], settings=settings)
 
-    def judged(run: TrialRun) -> Any:
-        return settled(judge(run), lambda verdict: _within_bounds(verdict, "a judge"))
-
-    judged.blocks = getattr(judge, "blocks", False)  # type: ignore[attr-defined]  # functions have attributes
-    Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1][1]]).run()
+    Driver(experiment, plan, start, bounded(judge), lambda number: expected[plan.trials[number - 1][1]]).run()
     book = experiment.book
     verdicts = [
         (trial.place, trial.arm, book.judged[number].verdict)
@@ -291,13 +287,6 @@ def _report(
         Counter(verdict.why or "no reason was given" for _, _, verdict in verdicts if verdict.score is None),
         experiment=experiment,
     )
-
-
-def _within_bounds(verdict: Verdict, who: str) -> Verdict:
-    """The verdict, if it can be a rate. Raises `BadInput`."""
-    if verdict.score is not None and not 0 <= verdict.score <= 1:
-        raise BadInput(f"Expected {who} to return a number from 0 to 1, to be a rate; got {verdict.score}.")
-    return verdict
 
 
 def _is_wrong(verdict: Verdict) -> bool:

@@ -49,7 +49,7 @@ class ReplayedTurn(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Replay(ExperimentResult):
     """What came of a replay."""
 

@@ -8,12 +8,16 @@ from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.errors import AgentDead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExperimentResult:
     """What came of an experiment."""
 
     experiment: Experiment
     """The experiment: an agent, whose children the trials are."""
+
+    def __repr__(self) -> str:
+        """A line: lists of trials may be long."""
+        return f"<{type(self).__name__} of {self.experiment.agent.uuid}: {len(self.experiment.book.judged):,} judged>"
 
     @property
     def resumed(self) -> bool:

@@ -46,7 +46,7 @@ class FoundTrial(NamedTuple):
     """None when it was not judged, or could not be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Found(ExperimentResult):
     """What a search has found."""
 

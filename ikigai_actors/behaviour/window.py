@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.waits import WaitResult
@@ -70,6 +70,7 @@ class TrialWindow(list[InFlight]):
         self._experiment, self._judge = experiment, judge
         self._system = experiment.agent.system
         self._judge_blocks = bool(getattr(judge, "blocks", False))
+        self._timeout: float | None = getattr(judge, "timeout", None)
         self._judged_by = str(getattr(judge, "judged_by", ""))
 
     def is_first_ready(self) -> bool:
@@ -122,7 +123,7 @@ class TrialWindow(list[InFlight]):
     def _verdict(self, run: TrialRun) -> Verdict | None:
         """What the judge says; None when it cannot go on: `Experiment.ended` says why."""
         try:
-            said = settled(self._judge(run))
+            said = self._said(run)
         except BudgetExceeded:
             self._experiment.ended = str(WaitResult.BUDGET)
             return None
@@ -132,6 +133,18 @@ class TrialWindow(list[InFlight]):
                 return None
             return said.verdict()
         return said
+
+    def _said(self, run: TrialRun) -> Verdict | JudgeAsked:
+        """What the judge has returned; that it took too long, if it has a time-out."""
+        if self._timeout is None:
+            return settled(self._judge(run))
+        saying = _on_a_thread(lambda: settled(self._judge(run)))
+        try:
+            return saying.get(timeout=self._timeout)
+        except TimedOut:
+            if saying.done:  # it has raised this itself
+                return saying.get()
+            return Verdict(None, f"the judge took longer than {self._timeout:g} seconds")
 
     def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.

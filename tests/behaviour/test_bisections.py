@@ -113,6 +113,15 @@ def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None
         assert not any("mail" in one.data for one in again)
 
 
+@pytest.mark.parametrize("score", [1.5, -1])
+def test_a_score_that_is_no_number_from_0_to_1_ends_the_call(score: float) -> None:
+    with opened() as system:
+        agent = clerk(system, 3, None)
+        with pytest.raises(BadInput, match=rf"Expected a judge to return a number from 0 to 1; got {score}\."):
+            bisect(agent, lambda run: score, probe="?")
+        assert bisect(agent, lambda run: 1, probe="?").answer == "nothing"
+
+
 def test_a_judge_that_knows_nothing_blames_no_step() -> None:
     chance = random.Random(1)
     with opened() as system:

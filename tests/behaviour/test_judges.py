@@ -140,6 +140,24 @@ def test_judges_that_block_are_at_all_trials_of_the_window_at_once() -> None:
         assert scores(system, judge, "a", "b", "c", "d", parallel=3) == [1.0, 2.0, 3.0, 4.0]
 
 
+def test_a_judge_that_hangs_is_waited_for_until_its_timeout_and_the_trial_is_not_judged() -> None:
+    leave = threading.Event()
+
+    @blocks(timeout=0)
+    def judge(run: TrialRun) -> float:
+        assert leave.wait(DEADLINE)
+        return 1.0
+
+    with opened() as system:
+        found = search(player(system), judge, plan=BestOf(2), options=["a"])
+        leave.set()
+        assert [one.score for one in found.trials] == [None, None]
+        assert found.experiment.book.judged[1].verdict.why == "the judge took longer than 0 seconds"
+        assert len(repr(found)) < 100
+    with pytest.raises(BadInput, match="timeout"):
+        blocks(timeout=-1)
+
+
 def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
     with opened() as system:
         born: list[int] = []

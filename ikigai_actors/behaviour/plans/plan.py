@@ -58,6 +58,13 @@ def verdict_of(value: object, who: str = "a judge") -> Verdict:
     return UNJUDGED if value is None else Verdict(_checked_score(value, who))
 
 
+def within_bounds(verdict: Verdict, who: str = "a judge") -> Verdict:
+    """The verdict, if its score can be a rate: a number from 0 to 1, or none. Raises `BadInput`."""
+    if verdict.score is not None and not 0 <= verdict.score <= 1:
+        raise BadInput(f"Expected {who} to return a number from 0 to 1; got {verdict.score:g}.")
+    return verdict
+
+
 def _checked_score(value: object, who: str = "a judge") -> float:
     if not isinstance(value, int | float) or not -sys.float_info.max <= value <= sys.float_info.max:
         raise BadInput(f"Expected {who} to return a number, True, False, None or a Verdict; got {shown(value)}.")

@@ -42,6 +42,14 @@ _PARALLEL, _ONE_BY_ONE = (
     click.option("--parallel", type=click.IntRange(1, 1_000), default=default, show_default=True, help=told)
     for default, told in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
 )
+_TIMEOUT = click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    help="A PROGRAM that takes longer cannot judge.",
+)
 _TRIALS = _options(
     app_option,
     click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
@@ -70,6 +78,7 @@ _REPLAYS = _options(
 @click.option(
     "--score", "program", required=True, metavar="PROGRAM", help="Reads an answer, prints a number; 125: none."
 )
+@_TIMEOUT
 @_AT
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the chance in the plan.")
 @click.option("--enough", type=float, help="A score that ends mcts.")
@@ -92,6 +101,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 @click.option(
     "--judge", "program", metavar="PROGRAM", required=True, help="Reads an answer: 0 good, 125 none, else bad."
 )
+@_TIMEOUT
 @click.option("--sure", type=click.FloatRange(0.5, 1, True, True), default=0.99, show_default=True, help="Enough.")
 @click.option("--most", type=click.IntRange(min=1), default=60, show_default=True, help="So many probes at most.")
 @click.option("--steps", is_flag=True, help="Look within turns, too.")
@@ -126,6 +136,7 @@ def replay_command(context: click.Context, /, **how: Any) -> None:
 @click.option(
     "--check", default="calls", show_default=True, metavar="CHECK", help="calls, text, schema:MODULE:TYPE or a PROGRAM."
 )
+@_TIMEOUT
 @click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Of each turn in each arm.")
 @click.option("--baseline/--no-baseline", default=True, help="Hold the change to a replay without it.")
 @click.option("--margin", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="How much worse may be.")

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ikigai_actors.behaviour.bisections import NOTHING, START, UNSURE, bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.fingerprints import known_as
+from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
@@ -49,6 +50,16 @@ NOT_JUDGED = 125
 """Exit status of a program that cannot judge, as for ``git bisect run``."""
 LAST_STATUS = 127
 """Beyond it a program has broken: a signal has ended it, or its shell says so."""
+PROGRAM_TIMEOUT = 60.0
+"""Seconds after which a program that judges is ended, where no option says."""
+
+
+class Program(NamedTuple):
+    """A program that judges."""
+
+    command: list[str]
+    timeout: float
+    """Seconds that it may take."""
 
 
 def search_history(
@@ -57,6 +68,7 @@ def search_history(
     plan: str,
     texts: Sequence[str],
     program: str,
+    timeout: float,
     enough: float | None,
     keep: str | None,
     dry_run: bool,
@@ -66,11 +78,11 @@ def search_history(
     **how: Any,
 ) -> tuple[str, int]:
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
-    command = parse_program(program, "--score")
+    command = Program(parse_program(program, "--score"), timeout)
     if keep is not None:
         check_name(keep)
 
-    def judge(one: TrialRun) -> float | None:
+    def judge(one: TrialRun) -> float | Verdict | None:
         return None if one.reply is None else _score(command, one.text)
 
     how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
@@ -102,6 +114,7 @@ def bisect_history(
     options: Options,
     agent: str,
     program: str,
+    timeout: float,
     dry_run: bool,
     yes: bool,
     json: bool,
@@ -109,9 +122,9 @@ def bisect_history(
     **how: Any,
 ) -> tuple[str, int]:
     """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
-    command = parse_program(program, "--judge")
+    command = Program(parse_program(program, "--judge"), timeout)
 
-    def judge(one: TrialRun) -> bool | None:
+    def judge(one: TrialRun) -> bool | Verdict | None:
         return None if one.reply is None else _is_right(command, one.text)
 
     with _opened(options) as system:
@@ -136,9 +149,9 @@ def replay_turns(options: Options, edit: Sequence[str], tell: _Tell, **how: Any)
     return text, 0
 
 
-def regress_turns(options: Options, check: str, tell: _Tell, **how: Any) -> tuple[str, int]:
+def regress_turns(options: Options, check: str, timeout: float, tell: _Tell, **how: Any) -> tuple[str, int]:
     """Say whether a change makes turns worse; ``how`` is as for `_replayed`, which may raise."""
-    how |= {"check": parse_check(check), "on_trial": trial_lines(tell, score)}
+    how |= {"check": parse_check(check, timeout), "on_trial": trial_lines(tell, score)}
     text, report = _replayed(regress, options, tell=tell, **how)
     return text, 0 if report is None else STATUS[report.verdict]
 
@@ -207,7 +220,7 @@ def parse_edits(texts: Sequence[str]) -> dict[int, str]:
     return edits
 
 
-def parse_check(text: str) -> Check:
+def parse_check(text: str, timeout: float = PROGRAM_TIMEOUT) -> Check:
     """The check that a person wrote: calls, calls:subset, text, schema:MODULE:TYPE, or a program. Raises `BadInput`."""
     kind, _, rest = text.partition(":")
     if kind == "calls":
@@ -217,10 +230,10 @@ def parse_check(text: str) -> Check:
     if kind == "schema":
         return schema(imported(rest, "--check schema", "TYPE", "Answer"))
 
-    command = parse_program(text, "--check")
+    command = Program(parse_program(text, "--check"), timeout)
 
-    @known_as("program", command)
-    def check(recorded: Turn, again: Turn) -> bool | None:
+    @known_as("program", command.command)
+    def check(recorded: Turn, again: Turn) -> bool | Verdict | None:
         return _is_right(command, again.text) if again.how == ANSWERED else None
 
     return check
@@ -295,32 +308,39 @@ def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mappin
     return found
 
 
-def _is_right(program: Sequence[str], text: str) -> bool | None:
-    """Whether a program that reads an answer says that it is right; None when it cannot judge. Raises `BadInput`."""
-    status, _ = _called(program, text)
-    return None if status == NOT_JUDGED else status == 0
+def _is_right(program: Program, text: str) -> bool | Verdict:
+    """Whether a program that reads an answer says that it is right, or why it cannot judge. Raises `BadInput`."""
+    said = _called(program, text)
+    return said if isinstance(said, Verdict) else said[0] == 0
 
 
-def _score(program: Sequence[str], text: str) -> float | None:
-    """The number that a program prints for an answer. Raises `BadInput`."""
-    status, printed = _called(program, text)
-    if status == NOT_JUDGED:
-        return None
+def _score(program: Program, text: str) -> float | Verdict:
+    """The number that a program prints for an answer, or why it cannot judge. Raises `BadInput`."""
+    said = _called(program, text)
+    if isinstance(said, Verdict):
+        return said
+    status, printed = said
     try:
         return float(printed.split()[-1])
     except (IndexError, ValueError) as error:
-        raise BadInput(f"Expected {program[0]} to print a number; it printed {printed!r}, status {status}.") from error
+        name = program.command[0]
+        raise BadInput(f"Expected {name} to print a number; it printed {printed!r}, status {status}.") from error
 
 
-def _called(program: Sequence[str], text: str) -> tuple[int, str]:
-    """The status of a program that reads a text, and what it prints. Raises `BadInput`."""
+def _called(program: Program, text: str) -> tuple[int, str] | Verdict:
+    """The status of a program that reads a text, and what it prints; or why it cannot judge. Raises `BadInput`."""
+    command, timeout = program
     try:
-        done = subprocess.run(program, input=text.encode(), stdout=subprocess.PIPE, check=False)
+        done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return Verdict(None, f"{command[0]} took longer than {timeout:g} seconds")
     except OSError as error:
-        raise BadInput(f"The program {program[0]} cannot be run: {error}.") from error
+        raise BadInput(f"The program {command[0]} cannot be run: {error}.") from error
+    if done.returncode == NOT_JUDGED:
+        return UNJUDGED
     if not 0 <= done.returncode <= LAST_STATUS:
         raise BadInput(
-            f"The program {program[0]} broke: it ended with status {done.returncode}. Mend it and give the same "
+            f"The program {command[0]} broke: it ended with status {done.returncode}. Mend it and give the same "
             "command again: what was judged is kept."
         )
     return done.returncode, done.stdout.decode(errors="replace")

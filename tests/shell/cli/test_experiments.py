@@ -145,6 +145,9 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
         told = capsys.readouterr()
         assert "Mend it" in told.err
         assert "bad" not in told.err
+    hangs = [*arguments[:-1], "other", "--judge", "sleep 9", "--timeout", "0.001", "--most", "1"]
+    assert ikigai(shop, *hangs) == 0
+    assert "trial 1: not judged: sleep took longer than 0.001 seconds" in capsys.readouterr().err
     assert ikigai(shop, *arguments, "--judge", "true") == 0
     assert "Nothing is wrong" in capsys.readouterr().out
 
