@@ -23,13 +23,14 @@ import contextlib
 import logging
 import os
 import signal
-from asyncio.subprocess import PIPE, SubprocessStreamProtocol
+import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, cast
+from subprocess import PIPE
+from typing import Self
 
-from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.actors.threads import current_threads, in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -66,15 +67,24 @@ exec "$@"
 """The beginning of a session, in bash: first the guard, then the program in its own place."""
 
 
-class ChildProcess(SubprocessStreamProtocol):
-    """A child. Belongs to the event loop that starts it, once, with `spawn`."""
+class ChildProcess:
+    """A child. Belongs to the event loop that starts it, once, with `spawn`.
+
+    asyncio's own processes ask the policy of the program for a watcher of child processes, and uvloop's has none.
+    """
 
     def __init__(self, limit: int = 2**16) -> None:
         """Prepare; ``limit`` is the most bytes of a line that is read of `stdout`."""
-        super().__init__(limit=limit, loop=asyncio.get_running_loop())
+        self._loop = asyncio.get_running_loop()
         self.limit = limit
-        self._child: asyncio.SubprocessTransport
+        self.stdout = asyncio.StreamReader(limit, self._loop)
+        """What it writes; not what a class takes for itself in `received`."""
+        self.stdin: asyncio.StreamWriter | None = None
+        """Its input, when that is a pipe."""
+        self._child: subprocess.Popen[bytes]
+        self._reading: asyncio.ReadTransport
         self._exited = asyncio.Event()
+        self._pipes = contextlib.ExitStack()
         self._lifeline = contextlib.ExitStack()
 
     async def spawn(
@@ -110,24 +120,52 @@ class ChildProcess(SubprocessStreamProtocol):
                 command = [guard, "--noprofile", "--norc", "-c", _GUARD, "bash", str(reading), *command]
                 hand_over += (reading,)
             try:
-                await asyncio.get_running_loop().subprocess_exec(
-                    lambda: self, *command, stdin=stdin, stdout=PIPE, stderr=stderr, env=environment, cwd=directory,
+                self._child = subprocess.Popen(
+                    command, bufsize=0, stdin=stdin, stdout=PIPE, stderr=stderr, env=environment, cwd=directory,
                     pass_fds=hand_over, start_new_session=True,
                 )  # fmt: skip
             except BaseException:
                 self._lifeline.close()
                 raise
+        connecting = self._loop.create_task(self._connect())
+        try:
+            await asyncio.shield(connecting)
+        except BaseException:
+            self.kill()
+            while not connecting.done():  # a few turns of the loop, after which every pipe can be closed
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait({connecting})
+            await self.reap()
+            raise
         return self
+
+    async def _connect(self) -> None:
+        assert self._child.stdout is not None
+        self._pipes.callback(self._child.stdout.close)
+        if self._child.stdin is not None:
+            self._pipes.callback(self._child.stdin.close)
+            protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=self._loop), loop=self._loop)
+            writing, _ = await self._loop.connect_write_pipe(lambda: protocol, self._child.stdin)
+            self._pipes.callback(_drop, writing)
+            self.stdin = asyncio.StreamWriter(writing, protocol, None, self._loop)
+        self._reading, _ = await self._loop.connect_read_pipe(lambda: _Output(self), self._child.stdout)
+        self._pipes.callback(self._reading.close)
+        current_threads().thread(self._wait, "ikigai-child").start()
+
+    def _wait(self) -> None:
+        self._child.wait()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self.process_exited)
 
     @property
     def pid(self) -> int:
         """Its number, and that of its process group and session."""
-        return self._child.get_pid()
+        return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
         """Its exit code, less than 0 for a signal; None while it lives."""
-        return self._child.get_returncode()
+        return self._child.returncode
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its process group."""
@@ -158,15 +196,47 @@ class ChildProcess(SubprocessStreamProtocol):
         try:
             await self.ended()  # when the loop closes, nobody could wait for its end any more
         finally:
-            self._child.close()
+            self._close()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._child = cast(asyncio.SubprocessTransport, transport)
+    def _close(self) -> None:
+        if not self._exited.is_set():
+            self.kill()
+        self._pipes.close()
+
+    def received(self, data: bytes) -> None:
+        """Take output."""
+        self.stdout.feed_data(data)
 
     def process_exited(self) -> None:
-        super().process_exited()
+        """Take notice of its end."""
         self._exited.set()
+
+
+class _Output(asyncio.Protocol):
+    """The output of a child."""
+
+    def __init__(self, child: ChildProcess) -> None:
+        self._child = child
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._child.stdout.set_transport(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._child.received(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if error is None:
+            self._child.stdout.feed_eof()
+        else:
+            self._child.stdout.set_exception(error)
+
+
+def _drop(pipe: asyncio.WriteTransport) -> None:
+    """Close a pipe, with what it could not take."""
+    if pipe.get_write_buffer_size():
+        pipe.abort()
+    else:
+        pipe.close()
 
 
 def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import pytest
 
@@ -59,9 +59,27 @@ def test_a_shell_whose_last_words_nobody_waits_for_is_closed_all_the_same(tmp_pa
             await asyncio.sleep(0)
         ending.cancel()
         await asyncio.wait({ending})
-        return shell._child.is_closing()
+        return shell._reading.is_closing()
 
     assert asyncio.run(play())
+
+
+class NoWatcher(asyncio.DefaultEventLoopPolicy):
+    """A policy that watches no child processes, as uvloop's."""
+
+    def get_child_watcher(self) -> NoReturn:
+        raise NotImplementedError
+
+
+def test_a_shell_needs_no_watcher_of_child_processes_of_the_programs_policy(tmp_path: Path) -> None:
+    before = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(NoWatcher())
+    try:
+        assert said(tmp_path, "echo tea; exit 3") == [
+            Result("tea\n[the shell ended with exit code 3; the next call gets a new shell]", True)
+        ]
+    finally:
+        asyncio.set_event_loop_policy(before)
 
 
 def test_a_start_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_descriptor_and_no_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Self, cast
+from typing import Self
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -90,7 +90,6 @@ class ServerProcess(ChildProcess):
     async def _read(
         self, heard: MemoryObjectSendStream[Heard], on_end: Callable[[], None], sift: Callable[[Heard], Heard]
     ) -> None:
-        assert self.stdout is not None
         with contextlib.suppress(OSError):
             try:
                 with heard:
@@ -133,13 +132,8 @@ class ServerProcess(ChildProcess):
     def process_exited(self) -> None:
         """End its output with what it has written, whoever else holds the pipe."""
         super().process_exited()
-        pipe = cast(asyncio.ReadTransport, self._child.get_pipe_transport(1))
-        pipe.pause_reading()
-        asyncio.get_running_loop().call_soon(self._end_output, pipe)  # after what was read before this
-
-    def _end_output(self, pipe: asyncio.ReadTransport) -> None:
-        assert self.stdout is not None
-        if not pipe.is_closing():
+        if not self._reading.is_closing():
+            self._reading.pause_reading()
             with contextlib.suppress(OSError):
-                self.stdout.feed_data(os.read(pipe.get_extra_info("pipe").fileno(), _LARGEST_PIPE))
-            pipe.close()
+                self.received(os.read(self._reading.get_extra_info("pipe").fileno(), _LARGEST_PIPE))
+            self._reading.close()

@@ -14,9 +14,9 @@ import contextlib
 import re
 import secrets
 import shlex
-from asyncio.subprocess import STDOUT
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import STDOUT
 from typing import NamedTuple, Self
 
 from ikigai_actors.tools.process import ChildProcess, ExitWaiter
@@ -122,7 +122,6 @@ class Bash(ChildProcess):
         while not gone.done():
             with contextlib.suppress(asyncio.CancelledError):  # the system closes; `ExitWaiter` makes haste then
                 await asyncio.wait({gone})
-        assert self.stdout is not None
         try:
             with contextlib.suppress(OSError):  # also that it takes too long
                 await asyncio.wait_for(self.stdout.read(), _LAST_WORDS)  # only its end: the output is taken below
@@ -134,9 +133,8 @@ class Bash(ChildProcess):
         if not self._code.done():
             self._code.set_result(code)
 
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+    def received(self, data: bytes) -> None:
         """Take output, also between commands; keep the end of it."""
-        assert isinstance(data, bytes)
         searched = max(0, len(self._output) - 64)  # the line that ends a command may come in two pieces
         self._output += data
         if match := self._end_of_command.search(self._output, searched):

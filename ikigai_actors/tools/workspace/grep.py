@@ -16,10 +16,10 @@ import re
 import shutil
 import stat
 import threading
-from asyncio.subprocess import DEVNULL, STDOUT
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL, STDOUT
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
@@ -246,5 +246,4 @@ def _is_file(root: Root, inner: str) -> bool:
 
 async def _some(process: ChildProcess) -> bytes:
     """What it says next; nothing at its end."""
-    assert process.stdout is not None
     return await process.stdout.read(_SHOWN)
