@@ -103,11 +103,39 @@ def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
     return (near and squeezed == 0) or (fit.is_full and squeezed < MOST_PUT_OFF)
 
 
+def parts_of(log: Log, settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
+    """How many tokens each part of the next request has, about: what is sent beside the conversation, and its messages.
+
+    Args:
+        log: the agent's log.
+        settings: the settings in force.
+        tools: the descriptions of its tools; None where they are not known, and then they are left out.
+    """
+    head = log.head
+    elide, per_byte = log.elided(head), tokens_per_byte(log, head)
+    summary, prompt = log.opening(head)
+    shown = [*log.spoken(head), *([] if prompt is None else [prompt])]
+    tokens = [(tokens_of(one, per_byte, elide), one.kind == Kind.TOOL_RESULT) for one in shown]
+    return {
+        "system": int(_system_bytes(settings) * UNTOLD),
+        **({} if tools is None else {"tools": int(_tools_bytes(tools) * UNTOLD)}),
+        "summary": 0 if summary is None else tokens_of(summary, per_byte),
+        "kept": sum(size for size, is_result in tokens if not is_result),
+        "results": sum(size for size, is_result in tokens if is_result),
+    }
+
+
 def fixed_tokens(settings: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> int:
     """How many tokens the system prompt and the descriptions of tools have, about."""
-    system = str(settings.get("system") or "")
-    size = len(system.encode("utf-8", "replace")) + (len(json.dumps(list(tools), default=str)) if tools else 0)
-    return int(size * UNTOLD)
+    return int((_system_bytes(settings) + _tools_bytes(tools)) * UNTOLD)
+
+
+def _system_bytes(settings: Mapping[str, Any]) -> int:
+    return len(str(settings.get("system") or "").encode("utf-8", "replace"))
+
+
+def _tools_bytes(tools: Sequence[Mapping[str, Any]]) -> int:
+    return len(json.dumps(list(tools), default=str)) if tools else 0
 
 
 def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:

@@ -1,9 +1,10 @@
 """The context of an agent: what its history means now, for `/context` and for programs."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from ikigai_actors.agent.sizes import parts_of
 from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.log import Log
 
@@ -28,12 +29,32 @@ class Context:
     """How many tokens its model takes, as far as it is known; else 0. The setting ``context_window`` says so,
     ``ikigai.toml``, a refusal that this process has met, or the provider.
     """
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """How many tokens fill that, about: the ``system`` prompt, the descriptions of ``tools``, the ``summary`` in force,
+    what is ``kept`` of the conversation beside, and the ``results`` of tools in it. ``tools`` is missing where only the
+    host knows them.
+    """
 
 
-def context_of(log: Log, ranges: tuple[ReplayRange, ...], window_of: Callable[[str | None], int]) -> Context:
-    """The context of the agent that has this log, at its head; ``window_of`` gives the window of a model."""
+def context_of(
+    log: Log,
+    ranges: tuple[ReplayRange, ...],
+    defaults: Mapping[str, Any],
+    window_of: Callable[[str | None], int],
+    tools_of: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]] | None],
+) -> Context:
+    """The context of the agent that has this log, at its head.
+
+    Args:
+        log: the log.
+        ranges: where it is stored.
+        defaults: the settings of agents that have not set them.
+        window_of: gives the window of a model.
+        tools_of: gives the descriptions of the tools that settings allow; None where they are not known.
+    """
     head = log.head
     view, visible = log.view(head), list(log.visible(head))
+    in_force = {**defaults, **view.settings}
     used: object = next((message.data["usage"] for message in reversed(visible) if "usage" in message.data), {})
     return Context(
         inherited=sum(message.id <= log.fork for message in visible),
@@ -43,4 +64,5 @@ def context_of(log: Log, ranges: tuple[ReplayRange, ...], window_of: Callable[[s
         ranges=ranges,
         usage=dict(used) if isinstance(used, Mapping) else {},
         window=view.settings.get("context_window") or window_of(view.settings.get("model")),
+        parts=parts_of(log, in_force, tools_of(in_force)),
     )

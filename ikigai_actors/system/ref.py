@@ -18,6 +18,7 @@ that nothing happens. Reading works for any agent, the dead too.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypedDict, Unpack, overload
@@ -33,7 +34,7 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waiter, WaitResult
 from ikigai_actors.arguments import check_callable, check_count, check_flag, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost, ProviderError
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
@@ -46,6 +47,7 @@ from ikigai_actors.records.diff import Diff, read_diff
 from ikigai_actors.records.history import ReplayRange
 from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.lineage import read_ranges, read_whole
+from ikigai_actors.records.log import Log
 from ikigai_actors.records.mail import (
     Delete,
     Mail,
@@ -1363,8 +1365,17 @@ class AgentRef:
 
     def context(self) -> Context:
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
-        ranges = self.ranges()
-        return self.system.log_cache.find_in(self.uuid, lambda log: context_of(log, ranges, self.system.window_of))
+        ranges, system = self.ranges(), self.system
+
+        def tools_of(settings: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+            with suppress(HostElsewhere, ProviderError):
+                return system.toolbox.describe(settings)
+            return None
+
+        def found(log: Log) -> Context:
+            return context_of(log, ranges, system.default_settings, system.window_of, tools_of)
+
+        return system.log_cache.find_in(self.uuid, found)
 
     def _handle(self, uuid: str | None) -> "AgentRef | None":
         return None if uuid is None else self.system.handle(uuid)

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
@@ -191,13 +191,26 @@ def context_page(record: AgentRecord, state: str, context: "Context") -> list[st
         "messages": f"{context.inherited} inherited + {context.own} own in its context",
         "tokens": _tokens(context.usage),
         "window": f"{context.window:,} tokens" if context.window else None,
+        "filled": "\n".join(_filled(context)),
         "marks": ", ".join(f"{label or '(no label)'} at {place}" for label, place in context.marks) or "none",
         "ranges": ", ".join(
             f"{stored.agent_uuid[:6]} {stored.start_id + 1} to {stored.end_id or 'the end'}"
             for stored in context.ranges
         ),
     }
-    return [f"{title:<9} {text}" for title, text in rows.items() if text is not None]
+    lines = [f"{title:<9} {text}" for title, text in rows.items() if text is not None]
+    return [line for text in lines for line in text.split("\n")]
+
+
+def _filled(context: "Context") -> Iterator[str]:
+    """What fills the window: the sum, and a line for each part with its share; of the sum where no window is known."""
+    filled = sum(context.parts.values())
+    whole = context.window or filled or 1
+    yield f"about {filled:,} tokens" + (f", {filled / whole:.0%} of the window" if context.window else "")
+    for name, tokens in context.parts.items():
+        yield f"{'':9} {name:<8}{tokens:>9,}{tokens / whole:>6.0%}"
+    if "tools" not in context.parts:
+        yield f"{'':9} and the tools, which only the host knows"
 
 
 def _tokens(usage: Mapping[str, Any]) -> str:

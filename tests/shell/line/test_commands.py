@@ -203,8 +203,13 @@ def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:
 
 def test_the_context_tells_counts_tokens_settings_marks_and_ranges(session: Session) -> None:
     printed = session("tea", "/mark here", "/fork --name dba", "/model offline", "/system Be brief.", "/context")
-    rows = dict(line.split(maxsplit=1) for line in printed[-8:])
+    *before, filled, system, tools, summary, kept, results, marks, ranges = printed[-14:]
+    rows = dict(line.split(maxsplit=1) for line in (*before, filled, marks, ranges))
     dba, root = session.system.agent("dba"), session.system.root
+    parts = dba.context().parts
+    whole = sum(parts.values())
+    for line, (name, tokens) in zip((system, tools, summary, kept, results), parts.items(), strict=True):
+        assert line.split() == [name, f"{tokens:,}", f"{tokens / whole:.0%}"]
     assert rows == {
         "agent": f"{dba.uuid} (dba)",
         "state": "idle",
@@ -212,6 +217,7 @@ def test_the_context_tells_counts_tokens_settings_marks_and_ranges(session: Sess
         "system": "Be brief.",
         "messages": "3 inherited + 3 own in its context",
         "tokens": "1 input, 20 output, as last reported",
+        "filled": f"about {whole:,} tokens",
         "marks": "here at 3",
         "ranges": f"{short(root)} 1 to 3, {short(dba)} 4 to the end",
     }
