@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -80,6 +81,15 @@ def test_a_shell_needs_no_watcher_of_child_processes_of_the_programs_policy(tmp_
         ]
     finally:
         asyncio.set_event_loop_policy(before)
+
+
+def test_a_shell_needs_few_descriptors(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    try:
+        assert said(tmp_path, "cd / && pwd", "pwd") == [Result("/")] * 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_a_start_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_descriptor_and_no_error(tmp_path: Path) -> None:

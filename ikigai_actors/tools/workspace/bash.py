@@ -12,6 +12,7 @@ is itself. The mark goes through a descriptor of its own, which no command gets.
 import asyncio
 import contextlib
 import re
+import resource
 import secrets
 import shlex
 from collections.abc import Mapping
@@ -28,12 +29,14 @@ _LAST_WORDS = 0.5
 """Seconds to wait for the output of a shell that has ended: a process that left its session may hold the pipe open."""
 
 _MARKS = 219
-"""The descriptor for the marks at the ends of commands: the same pipe as the output, even when that is redirected."""
+"""The descriptor for the marks at the ends of commands: the same pipe as the output, even when that is redirected. A
+lower one where a process may not have that many.
+"""
 
-_BUILTIN = rf"\unset -f builtin {_MARKS}>&- >/dev/null 2>&1; \command unset -f builtin {_MARKS}>&- >/dev/null 2>&1; "
+_BUILTIN = r"\unset -f builtin {marks}>&- >/dev/null 2>&1; \command unset -f builtin {marks}>&- >/dev/null 2>&1; "
 _LINE = (
-    rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {_MARKS}>&-; _ikigai=$?; "
-    rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + f" >&{_MARKS}\n"
+    rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {{marks}}>&-; _ikigai=$?; "
+    rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + " >&{marks}\n"
 )
 """The line that runs a command."""
 
@@ -56,6 +59,8 @@ class Bash(ChildProcess):
         """Use `start`."""
         super().__init__()
         self._exits = exits
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._marks = _MARKS if most == resource.RLIM_INFINITY else min(_MARKS, most - 1)
         self._output = bytearray()
         self._said: bytes | None = None
         self._dropped = 0
@@ -76,8 +81,9 @@ class Bash(ChildProcess):
         Raises:
             OSError: it cannot be started.
         """
-        script = f"exec {shlex.quote(program)} --noprofile --norc {_MARKS}>&1"
-        return await cls(exits).spawn(
+        shell = cls(exits)
+        script = f"exec {shlex.quote(program)} --noprofile --norc {shell._marks}>&1"
+        return await shell.spawn(
             [program, "--noprofile", "--norc", "-c", script],
             environment=environment, directory=directory, stderr=STDOUT, guard=program,
         )  # fmt: skip
@@ -102,7 +108,7 @@ class Bash(ChildProcess):
         self._code = asyncio.get_running_loop().create_future()
         if not self.over:
             # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
-            line = _LINE.format(command=shlex.quote(command), nonce=nonce)
+            line = _LINE.format(command=shlex.quote(command), nonce=nonce, marks=self._marks)
             assert self.stdin is not None
             self.stdin.write(line.encode(errors="replace"))
             await asyncio.wait({self._code}, timeout=seconds)
