@@ -28,6 +28,9 @@ from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, Wou
 
 T = TypeVar("T")
 
+MAY_HAPPEN = "what was asked for may still happen."
+"""What a time-out says about a command that is on its way."""
+
 _thread = threading.local()
 
 acting_agent: contextvars.ContextVar[Any] = contextvars.ContextVar("acting_agent")
@@ -88,7 +91,8 @@ class Future(pykka.Future[T]):
         waits_for: str | None = None,
         make: Callable[[Any], T] | None = None,
         cancel: Callable[[], object] | None = None,
-        late: str = "what was asked for may still happen.",
+        late: str = MAY_HAPPEN,
+        why: Callable[[], str] = lambda: "",
         until: Until = Until.TURN,
         awaits: WaitTarget | None = None,
     ) -> None:
@@ -101,6 +105,7 @@ class Future(pykka.Future[T]):
             cancel: called when an `await` of the future is cancelled, to end the work for it; None for a command, which
                 is on its way.
             late: what `TimedOut` says about what may still happen.
+            why: gives a sentence about what is waited for, which `TimedOut` adds; empty when that is not known.
             until: the point to which that agent must come.
             awaits: the agents that are waited for, in the place of that one.
         """
@@ -114,7 +119,7 @@ class Future(pykka.Future[T]):
         self._awaits = AwaitedAgent(waits_for, self._value.done) if waits_for is not None else awaits
         self._until = until
         self._make = make
-        self._late = late
+        self._late, self._why = late, why
         self.refusal: WouldDeadlock | None = None
         """The circle that the caller would have closed. What was asked for is not begun any more."""
         self.withdraw: Callable[[], object] = lambda: None
@@ -148,7 +153,7 @@ class Future(pykka.Future[T]):
             except concurrent.futures.TimeoutError as error:
                 if value.done():  # the value is itself a TimeoutError
                     raise
-                raise TimedOut(f"No answer within {timeout} s; {self._late}") from error
+                raise TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip()) from error
 
     def check_wait(self) -> None:
         """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypedDict, Unpack, overload
 
-from ikigai_actors.actors.futures import Future, current_acting_agent, refuse_to_block
+from ikigai_actors.actors.futures import MAY_HAPPEN, Future, current_acting_agent, refuse_to_block
 from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.remote_commands import Move
@@ -93,6 +93,7 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.lateness import why_late
 from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, prompt_text, supervision
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
@@ -234,13 +235,13 @@ class AgentCommands:
         first = children[0].uuid
         late = f"the fork may still happen: the child is agent {first} then (system.agent finds it)."
         if count is None and prompts is None:
-            forked: Future[AgentRef] = Future(
-                self._ref.uuid, make=lambda uuid: _asked(handle(uuid), output), late=late, until=Until.STEP
+            forked: Future[AgentRef] = _future_of(
+                self._ref, make=lambda uuid: _asked(handle(uuid), output), late=late, until=Until.STEP
             )
             return self._tell(fork, forked)
         late = f"the forks may still happen: the first child is agent {first} then (system.agent finds it)."
         made = [_asked(handle(child.uuid), output) for child in children]
-        return self._tell(fork, Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP))
+        return self._tell(fork, _future_of(self._ref, make=lambda _: made, late=late, until=Until.STEP))
 
     def fork_many(
         self, children: Sequence[Child], *, note: Mapping[str, Any] | None = None
@@ -249,7 +250,7 @@ class AgentCommands:
         births, told = births_of(self._ref.system, children), note_of({} if note is None else note)
         made = [self._ref.system.handle(birth.uuid) for birth in births]
         late = f"the forks may still happen: the first child is agent {births[0].uuid} then (system.agent finds it)."
-        forked: Future[list[AgentRef]] = Future(self._ref.uuid, make=lambda _: made, late=late, until=Until.STEP)
+        forked: Future[list[AgentRef]] = _future_of(self._ref, make=lambda _: made, late=late, until=Until.STEP)
         return self._tell(lambda caller: on.ForkTrials(told, births, caller), forked)
 
     def note(self, data: Mapping[str, Any]) -> Future[int]:
@@ -291,7 +292,7 @@ class AgentCommands:
         if text is not None:
             return self._summarise_by(text, focus)
         asked = "" if focus is None else check_text(focus, "focus")
-        future: Future[Compacted] = Future(self._ref.uuid, make=compacted, until=Until.STEP)
+        future: Future[Compacted] = _future_of(self._ref, make=compacted, until=Until.STEP)
         return self._tell(lambda caller: on.Compact(asked, caller), future)
 
     def _summarise_by(self, text: str, focus: str | None) -> "Future[Compacted]":
@@ -299,7 +300,7 @@ class AgentCommands:
             raise BadInput("Expected one of focus, for the model that writes a summary, and text, the summary itself.")
         if not check_text(text, "text").strip():
             raise BadInput("Expected text to be a summary; got a blank one.")
-        future: Future[Compacted] = Future(self._ref.uuid, make=compacted, until=Until.STEP)
+        future: Future[Compacted] = _future_of(self._ref, make=compacted, until=Until.STEP)
         return self._tell(lambda caller: on.Compact("", caller, text), future)
 
     def uncompact(self) -> Future[int]:
@@ -310,7 +311,7 @@ class AgentCommands:
         """Take in what another agent has said. The future gives what came of it."""
         picked = check_merge(how, positions)
         uuid = uuid_of(self._ref.system.store, child)
-        future: Future[Merged] = Future(self._ref.uuid, make=merged)
+        future: Future[Merged] = _future_of(self._ref, make=merged)
         return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), future)
 
     def undo(self) -> Future[int]:
@@ -411,7 +412,7 @@ class AgentCommands:
         return future
 
     def _future(self) -> Future[Any]:
-        return Future(self._ref.uuid)
+        return _future_of(self._ref)
 
     def _tell(self, command: Any, future: Future[Any]) -> Future[Any]:
         if self._waits:
@@ -1400,7 +1401,17 @@ def _reply_of(ref: AgentRef, output: Any) -> Future[Reply]:
         )
         return reply if is_of_another_turn else replace(reply, output=as_output(wanted, reply.output))
 
-    return Future(ref.uuid, make=None if output is None and ref._output is None else typed)
+    return _future_of(ref, make=None if output is None and ref._output is None else typed)
+
+
+def _future_of(
+    ref: AgentRef,
+    make: Callable[[Any], Any] | None = None,
+    late: str = MAY_HAPPEN,
+    until: Until = Until.TURN,
+) -> Future[Any]:
+    """A future of what an agent does; a time-out says why it has not been done."""
+    return Future(ref.uuid, make, late=late, until=until, why=lambda: why_late(ref.system, ref.uuid))
 
 
 def _letter(

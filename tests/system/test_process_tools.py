@@ -211,9 +211,11 @@ def test_a_wait_that_is_over_too_early_has_a_status_of_its_own_and_the_prompt_st
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:
         kid = system.root.fork(name="kid")
+        kid.prompt("work")
+        gate.wait_until_asked()
         done = run("--database", durable, "prompt", "kid", "tea", "--wait", "--timeout", "0.2")
         assert (done.stdout, done.returncode) == ("", 3)
-        assert done.stderr == "ikigai: No answer within 0.2 s. Prompt 1 of kid stays.\n"
+        assert done.stderr == "ikigai: No answer within 0.2 s. Prompt 1 of kid stays. kid is in a turn.\n"
         gate.open()
         eventually(lambda: [one.content for one in kid.history()][-2:] == ["tea", "done"], "the answer")
     assert run("--database", durable, "prompt", "kid", "x", "--timeout", "1").returncode == 2

@@ -34,6 +34,8 @@ class Prompted(NamedTuple):
     """Its number among the mails of the agent."""
     reply: "Reply | None" = None
     """None when it was not waited for, or not for long enough."""
+    why: str = ""
+    """Why it has not come in time, as a sentence; empty when that is not known."""
 
 
 class Forked(NamedTuple):
@@ -45,6 +47,8 @@ class Forked(NamedTuple):
     """How many messages it remembers."""
     reply: "Reply | None" = None
     """None when it was not waited for, or not for long enough."""
+    why: str = ""
+    """As `Prompted.why`."""
 
 
 def send(
@@ -112,9 +116,10 @@ def prompt_and_wait(
             _tell_of_delay(to, feed.host, notice)
             turn = RemoteTurn(to.uuid, prompt=mail.id)
             end = feed.await_turn(turn, timeout, lambda: _tell_of_delay(to, None, notice))
+        why = client.why_late(to.uuid) if end is None else ""
     if isinstance(end, IkigaiError):
         raise end
-    return Prompted(to, mail.id, end)
+    return Prompted(to, mail.id, end, why)
 
 
 def fork(
@@ -140,7 +145,7 @@ def fork(
 
     Raises what `AgentRef.fork` and `Client.perform` do, and as `prompt_and_wait` how the turn ended without a reply.
     """
-    until = None if timeout is None else monotonic() + timeout
+    until, why = None if timeout is None else monotonic() + timeout, ""
     with Client.open(database) as client:
         parent, [uuid] = _forked(client, agent, prompt, None, timeout, how)
         child, inherited, reply = client.get(uuid), client.scrollback(uuid).remembered(), None
@@ -151,7 +156,8 @@ def fork(
             if isinstance(end, IkigaiError):
                 raise end
             reply = end
-    return Forked(child, parent, inherited, reply)
+            why = client.why_late(uuid) if end is None else ""
+    return Forked(child, parent, inherited, reply, why)
 
 
 def fork_many(

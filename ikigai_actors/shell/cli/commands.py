@@ -159,7 +159,7 @@ def prompt(
     elif not wait:
         click.echo(f"prompt {left.mail} to {left.agent.short}")
     if wait and left.reply is None:
-        _notice(f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays.")
+        _notice(f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays. {left.why}".rstrip())
         context.exit(TIMED_OUT)
 
 
@@ -235,7 +235,7 @@ def fork(
         messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
         click.echo(f"{called(child)}: forked from {made.parent.short}; inherits {messages}")
     if wait and reply is None:
-        _notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on.")
+        _notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on. {made.why}".rstrip())
         context.exit(TIMED_OUT)
 
 

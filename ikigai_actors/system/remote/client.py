@@ -29,7 +29,7 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
-from ikigai_actors.store.hosts.rows import HostRecord, owner, owners
+from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
@@ -178,6 +178,16 @@ class Client:
         return self._clock.now_ms()
 
     # Reading
+
+    def why_late(self, uuid: str) -> str:
+        """Why an agent has not answered yet, as a sentence; empty when it has nothing to do."""
+        from ikigai_actors.system.remote.lateness import late_by_rows
+
+        def read(tx: "Transaction") -> str:
+            record = registry.get(tx, uuid)
+            return late_by_rows(tx, record, shown_state(record, open_hosts(tx)))
+
+        return self._store.read(read)
 
     def root(self) -> AgentRecord | None:
         """Agent 0; None before it was made."""

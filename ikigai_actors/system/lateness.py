@@ -1,0 +1,32 @@
+"""Why an agent of a system has not answered yet: what a `TimedOut` adds."""
+
+from ikigai_actors.agent.turn.calls import asking
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.amounts import Paused
+from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
+
+
+def why_late(system: Directory, uuid: str) -> str:
+    """A sentence about an agent that was waited for in vain; empty when it has nothing to do, or nothing is known.
+
+    Of an agent that runs here nothing is read: who waits no longer must not wait for the database.
+    """
+    try:
+        if (actor := system.here(uuid)) is None:
+            record = system.store.read(lambda tx: registry.get(tx, uuid))
+            state = system.state_of(record)
+            return system.store.read(lambda tx: late_by_rows(tx, record, state))
+        hold, asked, state = actor.state.hold, asking(actor.state.calls), system.statistics_of(uuid).state
+        lender = _called(system, hold.budget) if isinstance(hold, Paused) else ""
+        return why_late_in(_called(system, uuid), state, lender, asked)
+    except IkigaiError:  # the time-out is what is told
+        return ""
+
+
+def _called(system: Directory, uuid: str) -> str:
+    """What people call an agent, as far as memory tells."""
+    actor = system.here(uuid)
+    return (actor is not None and actor.origin.name) or uuid[:SHORT_LENGTH]

@@ -1,0 +1,51 @@
+"""Why an agent has not answered yet, and what helps, in a sentence.
+
+buyer waits for budget of lead: grant more.
+buyer asks about bash: approve or deny it.
+"""
+
+from collections.abc import Iterable
+
+from ikigai_actors.agent.turn.calls import Call, asking, recover
+from ikigai_actors.agent.turn.state import WAITS_FOR, Phase
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.holds import pauses_of
+from ikigai_actors.records.heads import section
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.base import Transaction
+from supervisors.signals import Status
+
+
+def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
+    """The sentence about an agent of another process, in this state as far as rows tell."""
+    turn = registry.turns_that_asked(tx).get(record.uuid)
+    asked = asking(recover(section(tx, record.uuid, turn))) if turn is not None else ()
+    paused = pauses_of(tx, [record.uuid]).get(record.uuid)
+    lender = registry.get(tx, paused.budget).short if paused is not None else ""
+    return why_late_in(record.short, Phase.WAITING_FOR_APPROVAL if asked else state, lender, asked)
+
+
+def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> str:
+    """The sentence about an agent in a state; empty when it has nothing to do.
+
+    Args:
+        name: what people call the agent.
+        state: its state, as people see it.
+        lender: whose budget it waits for.
+        asked: its calls that wait for a decision.
+    """
+    match state:
+        case Phase.IDLE:
+            return ""
+        case Phase.WAITING_FOR_BUDGET:
+            return f"{name} waits for budget of {lender}: grant more."
+        case Phase.WAITING_FOR_APPROVAL:
+            tools = ", ".join(dict.fromkeys(call.name for call in asked))
+            return f"{name} asks about {tools}: approve or deny it (system.approvals; /approve in a shell)."
+        case Phase.INTERRUPTED:
+            return f"{name} was interrupted in its turn: resume it."
+        case Status.STOPPED:
+            return f"{name} is stopped: the signal CONT lets it go on."
+        case _ if state.startswith(WAITS_FOR):
+            return f"{name} {state}."
+    return f"{name} is {state}."
