@@ -1,18 +1,25 @@
-"""The verdict on scores of cases: whether a change made things worse. Pure.
+"""The verdict on scores of cases: whether a change made things worse, or is good enough. Pure.
 
-A case counts once, with the mean of its samples. The difference of two arms is taken case by case; without a baseline
-the rate is compared with 1. A whole interval below minus the margin fails, one that is nowhere below it passes; all
-else is unsure, and so is a run of which more than a tenth could not be judged.
+    difference    of two arms, case by case: fail when all of its interval is below minus the margin, pass when none is
+    rate          of one arm: fail when all of its interval is below what it is held to, pass when none is
+
+All else is unsure, and so is a run of which more than a tenth could not be judged, or one that is held to nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 
-from ikigai_actors.behaviour.statistics import Interval, interval_of_mean, interval_of_rate
+from ikigai_actors.behaviour.statistics import (
+    Interval,
+    cases_needed,
+    interval_of_difference,
+    interval_of_rate,
+)
 
 PASS, FAIL, UNSURE = "pass", "fail", "unsure"
 MOST_UNDECIDED = 0.1
+_ANYWHERE: Interval = (-1.0, 1.0)
 
 Scores = Mapping[int, Sequence[float | None]]
 """The scores of a case's samples, by the case; None for what could not be judged."""
@@ -31,49 +38,77 @@ class Rates:
     baseline: float | None
     """The same of the baseline; None without one."""
     difference: float | None
-    """How much the rate is above that of the baseline, case by case; without one, above 1."""
+    """How much the rate is above that of the baseline, case by case; None without one."""
     difference_interval: Interval | None
-    """Its interval; None for fewer than two cases, which tell nothing of it."""
+    """Its interval of 95 %."""
     undecided: int
     """How many samples could not be judged, in both arms."""
+    cases: int
+    """How many cases were judged, with a baseline those that were judged in both arms."""
+    needed: int | None
+    """About how many cases like these a verdict takes, where it is unsure; None where no number does."""
 
 
-def rates_of(changed: Scores, baseline: Scores | None, margin: float, unmade: int = 0) -> Rates:
+def rates_of(
+    changed: Scores, baseline: Scores | None, margin: float, unmade: int = 0, at_least: float | None = None
+) -> Rates:
     """Judge the scores of a change.
 
     Args:
         changed: those with the change.
         baseline: those without; None when nothing was replayed without it.
-        margin: how much lower the rate may be.
+        margin: how much lower than that of the baseline the rate may be.
         unmade: samples that were to be made, and were not.
+        at_least: what the rate is held to where there is no baseline; None for nothing.
     """
-    means = _means(changed)
+    means, usual = _means(changed), _means(baseline or {})
     scores = [score for arm in (changed, baseline or {}) for samples in arm.values() for score in samples]
     undecided = sum(score is None for score in scores) + unmade
-    usual = _means(baseline) if baseline is not None else dict.fromkeys(means, 1.0)
     pairs = [means[case] - usual[case] for case in means if case in usual]
-    noise = fmean([_noise(changed[case]) + _noise((baseline or {}).get(case, ())) for case in means] or [0.0])
-    between = interval_of_mean(pairs, noise=noise)
-    verdict = UNSURE
-    if between is not None and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
-        verdict = FAIL if between[1] < -margin else PASS if between[0] >= -margin else UNSURE
+    within, between = interval_of_rate([*means.values()]), interval_of_difference(pairs)
+    held, least = (within, at_least) if baseline is None else (between, -margin)
+    verdict, needed = UNSURE, None
+    if held is not None and least is not None and undecided <= MOST_UNDECIDED * (len(scores) + unmade):
+        verdict = FAIL if held[1] < least else PASS if held[0] >= least else UNSURE
+        if verdict == UNSURE:
+            needed = _needed([*means.values()], least) if baseline is None else _needed_pairs(pairs, margin)
     return Rates(
         verdict,
         fmean(means.values()) if means else None,
-        interval_of_rate(list(means.values())),
-        fmean(usual.values()) if baseline is not None and usual else None,
+        within,
+        fmean(usual.values()) if usual else None,
         fmean(pairs) if pairs else None,
         between,
         undecided,
+        len(means if baseline is None else pairs),
+        needed,
     )
+
+
+def _needed(rates: Sequence[float], at_least: float) -> int | None:
+    """How many cases of this rate show on which side of another one it is."""
+
+    def interval(count: int) -> Interval:
+        return interval_of_rate(rates, count / len(rates)) or _ANYWHERE
+
+    if fmean(rates) < at_least:
+        return cases_needed(lambda count: interval(count)[1] < at_least)
+    return cases_needed(lambda count: interval(count)[0] >= at_least)
+
+
+def _needed_pairs(pairs: Sequence[float], margin: float) -> int | None:
+    """How many cases that differ so show that the change is worse; or, where it does not look so, that it is not."""
+    looks_worse = fmean(pairs) < -margin
+    like = pairs if looks_worse else [*pairs, *(-one for one in pairs)]  # as often for the better as for the worse
+
+    def interval(count: int) -> Interval:
+        return interval_of_difference(like, count / len(like)) or _ANYWHERE
+
+    if looks_worse:
+        return cases_needed(lambda count: interval(count)[1] < -margin)
+    return cases_needed(lambda count: interval(count)[0] >= -margin)
 
 
 def _means(scores: Scores) -> dict[int, float]:
     judged = {case: [one for one in samples if one is not None] for case, samples in scores.items()}
     return {case: fmean(samples) for case, samples in judged.items() if samples}
-
-
-def _noise(samples: Sequence[float | None]) -> float:
-    """The variance of the mean of a case's samples, as far as they show it."""
-    judged = [one for one in samples if one is not None]
-    return variance(judged) / len(judged) if len(judged) > 1 else 0.0

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_flag, check_plain_function, check_type, shown
@@ -26,7 +27,7 @@ from ikigai_actors.behaviour.pages import html_page
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, within_bounds
-from ikigai_actors.behaviour.rates import Rates, rates_of
+from ikigai_actors.behaviour.rates import UNSURE, Rates, rates_of
 from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
@@ -64,9 +65,17 @@ class RegressionReport(ExperimentResult):
     baseline: float | None
     """How often it was right without the change; None when that was not asked for."""
     difference: float | None
-    """The mean of the differences of the cases: from the baseline, or else from 1."""
+    """The mean of the differences of the cases from the baseline; None without one."""
     difference_interval: Interval | None
-    """Its interval, of 95 %; None for fewer than two cases, which tell nothing of it."""
+    """Its interval, of 95 %."""
+    margin: float
+    """How much less often than without the change it might be right."""
+    at_least: float | None
+    """The rate to which it was held where there is no baseline; None for none."""
+    cases: int
+    """How many cases were judged."""
+    needed: int | None
+    """About how many cases like these a verdict takes, where it is unsure; None where no number does."""
     failures: list[Failure]
     """What was wrong with the change."""
     undecided: int
@@ -75,6 +84,11 @@ class RegressionReport(ExperimentResult):
     """Samples that were made, the baseline's too."""
     reasons: Mapping[str, int]
     """Why samples could not be judged, and how many for each reason."""
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether the change is held to the same cases without it."""
+        return BASELINE in (self.experiment.book.terms or {}).get("arms", ())
 
     def text(self) -> str:
         """The verdict, the figures, and a line for each failure."""
@@ -88,23 +102,44 @@ class RegressionReport(ExperimentResult):
 
     def json(self) -> str:
         """All of it as JSON."""
-        names = ("verdict", "rate", "interval", "baseline", "difference", "difference_interval", "undecided", "samples")
-        told = {name: getattr(self, name) for name in (*names, "ended", "reasons")}
+        names = "verdict", "rate", "interval", "baseline", "difference", "difference_interval", "margin", "at_least"
+        counts = "cases", "needed", "undecided", "samples", "ended", "reasons"
+        told = {name: getattr(self, name) for name in (*names, *counts)}
         return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
 
     def _told(self) -> list[str]:
-        arms = (self.experiment.book.terms or {}).get("arms", ())
-        against = f"baseline {_percent(self.baseline)}" if BASELINE in arms else "1"
-        rates = f"right {_percent(self.rate)}{_between(self.interval)}, {against}"
+        counts = f"{_counted(self.cases, 'case')}, {_counted(self.samples, 'sample')}, {self.undecided} undecided"
         lines = [
-            f"{self.verdict}: {rates}, difference {_percent(self.difference)}{_between(self.difference_interval)}",
-            f"{self.samples} samples, {self.undecided} undecided, {len(self.failures)} wrong",
+            f"{self.verdict}: right {_percent(self.rate)}{_between(self.interval)}, {self._held()}",
+            f"{counts}, {len(self.failures)} wrong",
         ]
+        if self.verdict == UNSURE and not self.ended:
+            lines += self._way_on()
         if self.baseline == 0:
             lines.append("Nothing was right without the change either, so nothing could become worse.")
         commonest = Counter(self.reasons).most_common(3)
         lines += (f"Not judged: {count} × {' '.join(why.split())}" for why, count in commonest)
         return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
+
+    def _held(self) -> str:
+        """What the rate is held to."""
+        if self.has_baseline:
+            difference = f"{_percent(self.difference)}{_between(self.difference_interval)}"
+            return f"baseline {_percent(self.baseline)}, difference {difference}"
+        return "held to nothing" if self.at_least is None else f"to be at least {_percent(self.at_least)}"
+
+    def _way_on(self) -> list[str]:
+        """What would make an unsure verdict sure."""
+        if not self.has_baseline and self.at_least is None:
+            return ["A verdict needs at_least, what the rate is held to, or a baseline."]
+        if self.needed is None:
+            return []
+        if not self.has_baseline:
+            return [f"At this rate a verdict takes about {self.needed:,} cases."]
+        takes = f"At a margin of {_percent(self.margin)} a verdict takes about {self.needed:,} cases like these"
+        if self.difference is None or self.difference_interval is None or self.difference < -self.margin:
+            return [f"{takes}."]
+        return [f"{takes}; these would pass at {_percent(ceil(-1_000 * self.difference_interval[0]) / 1_000)}."]
 
 
 def regress(
@@ -115,6 +150,7 @@ def regress(
     samples: int = 1,
     baseline: bool = True,
     margin: float = 0.02,
+    at_least: float | None = None,
     each: str = "turn",
     run: Sequence[str] = (),
     missing: str = "stop",
@@ -135,8 +171,9 @@ def regress(
         change: settings that differ, as in `configure`; None removes one.
         check: whether a replayed turn is right: see `ikigai_actors.behaviour.checks`.
         samples: how often each turn is replayed in each arm. Fixed beforehand: looking until it passes proves nothing.
-        baseline: whether the turns are replayed without the change too, and the change is held to that.
+        baseline: whether the turns are replayed without the change too, and the change is held to that; else to 1.
         margin: how much less often the change may be right.
+        at_least: how often the change is to be right; then no baseline is replayed.
         each: as in `replay`.
         run: as in `replay`.
         missing: as in `replay`.
@@ -156,9 +193,11 @@ def regress(
     check_plain_function(check, "check", "a function of the recorded turn and the replayed one")
     check_flag(baseline, "baseline")
     _check_margin(margin)
+    _check_at_least(at_least)
     how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
-    arms = [CHANGED, BASELINE] if baseline else [CHANGED]
+    arms = [CHANGED, BASELINE] if baseline and at_least is None else [CHANGED]
+    least = 1 - margin if at_least is None else at_least
 
     def judge(recorded: Turn, again: Turn) -> Verdict:
         verdict = within_bounds(verdict_of(check(recorded, again), "a check"), "a check")
@@ -175,7 +214,7 @@ def regress(
         if one.arm == CHANGED and _is_wrong(one.verdict)
     ]
     verdicts = [(one.case, one.arm, one.verdict) for one in played]
-    return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin)
+    return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin, least)
 
 
 def evaluate(
@@ -187,6 +226,7 @@ def evaluate(
     change: Mapping[str, Any] = {},
     baseline: bool = False,
     margin: float = 0.02,
+    at_least: float | None = None,
     at: int | None = None,
     tools: Sequence[str] = (),
     name: str | None = None,
@@ -208,8 +248,10 @@ def evaluate(
             from 0 to 1, a `Verdict`, None for what it cannot judge, or a future of these.
         samples: how often each prompt is asked in each arm.
         change: settings that differ, as in `configure`; None removes one.
-        baseline: whether the prompts are asked without the change too, and the change is held to that; else to 1.
-        margin: how much less often it may be right.
+        baseline: whether the prompts are asked without the change too, and the change is held to that.
+        margin: how much less often than that it may be right.
+        at_least: how often it is to be right, where it is not held to a baseline. With neither there is no verdict but
+            ``unsure``.
         at: the position to go on from; None for the end of the history.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
         name: the name of the experiment; None for one that follows from these terms.
@@ -229,6 +271,9 @@ def evaluate(
     check_judge(judge, agent.system)
     check_flag(baseline, "baseline")
     _check_margin(margin)
+    _check_at_least(at_least)
+    if baseline and at_least is not None:
+        raise BadInput("Give one of baseline and at_least: a rate is held to one of them.")
     how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
@@ -259,7 +304,7 @@ def evaluate(
         for number, trial in sorted(book.trials.items())
         if (one := book.judged.get(number)) and trial.arm == CHANGED and _is_wrong(one.verdict)
     ]
-    return _report(experiment, verdicts, failures, arms, plan.most, margin)
+    return _report(experiment, verdicts, failures, arms, plan.most, margin, at_least)
 
 
 def _report(
@@ -269,11 +314,13 @@ def _report(
     arms: Sequence[str],
     meant: int,
     margin: float,
+    at_least: float | None,
 ) -> RegressionReport:
     scores: dict[str, dict[int, list[float | None]]] = {arm: {} for arm in arms}
     for case, arm, verdict in verdicts:
         scores[arm].setdefault(case, []).append(verdict.score)
-    rates: Rates = rates_of(scores[CHANGED], scores.get(BASELINE), margin, unmade=meant - len(verdicts))
+    held = None if BASELINE in arms else at_least
+    rates: Rates = rates_of(scores[CHANGED], scores.get(BASELINE), margin, meant - len(verdicts), held)
     return RegressionReport(
         rates.verdict,
         rates.rate,
@@ -281,6 +328,10 @@ def _report(
         rates.baseline,
         rates.difference,
         rates.difference_interval,
+        margin,
+        held,
+        rates.cases,
+        rates.needed,
         failures,
         rates.undecided,
         len(verdicts),
@@ -298,13 +349,24 @@ def _check_margin(margin: object) -> None:
         raise BadInput(f"Expected margin to be a number from 0 to 1; got {shown(margin)}.")
 
 
+def _check_at_least(at_least: object) -> None:
+    if at_least is None:
+        return
+    if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0 < at_least < 1:
+        raise BadInput(
+            f"Expected at_least to be a number above 0 and below 1, as 0.8; got {shown(at_least)}. No number of cases "
+            "shows that all are right."
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def _percent(rate: float | None) -> str:
     return "unknown" if rate is None else f"{100 * rate:.1f} %"
 
 
 def _between(interval: Interval | None) -> str:
-    """An interval in percent. That of a difference of rates is told as far as there are such differences."""
-    if interval is None:
-        return ""
-    low, high = (100 * max(-1.0, min(1.0, one)) for one in interval)
-    return f" ({low:.1f} to {high:.1f})"
+    """An interval in percent."""
+    return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

@@ -1,80 +1,94 @@
-"""Rates of cases, their intervals, and the difference of two arms.
+"""Intervals of rates and of differences of rates, over cases. Both are score intervals, which few cases do not fool.
 
-Samples of one case are not independent, so a case counts once, with the mean of its samples (Miller 2024, "Adding Error
-Bars to Evals"): intervals are Student's over cases, and a difference is taken case by case.
+    rate          Wilson's score interval (Wilson 1927)
+    difference    Tango's score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891-908)
+
+Where all cases agree these keep a width of z²/(n + z²), which is 0.16 for twenty cases: none of twenty was worse, and
+still one in eight may be. A case counts once, with the mean of its samples, since samples of one case are not
+independent (Miller 2024, "Adding Error Bars to Evals"). Scores between 0 and 1 are parts of a case that is right. Where
+they scatter less than rights and wrongs would, as means of samples do, the cases count for more, by Kish's design
+effect; one more case that scatters as widely as it can keeps that from being too sure of few.
 """
 
 import math
-from collections.abc import Sequence
-from statistics import NormalDist, fmean, stdev
+from collections.abc import Callable, Sequence
+from statistics import NormalDist, fmean
 
 CONFIDENCE = 0.95
 
 Interval = tuple[float, float]
 
-
-def interval_of_mean(values: Sequence[float], confidence: float = CONFIDENCE, noise: float = 0.0) -> Interval | None:
-    """Student's interval of the mean of independent values; None for fewer than two, which tell nothing of it.
-
-    Args:
-        values: the values.
-        confidence: how sure.
-        noise: the variance of each value by itself. It counts where all values agree, by chance then.
-    """
-    if len(values) < 2:
-        return None
-    spread = stdev(values) or math.sqrt(noise)
-    half = t_quantile((1 + confidence) / 2, len(values) - 1) * spread / math.sqrt(len(values))
-    return fmean(values) - half, fmean(values) + half
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+_STEPS = 50
+"""Halvings, after which an end of an interval is exact."""
 
 
-def interval_of_rate(rates: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """The interval of the mean of rates of cases, within 0 and 1; None for none.
+def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | None:
+    """The interval of the mean of the rates of cases, within 0 and 1; None for no case.
 
-    Where all cases agree, Student's has no width, however few they are; then it is Wilson's, of as many trials.
+    ``times`` is for a look ahead: with this many times as many cases like these.
     """
     if not rates:
         return None
-    student = interval_of_mean(rates, confidence)
-    if student is None or student[0] == student[1]:
-        return wilson(fmean(rates), len(rates), confidence)
-    return max(0.0, student[0]), min(1.0, student[1])
+    mean = fmean(rates)
+    widest, seen = times * len(rates) * mean * (1 - mean), times * sum((rate - mean) ** 2 for rate in rates)
+    return wilson(mean, times * len(rates) * (widest + 0.25) / (seen + 0.25))
 
 
-def wilson(rate: float, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of a rate that was seen in so many independent trials."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> Interval | None:
+    """The interval of the mean of the differences of cases, each from -1 to 1; None for no case. ``times`` as above."""
+    if not differences:
+        return None
+    better = times * sum(one for one in differences if one > 0)
+    worse = -times * sum(one for one in differences if one < 0)
+    weight = (better + worse + 1) / (times * sum(one * one for one in differences) + 1)
+    return tango(weight * better, weight * worse, weight * times * len(differences))
+
+
+def wilson(rate: float, trials: float) -> Interval:
+    """Wilson's score interval of a rate that was seen in this many independent trials."""
+    z = _Z
     middle, width = rate + z * z / (2 * trials), z * math.sqrt((rate * (1 - rate) + z * z / (4 * trials)) / trials)
     scale = 1 + z * z / trials
     return max(0.0, (middle - width) / scale), min(1.0, (middle + width) / scale)
 
 
-def t_quantile(p: float, degrees: int) -> float:
-    """The quantile of Student's distribution for ``p`` from 0.5 on, by bisection of its distribution function."""
-    low, high = 0.0, 2.0
-    while t_cdf(high, degrees) < p:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_cdf(middle, degrees) < p else (low, middle)
-    return (low + high) / 2
+def tango(better: float, worse: float, pairs: float) -> Interval:
+    """Tango's score interval of the difference of two rates that were seen in pairs.
 
-
-def t_cdf(t: float, degrees: int) -> float:
-    """The distribution function of Student's distribution for ``t`` from 0 on, by its finite series.
-
-    Source: Abramowitz and Stegun 26.7.3 and 26.7.4.
+    Args:
+        better: pairs of which only the first was right.
+        worse: pairs of which only the second was right.
+        pairs: all pairs.
     """
-    angle = math.atan(t / math.sqrt(degrees))
-    cos, sin = math.cos(angle), math.sin(angle)
-    if degrees % 2:
-        term, total = cos, 0.0
-        for k in range(1, (degrees - 1) // 2 + 1):
-            total += term
-            term *= cos * cos * (2 * k) / (2 * k + 1)
-        return 0.5 + (angle + sin * total) / math.pi
-    term, total = 1.0, 0.0
-    for k in range(1, degrees // 2 + 1):
-        total += term
-        term *= cos * cos * (2 * k - 1) / (2 * k)
-    return 0.5 + sin * total / 2
+    seen = (better - worse) / pairs
+    low = _border(-1.0, seen, lambda true: _score(better, worse, pairs, true) > _Z)
+    high = _border(seen, 1.0, lambda true: _score(better, worse, pairs, true) > -_Z)
+    return low, high
+
+
+def cases_needed(enough: Callable[[int], bool], most: int = 10**7) -> int | None:
+    """The least number of cases from which on there are enough; None when not even the most are."""
+    if not enough(most):
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _score(better: float, worse: float, pairs: float, true: float) -> float:
+    """How many standard errors the difference that was seen lies above a true one."""
+    a, c = 2 * pairs, -worse * true * (1 - true)
+    b = -better - worse + (2 * pairs - better + worse) * true
+    only_second = (math.sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)  # its likeliest rate, if that is true
+    variance, above = pairs * (2 * only_second + true * (1 - true)), better - worse - pairs * true
+    return above / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, above) if above else 0.0
+
+
+def _border(low: float, high: float, is_below: Callable[[float], bool]) -> float:
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return (low + high) / 2

@@ -38,6 +38,9 @@ _TOOLS, _RUN = (
     click.option("--run", name, metavar="TOOL", multiple=True, help="A tool that runs; it must only read.  Repeatable.")
     for name in ("tools", "run")
 )
+_AT_LEAST = click.option(
+    "--at-least", metavar="RATE", type=float, help="How often it is to be right, as 0.8; instead of a baseline."
+)
 _PARALLEL, _ONE_BY_ONE = (
     click.option("--parallel", type=click.IntRange(1, 1_000), default=default, show_default=True, help=told)
     for default, told in ((8, "At once."), (1, "At once.  More of them are sooner done, and cost more probes."))
@@ -140,6 +143,7 @@ def replay_command(context: click.Context, /, **how: Any) -> None:
 @click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Of each turn in each arm.")
 @click.option("--baseline/--no-baseline", default=True, help="Hold the change to a replay without it.")
 @click.option("--margin", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="How much worse may be.")
+@_AT_LEAST
 @_REPLAYS
 @click.pass_context
 def regress_command(context: click.Context, /, **how: Any) -> None:

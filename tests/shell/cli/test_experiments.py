@@ -100,7 +100,7 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = str(tmp_path / "shop.jsonl")
-    assert ikigai(shop, "regress", file, "--check", "text", "--samples", "2") == 0
+    assert ikigai(shop, "regress", file, "--check", "text", "--samples", "2", "--margin", "0.7") == 0
     told = capsys.readouterr()
     assert told.out.startswith("pass: right 100.0 %")
     lines = re.findall(r"ikigai: turn (\d+) of clerk \([\w-]+\)( \(baseline\))?: 1\n", told.err)
@@ -108,8 +108,13 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     assert lines == samples * 2
     assert ikigai(shop, "regress", file, "--check", "grep -q euros", "--no-baseline") == 1
     assert ikigai(shop, "regress", file, "--check", "sh -c 'exit 125'") == 3
-    assert ikigai(shop, "regress", file, "--check", "false") == 0
-    assert "Nothing was right without the change either" in capsys.readouterr().out
+    assert ikigai(shop, "regress", file, "--check", "text", "--at-least", "0.3") == 0
+    assert ikigai(shop, "regress", file, "--check", "text", "--at-least", "2") == 2
+    capsys.readouterr()
+    assert ikigai(shop, "regress", file, "--check", "false") == 3
+    told = capsys.readouterr()
+    assert "Nothing was right without the change either" in told.out
+    assert "a verdict takes about 189 cases like these; these would pass at 65.8 %." in told.out
     for check in ("schema:nowhere:Path", "schema:builtins:nothing", "", "nowhere"):
         assert ikigai(shop, "regress", file, "--check", check) == 2
         assert "trials" not in capsys.readouterr().err  # it is said before anything is asked
@@ -215,7 +220,7 @@ def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
     assert (shown["models"], shown["usd"], shown["new_readers"]) == (["offline:"], float(usd[1:]), [])
     with ActorSystem.open(shop, "offline") as system:
         assert len(system.agents()) == 2
-    assert ikigai(shop, *arguments) == 0
+    assert ikigai(shop, *arguments) == (3 if arguments[0] == "regress" else 0)
     assert capsys.readouterr().err.startswith(f"ikigai: {asked}; no price is known here for offline.\n")
 
 
