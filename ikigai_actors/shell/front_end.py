@@ -188,6 +188,15 @@ def write_nowhere(*descriptors: int) -> None:
         os.dup2(nowhere, descriptor)
 
 
+def closed_output() -> TextIO:
+    """Standard output for a process that was started without: a write fails, and no other file gets its number."""
+    unwritable = os.open(os.devnull, os.O_RDONLY)
+    if unwritable != 1:
+        os.dup2(unwritable, 1)
+        os.close(unwritable)
+    return os.fdopen(1, "w", closefd=False)
+
+
 def _are_terminals(*streams: "TextIO | None") -> bool:
     return all(stream is not None and stream.isatty() for stream in streams)
 

@@ -65,7 +65,15 @@ from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.experiments import bisect_command, regress_command, replay_command, search_command
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, notices_of
-from ikigai_actors.shell.front_end import fill_screen, front_of, greeting, show, while_it_lasts, write_nowhere
+from ikigai_actors.shell.front_end import (
+    closed_output,
+    fill_screen,
+    front_of,
+    greeting,
+    show,
+    while_it_lasts,
+    write_nowhere,
+)
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
@@ -210,6 +218,8 @@ for _command in (*commands.COMMANDS, doc, cluster, search_command, bisect_comman
 
 def main() -> NoReturn:
     """Run the command line, and end the process."""
+    if sys.stdout is None:
+        sys.stdout = closed_output()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError):  # closed, or replaced by something simpler
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what else it is: suppressed

@@ -225,6 +225,13 @@ def test_output_that_cannot_be_written_is_one_line(file: Path) -> None:
         assert done.stderr == "ikigai: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow("starts a program that is not forked")
+def test_output_that_is_closed_is_one_line(file: Path) -> None:
+    whole = [*COMMAND, "--database", str(file), "agents"]
+    done = completed(["sh", "-c", 'exec "$@" >&-', "sh", *whole])
+    assert (done.returncode, done.stderr) == (1, "ikigai: the output cannot be written: Bad file descriptor\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_closes_the_database(file: Path, number: signal.Signals) -> None:
     with Program.by_pipe("--database", str(file)) as shell:
