@@ -111,10 +111,10 @@ def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_sp
     lines = [" ".join(line.split()) for line in shown]
     assert "spent 120 tokens" in lines
     assert f"{top} 0 tokens, with all below it 120 tokens" in lines
-    assert f"{middle} shop 60 tokens, with all below it 120 tokens" in lines
-    assert f"{leaf} buyer 60 tokens" in lines
+    assert f"shop ({middle}) 60 tokens, with all below it 120 tokens" in lines
+    assert f"buyer ({leaf}) 60 tokens" in lines
     assert f"budget {top} 120 tokens of 1,000 tokens; $0.00 of $5.00" in lines
-    assert f"budget {middle} shop 120 tokens of 500 tokens" in lines
+    assert f"budget shop ({middle}) 120 tokens of 500 tokens" in lines
     told = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
     assert told["names"] == {middle: "shop", leaf: "buyer"}
     assert told["branches"][middle] == {"tokens": 120, "usd": 0}

@@ -189,6 +189,20 @@ def test_a_fork_that_cannot_be_is_refused_as_by_a_handle(durable: str) -> None:
         assert len(system.agents()) == 2
 
 
+def test_an_answer_that_is_empty_or_was_cut_is_said_to_be(durable: str) -> None:
+    script = ScriptedProvider([Reply(" \n"), Reply("Half", stop_reason="max_tokens"), Reply(""), "whole"])
+    with ActorSystem.open(durable, script) as system:
+        root = system.root.uuid
+        asked = [["prompt", root, "go", "--wait"]] * 2 + [["fork", root, "go", "--wait"]] * 2
+        done = [CliRunner().invoke(cli, ["--database", durable, *arguments]) for arguments in asked]
+    assert [(one.stdout, one.stderr, one.exit_code) for one in done] == [
+        (" \n\n", "ikigai: [an empty answer]\n", 0),
+        ("Half\n", "ikigai: [the answer ends here: max_tokens]\n", 0),
+        ("\n", "ikigai: [an empty answer]\n", 0),
+        ("whole\n", "", 0),
+    ]
+
+
 def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import as_json, harmless
+
+if TYPE_CHECKING:
+    from ikigai_actors.providers.base import Reply
 
 TIMED_OUT = 3
 """Exit status when a wait was over too early."""
@@ -155,7 +158,7 @@ def prompt(
         told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
         click.echo(as_json(told))
     elif left.reply is not None:
-        click.echo(_shown(left.reply.text))
+        _answer(left.reply)
     elif not wait:
         click.echo(f"prompt {left.mail} to {left.agent.short}")
     if wait and left.reply is None:
@@ -230,7 +233,7 @@ def fork(
         told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
         click.echo(as_json(told))
     elif reply is not None:
-        click.echo(_shown(reply.text))
+        _answer(reply)
     else:
         messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
         click.echo(f"{called(child)}: forked from {made.parent.short}; inherits {messages}")
@@ -570,6 +573,15 @@ def _ended_early(context: click.Context) -> Iterator[None]:
 
 def _notice(text: str) -> None:
     click.echo(f"ikigai: {harmless(text)}", err=True)
+
+
+def _answer(reply: "Reply") -> None:
+    """Print an answer. That it is empty, or was cut, is a notice."""
+    from ikigai_actors.shell.text.pages import stop_note
+
+    click.echo(_shown(reply.text))
+    if note := stop_note(reply.stop_reason, not reply.text.strip()):
+        _notice(note)
 
 
 def _shown(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
+from ikigai_actors.records.identity import with_name
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.text.budgets import budget_lines
@@ -123,8 +124,8 @@ def as_object(found: Figures) -> str:
 
 
 def _named(found: Figures, agent: str) -> str:
-    """An agent in a line: its uuid, and its name in a column as wide as names mostly are."""
-    return f"{agent:<22} {found.names.get(agent, ''):<12}" if found.names else f"{agent:<22}"
+    """An agent in a line: its uuid, and its name if it has one."""
+    return with_name(agent, found.names.get(agent))
 
 
 def _cost(tokens: int, usd: int) -> dict[str, float]:

@@ -111,7 +111,7 @@ class ShownTurn:
             streamed = ""
         screen.stream(text[len(streamed) :])
         screen.fresh()
-        if note := stop_note(stop_reason, not text and stop_reason != "tool_use"):
+        if note := stop_note(stop_reason, not text.strip() and stop_reason != "tool_use"):
             screen.line(note, dim=True)
         self.over = stop_reason != "tool_use"
 

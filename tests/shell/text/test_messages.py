@@ -36,6 +36,7 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
         [(Look.MARKDOWN, "half"), (Look.NOTE, "[the answer ends here: max_tokens]")],
     ),
     ("assistant", "", {}, "", [(Look.NOTE, "[an empty answer]")]),
+    ("assistant", " \n", {}, " \n", [(Look.NOTE, "[an empty answer]")]),
     ("repair", "It wants a number.", {}, "It wants a number.", [(Look.NOTE, "[asked again] It wants a number.")]),
     ("output", "{}", {}, "{}", [(Look.NOTE, "result: {}")]),
     ("tool_call", "ls", {"name": "ls"}, "ls started", []),

@@ -134,6 +134,6 @@ def _reply(message: Message) -> list[Piece]:
     for call in reply.tool_calls:
         arguments = one_line(json.dumps(dict(call.input), ensure_ascii=False, default=str))
         pieces.append(Piece(Look.CALL, f"{one_line(call.name)} {arguments}", position, None, call.id))
-    if note := stop_note(reply.stop_reason, not message.content and not reply.tool_calls):
+    if note := stop_note(reply.stop_reason, not message.content.strip() and not reply.tool_calls):
         pieces.append(Piece(Look.NOTE, one_line(note), position))
     return pieces
