@@ -99,7 +99,7 @@ def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
 
     Args:
         name: the call's name.
-        text: its arguments as JSON. Empty for a call without arguments.
+        text: its arguments as JSON. Some servers send nothing, or ``null``, for a call without arguments.
         cut: whether the reply ended before its time.
 
     Raises:
@@ -114,9 +114,9 @@ def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
         if cut:
             raise HalfACallError(name) from error
         raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON: {error}") from error
-    if not isinstance(value, dict):
+    if not isinstance(value, dict | None):
         raise BrokenArgumentsError(f"the arguments of the call of {name!r} are no JSON object")
-    return value
+    return value or {}
 
 
 async def received(response: Response, arriving: StreamedReply, on_delta: OnDelta) -> Reply:
