@@ -37,6 +37,7 @@ from ikigai_actors.providers.streamed_reply import (
     ServiceFailure,
     received,
 )
+from ikigai_actors.providers.transport import check_key, new_transport
 from ikigai_actors.providers.windows import anthropic_window
 
 if TYPE_CHECKING:
@@ -183,6 +184,8 @@ class AnthropicProvider:
                 self._client.api_key = _KEYLESS
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise ProviderError(_NO_KEY, unavailable=True, free=True)
+        check_key(self._client.api_key or "", self._settings().key)
+        check_key(self._client.auth_token or "", "ANTHROPIC_AUTH_TOKEN")
         return self._client
 
     def _address(self) -> str:
@@ -200,12 +203,8 @@ class AnthropicProvider:
 
     def _new_client(self) -> "AsyncAnthropic":
         import anthropic
-        import httpx2
 
-        # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
-        limits = httpx2.Limits(max_connections=0)
-        http_client = anthropic.DefaultAioHttpClient(limits=limits)
-        return anthropic.AsyncAnthropic(http_client=http_client, middleware=[_spliced], **self._options)
+        return anthropic.AsyncAnthropic(http_client=new_transport(), middleware=[_spliced], **self._options)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         """The request as arguments of the client; settings without a value are left out."""

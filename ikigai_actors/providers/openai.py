@@ -39,6 +39,7 @@ from ikigai_actors.providers.streamed_reply import (
     ServiceFailure,
     received,
 )
+from ikigai_actors.providers.transport import check_key, new_transport
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -221,14 +222,11 @@ class OpenAIProvider:
     def _ready_client(self, address: str, key: str) -> "AsyncOpenAI":
         """The client of this event loop."""
         if self._client is None:
-            import anthropic
-            import httpx2
             import openai
 
-            # Anthropic's transport tells a refused connection from one that is late; OpenAI's does not. It reads None
-            # as 100 connections, beyond which requests would wait silently; 0 is no limit.
-            transport = anthropic.DefaultAioHttpClient(limits=httpx2.Limits(max_connections=0))
-            self._client = openai.AsyncOpenAI(base_url=address, api_key=key, http_client=transport, **self._options)
+            self._client = openai.AsyncOpenAI(
+                base_url=address, api_key=key, http_client=new_transport(), **self._options
+            )
         return self._client
 
     def _address(self) -> tuple[str, Settings]:
@@ -254,10 +252,7 @@ class OpenAIProvider:
                     unavailable=True,
                     free=True,
                 )
-        key = (key or _KEYLESS).strip()
-        if not (key.isascii() and key.isprintable()):
-            raise ProviderError(f"The key in {setting} has a character that no header can carry: copy it again.")
-        return key
+        return check_key((key or _KEYLESS).strip(), setting)
 
     def _speaks_responses(self, address: str) -> bool:
         return self._api == RESPONSES or (self._api is None and _is_official(address))

@@ -447,15 +447,35 @@ def test_key_and_address_come_from_the_environment(server: MessagesServer, monke
     assert server.keys == ["from the environment"]
 
 
-@pytest.mark.parametrize("key", ["an odd key\n", "an odd key\x00"])
-def test_a_key_that_cannot_be_sent_stands_in_no_message_or_traceback(server: MessagesServer, key: str) -> None:
-    with pytest.raises(ProviderError) as raised:
+@pytest.mark.parametrize("key", ["an odd key\n", "an odd\r key", "an odd key\x00", "an odd këy"])
+def test_a_key_that_cannot_be_sent_names_its_setting_and_stands_in_no_message_or_traceback(
+    server: MessagesServer, key: str
+) -> None:
+    with pytest.raises(ProviderError, match="The key in api_key has a character that no header can carry") as raised:
         ask(server, api_key=key)
+    assert server.requests == []
     assert "an odd key" not in "".join(traceback.format_exception_only(raised.value))
     cause: BaseException | None = raised.value.__cause__
     while cause is not None:
         assert "an odd key" not in str(cause)
         cause = cause.__cause__ or cause.__context__
+
+
+def test_a_token_that_cannot_be_sent_names_its_variable(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "an odd token\n")
+    with pytest.raises(ProviderError, match="The key in ANTHROPIC_AUTH_TOKEN has a character"):
+        ask(server, api_key=None)
+
+
+def test_certificates_that_are_not_there_are_named_with_their_variable(
+    server: MessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
+    with pytest.raises(ProviderError, match=r"SSL_CERT_FILE names cannot be read \('/nowhere/at/all.pem'.*unset it"):
+        ask(server)
 
 
 @pytest.mark.parametrize("key", ["a", "sk", "an odd", "a\n"])
