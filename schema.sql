@@ -100,6 +100,7 @@ CREATE TABLE agents (
     pruned_at       BIGINT,                              -- dead: when its messages and mail were deleted, or began to be
     timed           BIGINT NOT NULL DEFAULT 0,           -- timers it ever had: the id of the latest
     stuck           BIGINT NOT NULL DEFAULT 0,           -- the turn in which its supervisor was told that it gives no sign of life
+    branch          TEXT,                                -- the child of agent 0 that it comes from, or itself; NULL: agent 0
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -112,6 +113,9 @@ CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 
 -- The living of a shard: a boot reads those of its own shards.
 CREATE INDEX agents_shard ON agents (shard) WHERE status <> 'dead';
+
+-- The living of a branch: a model's fork counts them.
+CREATE INDEX agents_branch ON agents (branch) WHERE status <> 'dead';
 
 -- What has changed since a version of the tree: hosts look whenever another process may have written.
 CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;

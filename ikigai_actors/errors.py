@@ -106,7 +106,7 @@ class NameTaken(AgentError):
 
 
 class TooManyAgents(AgentError):
-    """So many agents live that a fork asked for by a model is refused."""
+    """So many agents live in the branch that a fork asked for by a model is refused."""
 
 
 class BudgetExceeded(AgentError):

@@ -11,9 +11,9 @@ from ikigai_actors.errors import (
     MailNotFound,
     NameTaken,
     StoreConflict,
-    TooManyAgents,
 )
 from ikigai_actors.records.blobs import write_blobs
+from ikigai_actors.records.branches import check_branch
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
 from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
@@ -131,7 +131,7 @@ class Append(Unit):
             if unit.inherited is not None and self._is_limited(row):
                 unit = with_left(tx, unit)
                 rows = [message.row() for message in unit.messages]
-            _bear(tx, unit.births, row)
+            _bear(tx, unit.births, row, self._is_counted(row))
             locked.others.update(birth.uuid for birth in unit.births)
         answer = self._spend(row, charge) if spends else None
         if unit.unpaused and not isinstance(answer, Paused):
@@ -169,6 +169,10 @@ class Append(Unit):
         """Whether a budget limits the agent or one of its children."""
         return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
 
+    def _is_counted(self, row: Locked) -> bool:
+        """Whether a budget limits how many live. Else the purse would not do."""
+        return False
+
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
         """Settle the request that is over, and hold what the next one needs."""
         held, freed = self._purse.change(row, charge, self._unit.need)
@@ -204,6 +208,9 @@ class AppendAlone(Append, Addressed):
     def _is_limited(self, row: Locked) -> bool:
         return True
 
+    def _is_counted(self, row: Locked) -> bool:
+        return any("agents" in level.limits for level in self._ledger.chain(row.budget))
+
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
         ledger, freed = self._ledger, tuple[str, ...]()
         if charge is not None:
@@ -233,8 +240,8 @@ def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:
         raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 
 
-def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
-    """Write the children's rows and first messages, all or none."""
+def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:
+    """Write the children's rows and first messages, all or none. ``counted``: whether a budget counts the living."""
     if parent.status != "running":
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
@@ -251,9 +258,8 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked) -> None:
             raise NameTaken(f"Two of the children are to be named {name!r}; choose another name.", name)
         given.add(name)
         check_free(tx, name)
-    limit = min((birth.limit for birth in births if birth.limit is not None), default=None)
-    if limit is not None and tx.run("count_living")[0][0] + len(births) > limit:
-        raise TooManyAgents(f"{limit} agents live already: a model makes no more. Let some of them end first.")
+    if (limit := births[0].limit) is not None and (births[0].limit_is_set or not counted):
+        check_branch(tx, parent.uuid, len(births), limit, births[0].limit_is_set)
     for place, birth in enumerate(births):
         if not _registered(tx, birth):
             if place:  # a refusal leaves nothing behind

@@ -28,9 +28,9 @@ class Birth:
     born: int
     """Position of the ``fork`` message in the parent's log."""
     limit: int | None = None
-    """The birth is refused when so many agents live already; None is no limit. Births of several hosts at one moment do
-    not count each other.
-    """
+    """The birth is refused when so many agents live in the branch already (`records.branches`); None is no limit."""
+    limit_is_set: bool = False
+    """Whether a setting says so; else it is the usual limit, which a budget of agents replaces."""
     on_orphan: str | None = None
     """What happens to its children when it dies; None inherits."""
     supervisor_uuid: str | None = None

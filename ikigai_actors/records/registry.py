@@ -95,6 +95,8 @@ class AgentRecord:
     """When it came from a file, in milliseconds since 1970."""
     pruned_at: int | None = None
     """When its messages and mail were deleted, since it was dead for long; in milliseconds since 1970."""
+    branch: str | None = None
+    """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
 
     @property
     def living(self) -> bool:

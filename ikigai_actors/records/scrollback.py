@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ikigai_actors.records.history import Ancestor
 from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages import Message
 from ikigai_actors.records.stored_history import StoredHistory
 from ikigai_actors.store.base import Store
 
@@ -57,14 +57,7 @@ class Scrollback:
 
     def sources(self) -> Mapping[str, Message]:
         """The message that set each setting in force. A clear carries settings over, and counts as their source."""
-        sources: dict[str, Message] = {}
-        for message in self._read(StoredHistory.controls):
-            if message.kind == Kind.CLEAR:
-                sources.clear()
-            elif message.kind == Kind.CONFIGURE:
-                sources.update(dict.fromkeys(message.data, message))
-        in_force = self.settings()
-        return {name: message for name, message in sources.items() if name in in_force}
+        return self._read(StoredHistory.sources)
 
     def remembered(self) -> int:
         """How many of the inherited messages still counted at the fork, after clears and rewinds."""

@@ -12,6 +12,8 @@
     thinking        how much the model thinks, a dict as in the Messages API
     effects         what may happen when its model calls a tool, in an experiment: see
                     `ikigai_actors.agent.turn.record`; only a fork can be without it
+    max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
+                    when its model forks; 1,000 when it is not set
     max_steps       how often its model may be asked in one turn; 50 when it is not set
     stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
@@ -120,6 +122,7 @@ SETTINGS: Mapping[str, Setting] = {
     "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
+    "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
     "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
     "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ikigai_actors.records.heads import section
 from ikigai_actors.records.history import EMPTY, Ancestor, View, play_all
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 
 
@@ -47,6 +47,17 @@ class StoredHistory:
                 low = max(start, end - 16)
                 yield from reversed(self.between(low, end))
                 end = low
+
+    def sources(self) -> dict[str, Message]:
+        """The message that set each setting in force. A clear carries settings over, and counts as their source."""
+        found: dict[str, Message] = {}
+        for message in self.controls():
+            if message.kind == Kind.CLEAR:
+                found.clear()
+            elif message.kind == Kind.CONFIGURE:
+                found.update(dict.fromkeys(message.data, message))
+        in_force = self.view().settings
+        return {name: message for name, message in found.items() if name in in_force}
 
     def controls(self, head: int | None = None) -> list[Message]:
         """The messages up to a position, None for the end, that change a view; oldest first."""

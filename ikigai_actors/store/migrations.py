@@ -444,6 +444,21 @@ _SIGNS = Migration(
     """,
 )
 
+_BRANCHES = Migration(
+    23,
+    """
+    -- Models fork while few agents live in their branch. The branches are followed by an index that is needed once.
+    ALTER TABLE agents ADD COLUMN branch TEXT;
+    CREATE INDEX agents_parent ON agents (parent_uuid);
+    WITH RECURSIVE branches(uuid, branch) AS (
+        SELECT a.uuid, a.uuid FROM agents a JOIN agents r ON a.parent_uuid = r.uuid WHERE r.parent_uuid IS NULL
+        UNION SELECT a.uuid, b.branch FROM agents a JOIN branches b ON a.parent_uuid = b.uuid)
+    UPDATE agents SET branch = b.branch FROM branches b WHERE b.uuid = agents.uuid;
+    DROP INDEX agents_parent;
+    CREATE INDEX agents_branch ON agents (branch) WHERE status <> 'dead';
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _MAIL_AND_SUPERVISION,
     _PROMPTS,
@@ -466,6 +481,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _STUCK,
     _GROUPS,
     _SIGNS,
+    _BRANCHES,
 )
 """All steps since version `FIRST`, in order."""
 

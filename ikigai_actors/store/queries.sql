@@ -10,7 +10,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
-       a.pruned_at
+       a.pruned_at, a.branch
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
@@ -86,8 +86,16 @@ SELECT {agent} FROM agents a WHERE CAST(:status AS TEXT) IS NULL OR status = :st
 -- name: living
 SELECT {agent} FROM agents a WHERE status <> 'dead'
 
--- name: count_living
-SELECT COUNT(*) FROM agents WHERE status <> 'dead'
+-- name: branch_of
+SELECT a.branch FROM agents a WHERE a.uuid = :uuid
+
+-- name: living_in_branch
+-- So many at most: nobody needs to know how many more there are.
+SELECT COUNT(*) FROM (SELECT 1 FROM agents a WHERE a.branch = :branch AND a.status <> 'dead' LIMIT CAST(:most AS BIGINT)) found
+
+-- name: living_in_branches
+-- The same of all branches.
+SELECT COUNT(*) FROM (SELECT 1 FROM agents a WHERE a.branch IS NOT NULL AND a.status <> 'dead' LIMIT CAST(:most AS BIGINT)) found
 
 -- name: living_by_name
 SELECT {agent} FROM agents a WHERE name = :name AND status <> 'dead'
@@ -252,11 +260,12 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 
 -- name: register
 -- No row: a living agent has the name, or there is this uuid. Whoever has just given it on another host is waited for.
--- Its supervisor, whose row is locked, hands its orphan policy, its budget and its shard down. Children of agent 0, each the root of a branch, are
+-- Its supervisor, whose row is locked, hands its orphan policy, its budget, its branch and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
-                    budget, on_orphan, shard)
+                    branch, budget, on_orphan, shard)
 VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch,
+        COALESCE((SELECT p.branch FROM agents p WHERE p.uuid = :supervisor), CAST(:uuid AS TEXT)),
         COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :supervisor)),
         COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :supervisor), 'reparent'),
         COALESCE((SELECT CASE WHEN p.parent_uuid IS NULL AND p.strategy = 'one_for_one' THEN (

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Workspace
+from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn.request import NOT_RUN
+from ikigai_actors.records.fsck.check import check
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, prompts, requests_of, results, scripted
@@ -109,8 +110,35 @@ def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
         system.root.prompt("go").get(timeout=DEADLINE)
         made, refused = (message for message in system.root.history() if message.kind == "tool_result")
         assert made.content.startswith("Forked: ")
-        assert refused.content == (
-            f"{LIVING_LIMIT} agents live already: a model makes no more. Let some of them end first."
+        assert refused.content.startswith(
+            "A model forks only while fewer than 1,000 agents live altogether (the usual limit). "
         )
         assert len(system.agents()) == LIVING_LIMIT
         assert system.root.fork().state == "idle"  # a person may
+        branch = system.agent("n0")
+        branch.prompt("go").get(timeout=DEADLINE)
+        assert len(branch.children()) == 2  # whoever else lives is in other branches
+
+
+def test_a_model_forks_while_few_agents_live_in_its_own_branch(database: str) -> None:
+    with ActorSystem.open(database, provider=OfflineProvider()) as system:
+
+        def forks(agent: AgentRef) -> str:
+            agent.prompt('@fork {"prompt": "Count the files."}').get(timeout=DEADLINE)
+            return next(one.content for one in reversed(agent.history()) if one.kind == "tool_result")
+
+        system.root.configure(max_agents=3)
+        ann, ben = system.root.fork(name="ann"), system.root.fork(name="ben")
+        for _ in range(2):
+            ann.fork()
+        assert forks(ben).startswith("Forked")
+        refused = forks(ann)
+        assert f"3 agents live in the branch of ann (max_agents, set by {system.root.uuid[:6]})" in refused
+        assert "altogether" in forks(system.root)
+        leaf = ann.children()[0]
+        leaf.configure(max_agents=4)
+        assert forks(leaf).startswith("Forked")
+        assert f"set by {leaf.uuid[:6]}" in forks(leaf)
+        ann.children()[1].kill()
+        assert forks(leaf).startswith("Forked")
+        assert check(system.store) == []

@@ -68,6 +68,7 @@ CASES: list[Case] = [
     (Invariant.PARENT, "a", agent("a", "parent_uuid = 'nobody'")),
     (Invariant.LINEAGE, "a", agent("a", "parent_uuid = 'g'")),
     (Invariant.LINEAGE, "c", agent("c", "parent_uuid = 'c'")),
+    (Invariant.LINEAGE, "c", agent("c", "branch = 'nobody'")),
     (Invariant.SUPERVISOR, "a", agent("a", "supervisor_uuid = 'nobody'")),
     (Invariant.SUPERVISOR, "b", agent("b", "supervisor_uuid = 'nobody'")),
     (Invariant.SUPERVISOR, "a", agent("a", "supervisor_uuid = NULL")),

@@ -194,7 +194,8 @@ FIRST_PUBLISHED = Path(__file__).with_name("schema_1.sql").read_text(encoding="u
 OLD_AGENTS = """
 INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('root', 0, 'running', 1);
 INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at, ended_at, exit_reason)
-VALUES ('gone', 'root', 'root', 0, 'dead', 2, 3, 'a hole in its log');
+VALUES ('gone', 'root', 'root', 0, 'dead', 2, 3, 'a hole in its log'),
+       ('kid', 'gone', 'root', 0, 'running', 2, NULL, NULL);
 """
 
 
@@ -210,7 +211,8 @@ def test_a_database_of_the_first_version_becomes_what_a_new_one_is(durable_url: 
     ensure_schema(new)
     assert migrate(old) == schema_version(new)
     assert shape(old) == shape(new)
-    [gone] = old.read(lambda tx: registry.every(tx, "dead"))
+    root, gone, kid = old.read(registry.every)
+    assert (root.branch, gone.branch, kid.branch) == (None, "gone", "gone")
     assert (gone.exit_cause, gone.on_orphan, gone.unread) == ("damaged", "reparent", 0)
     old.close()
     new.close()

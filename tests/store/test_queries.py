@@ -156,3 +156,15 @@ def test_what_other_processes_did_is_found_by_indexes(durable: str, name: str) -
         steps = [row[3] for row in store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))]
         assert [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step] == []
     store.close()
+
+
+@pytest.mark.parametrize("name", ["living_in_branch", "living_in_branches"])
+def test_the_living_of_a_branch_are_counted_by_an_index(durable: str, name: str) -> None:
+    store: Store = open_store(made(durable))
+    statement = queries.query(name).replace(":most", "5").replace(":branch", "'a'")
+    if store.location.startswith("postgres"):
+        plan = store.read(lambda tx: (sql(tx, "SET LOCAL enable_seqscan = off"), sql(tx, f"EXPLAIN {statement}"))[1])
+    else:
+        plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
+    assert re.search("agents_(branch|shard)", str(plan)), "indexes of the living alone"
+    store.close()

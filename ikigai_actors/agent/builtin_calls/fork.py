@@ -22,7 +22,7 @@ from ikigai_actors.records.messages import NO_DATA, Kind
 from ikigai_actors.tools.policy import SHELL, ToolTraits
 
 LIVING_LIMIT = 1_000
-"""How many agents may live when a model forks one more: it stops a fork bomb."""
+"""How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
 
 
 class ForkCall(BuiltinCall):
@@ -86,7 +86,11 @@ class ForkCall(BuiltinCall):
         told = (_result(call, f"Forked: the child is {child}."),)
         named = check_name(name) if name else None
         budget = parse_budget(given) if (given := call.input.get("budget")) else None
-        return Childbed(child, named, "transient", own, told, opens=True, limit=LIVING_LIMIT, budget=budget)
+        limit = state.view.settings.get("max_agents")
+        most = LIVING_LIMIT if limit is None else limit
+        return Childbed(
+            child, named, "transient", own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
+        )
 
 
 CALLS = (ForkCall(),)

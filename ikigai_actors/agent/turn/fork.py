@@ -46,6 +46,8 @@ class Childbed(NamedTuple):
     on_orphan: str | None = None
     limit: int | None = None
     """`Birth.limit`."""
+    limit_is_set: bool = False
+    """`Birth.limit_is_set`."""
     at: int | None = None
     """The last position that it inherits; None for the parent's head."""
     budget: Budget | None = None
@@ -199,6 +201,7 @@ def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
         messages=messages,
         born=head + 1,
         limit=bed.limit,
+        limit_is_set=bed.limit_is_set,
         on_orphan=bed.on_orphan,
         budget=bed.budget,
     )

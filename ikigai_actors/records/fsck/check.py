@@ -3,7 +3,7 @@
     type               every value is of the type that its column has in ``schema.sql``; else nothing more is judged
     agent-0            one agent has no parent; it lives, and its fork point is 0
     parent             every parent exists
-    lineage            no agent descends from itself
+    lineage            no agent descends from itself; the first agent of a branch is of that branch
     supervisor         every agent but agent 0 has a supervisor, which exists
     supervisors        the supervisors do not run in a circle
     living-supervisor  the supervisor of a living agent lives, unless its policy was to leave its children as orphans
@@ -248,6 +248,10 @@ def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> I
     for record in records.values():
         yield from _family(record, records)
         yield from check_life(record, records)
+        first = records.get(record.branch or "")
+        if record.branch is not None and (first is None or first.branch != record.branch):
+            text = f"expected {record.branch!r} to be the first agent of its branch, and of that branch itself"
+            yield Violation(Invariant.LINEAGE, record.uuid, text)
         if record.living and record.name is not None:
             other = names.setdefault(same_name(record.name), record.uuid)
             if other != record.uuid:

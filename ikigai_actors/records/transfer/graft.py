@@ -68,7 +68,7 @@ _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
     "created_at", "ended_at", "epoch", "on_orphan", "strategy", "intensity", "period", "deadline", "exit_cause",
     "exit_sender", "mailed", "unread", "shard", "born", "budget", "spent_tokens", "spent_usd", "imported_at",
-    "pruned_at",
+    "pruned_at", "branch",
 )  # fmt: skip
 
 
@@ -184,6 +184,7 @@ class Graft:
         taken = {row[0] for row in tx.run("look_at_all", uuids=known)}
         self.uuids = {uuid: new_agent_uuid(random_bytes) if uuid in taken else uuid for uuid in known}
         """The uuid of each agent here, by the one in the file."""
+        self._branch = under.branch or self.uuids[manifest.top]
         self.uuids |= {ORIGIN + uuid: new_agent_uuid(random_bytes) for uuid in manifest.origins}
         self._dead = {uuid for uuid, one in manifest.agents.items() if one.status == Status.TERMINATING}
         names = _free_names(tx, [one for one in manifest.living if one.name is not None])
@@ -269,6 +270,7 @@ class Graft:
             unread=self._manifest.unread[one.uuid],
             shard=self._under.shard,
             budget=self._under.budget,
+            branch=self._branch,
             imported_at=self._now,
         )
         if one.uuid not in self._dead:
@@ -297,7 +299,7 @@ class Graft:
             self.uuids[ORIGIN + of], None, under.uuid, under.uuid, 0, Status.DEAD.value, 0, "transient",
             f"holds what {heirs} inherited from {whose}", self._now, self._now, 0, None, 1,
             exit_cause=Cause.TERMINATED.value, shard=under.shard, budget=under.budget, imported_at=self._now,
-            pruned_at=self._manifest.agents[of].pruned_at,
+            pruned_at=self._manifest.agents[of].pruned_at, branch=self._branch,
         )  # fmt: skip
 
     def _row(self, one: AgentRecord) -> Row:

@@ -348,10 +348,10 @@ def system(shell: CommandContext, text: Words) -> None:
 def set_one(shell: CommandContext, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
-    VALUE is a number (max_tokens, max_steps, temperature, top_p, stream_retries, stuck_after, context_window,
-    compact_at), on or off (notify), words with commas between them or a JSON list (tools, stop_sequences), a JSON
-    object (thinking, options, policies, effects), or text (model, system, compact, compact_model). An empty one ("")
-    removes the setting. Children that are forked from now on inherit it.
+    VALUE is a number (max_tokens, max_steps, max_agents, temperature, top_p, stream_retries, stuck_after,
+    context_window, compact_at), on or off (notify), words with commas between them or a JSON list (tools,
+    stop_sequences), a JSON object (thinking, options, policies, effects), or text (model, system, compact,
+    compact_model). An empty one ("") removes the setting. Children that are forked from now on inherit it.
     """
     _setting(shell, name, " ".join(value) if value else None)
 

@@ -69,7 +69,7 @@ from supervisors.strategies import Strategy
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT = 60.0
+_LOOK_AGAIN = 60.0
 """Seconds after which a budget is looked at again, at most: no host's clock is trusted for longer."""
 
 PROMPT_RETRY = 0.5
@@ -378,7 +378,7 @@ class SupervisionLoop(Worker, Supervision):
 
     def _serve_later(self, budget: str, due: int) -> None:
         """Look at a budget when it is due by the database's clock, of which this host's may be far behind."""
-        wait = min(max(0, due - self._clock.now_ms()) / 1000, LONGEST_WAIT)
+        wait = min(max(0, due - self._clock.now_ms()) / 1000, _LOOK_AGAIN)
         self.after(wait, lambda: self.serve((budget,)))
 
     def _watch_time(self) -> None:
