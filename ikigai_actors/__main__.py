@@ -18,6 +18,10 @@ except KeyboardInterrupt:
 def main() -> NoReturn:
     """Run the command line, and end the process."""
     try:
+        if os.getpid() == 1:
+            from ikigai_actors.shell.init import run_in_child
+
+            run_in_child()
         start.begin()
     except KeyboardInterrupt:
         os._exit(_ENDED_BY_CTRL_C)

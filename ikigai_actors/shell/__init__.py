@@ -9,6 +9,7 @@ A program that brings its own system shows it by `run`; see ``examples/supervise
     web/        the application in a browser
     commands/   the slash commands, and what they need of the shell that runs them
     text/       agents, histories and trouble as text (pure)
+    start       the first moments of the program; init, the program as process 1 of a container
 
 Only this package imports click.
 """

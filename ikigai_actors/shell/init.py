@@ -1,0 +1,41 @@
+"""Process 1 of a container: it runs the program in a child, and reaps what other processes leave behind.
+
+The kernel hands process 1 every process whose parent has ended, such as the background jobs of tools. Until it waits
+for them they stay as zombies, and in the end no process can be started. The program itself could not wait for them: it
+cannot tell them from children that others of its threads have started and wait for. So process 1 does nothing else.
+"""
+
+import os
+import signal
+from contextlib import suppress
+
+
+def run_in_child() -> None:
+    """Return in a child of this process, which stays until the child ends, and ends with its exit status.
+
+    Call it first of all: the child has one thread. It gets the signals that other processes send to this one; those of
+    the terminal it gets by itself.
+    """
+    signals = signal.valid_signals()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    program = os.fork()
+    if program == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    while (status := _reaped(program)) is None:
+        heard = signal.sigwaitinfo(signals)
+        if heard.si_signo != signal.SIGCHLD and heard.si_code <= 0:  # above 0 the kernel has sent it
+            os.kill(program, heard.si_signo)
+    os._exit(status)
+
+
+def _reaped(program: int) -> int | None:
+    """Reap all that have ended; return the exit status of the program, or None while it runs."""
+    status = None
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == program:
+                code = os.waitstatus_to_exitcode(ended[1])
+                status = code if code >= 0 else 128 - code
+    return status
