@@ -254,14 +254,17 @@ class Costs:
         counts = None if model is None else model.counts
         if free or (spent is None and counts is False):
             return NO_CHARGE
-        whole = Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
-        if spent is None or held.strict:
-            return whole
+        if spent is None:
+            return Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
+        name = "" if model is None else model.name
+        if held.strict:  # a service tells the tokens of a reply at its end: it may have counted more than it has told
+            told = self._told(spent.usage, spent.model, name)
+            return Charge(max(held.tokens, told.tokens), max(held.usd, told.usd))
         output = spent.usage.output_tokens
-        if counts is not False:  # a service tells the tokens of a reply at its end
+        if counts is not False:
             output = max(output, min(held.output, held.tokens), received // 2)
         usage = Usage(spent.usage.input_tokens, output, *_cached(spent.usage))
-        told = self._told(usage, spent.model, "" if model is None else model.name)
+        told = self._told(usage, spent.model, name)
         worst = held.tokens + held.risk_tokens, held.usd + held.risk_usd
         return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
 

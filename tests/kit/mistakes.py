@@ -211,7 +211,7 @@ def fits(value: Any, hint: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     if kind is int:
-        return isinstance(value, int) and 0 <= value < 2**63
+        return isinstance(value, int) and 0 <= value <= 10**15  # of tokens
     if kind is float:
         return isinstance(value, int | float) and 0 <= value < 10**9
     if getattr(kind, "_is_protocol", False) or (isinstance(value, str) and kind is not str):

@@ -238,7 +238,10 @@ def test_a_provider_that_cannot_tell_its_model_ends_the_turn_with_an_error() -> 
         assert agent.state == "idle"
 
 
-@pytest.mark.parametrize("delta", [None, "text", Delta(5), Delta(spent=Usage(3, 4)), Delta(spent=Spent(Usage(-1)))])  # type: ignore[arg-type]
+WRONG = [Delta(spent=Spent(Usage(count))) for count in (-1, 10**15 + 1)]
+
+
+@pytest.mark.parametrize("delta", [None, "text", Delta(5), Delta(spent=Usage(3, 4)), *WRONG])  # type: ignore[arg-type]
 def test_a_delta_that_is_none_is_an_error_of_its_provider(delta: Any) -> None:
     with opened(Remote(lambda on_delta: on_delta(delta))) as system:
         agent = faulty(system)

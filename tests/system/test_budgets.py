@@ -337,6 +337,31 @@ def test_a_model_that_bills_and_has_no_price_is_told_of_once(caplog: pytest.LogC
     assert caplog.text.count("Model service:nobody-knows-its-price has no price") == 1
 
 
+def test_of_a_strict_budget_a_stream_that_breaks_off_costs_what_was_held_or_what_it_has_told_if_that_is_more(
+    database: str,
+) -> None:
+    for told, beyond in ((5, False), (2_000_000, True)):
+        service = Service(Delta(spent=Spent(Usage(told, 3))))
+        with ActorSystem.open(database, service, budget=Budget(tokens=1_000_000, strict=True)) as system:
+            buyer = system.root.fork(name=f"buyer{told}", budget=Budget(tokens=500_000, strict=True))
+            buyer.prompt("go")
+            assert settled(buyer) == "idle"
+            assert buyer.budget is not None
+            assert buyer.budget.held == {"tokens": 0}
+            assert (buyer.budget.spent["tokens"] == told + 3) is beyond
+            assert (buyer.budget.beyond["tokens"] > 0) is beyond
+            assert check(system.store) == []
+
+
+def test_a_count_of_tokens_that_no_sum_could_hold_is_an_error_and_what_was_held_is_spent(database: str) -> None:
+    reply = Reply("ok", usage=Usage(2**63 - 1, 2**63 - 1))
+    with ActorSystem.open(database, ScriptedProvider([reply, "well"]), budget={"tokens": 1_000}) as system:
+        with pytest.raises(ProviderError, match=r"usage.input_tokens of a Reply to be a number of tokens up to 1,000"):
+            system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.root.prompt("again").get(timeout=DEADLINE).text == "well"
+        assert isinstance(system.root.record.spent_tokens, int)
+
+
 def test_a_stream_whose_usage_nobody_knows_costs_what_was_held(database: str) -> None:
     for provider, at_least in ((Service(), 512), (Service(free=True), 0)):
         with ActorSystem.open(":memory:", provider, budget={"tokens": 1_000_000}) as system:
