@@ -12,7 +12,8 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     bisections           from where on a history is bad, with a judge that errs
     turns, files         the turns of a log, as cases; those of an exported file
     replays, cases       recorded turns once more, with a change; where each begins
-    differences, pages   what differs; reports of it
+    differences          what differs in a replayed turn
+    pages, facts         the forms that reports have; what they say of an experiment
     expectations         what trials are expected to ask, by the record
     forecasts            the sum of that, and what it costs, said before the first request: pure
     regressions, checks  how often a change is right, and whether that is worse; what counts as right

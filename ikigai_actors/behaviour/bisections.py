@@ -20,10 +20,12 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_trial, further_request, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.facts import Facts
 from ikigai_actors.behaviour.forecasts import Forecast, largest
 from ikigai_actors.behaviour.judges import bounded, check_judge
-from ikigai_actors.behaviour.plans.bisect import Bisection, is_weight
-from ikigai_actors.behaviour.plans.plan import GO, Trial
+from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
+from ikigai_actors.behaviour.plans.bisect import BAD_BELOW, Bisection, is_weight
+from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
@@ -58,6 +60,54 @@ class Bisected(ExperimentResult):
     """How many trials have a verdict."""
     curve: list[tuple[int, float]]
     """For each place its position, and the probability that the history is bad there."""
+
+    def _report(self, facts: Facts) -> Report:
+        book = self.experiment.book
+        probes = [
+            (one, book.judged[number].verdict) for number, one in sorted(book.trials.items()) if number in book.judged
+        ]
+        ended = [f"It ended before its plan: {self.ended}."] if self.ended else []
+        told = [self._sentence(), *ended]
+        rows = [
+            Row(
+                (
+                    name_cell(facts.trial(trial.number, trial.agent)),
+                    number_cell(self.curve[trial.place][0]),
+                    name_cell(f"{100 * self.curve[trial.place][1]:.1f} %"),
+                    name_cell(said_of(verdict)),
+                    Cell(verdict.why),
+                    Cell(facts.answers.get(trial.agent, "")),
+                )
+            )
+            for trial, verdict in probes
+        ]
+        trials = [
+            {
+                "number": trial.number,
+                "position": self.curve[trial.place][0],
+                "score": verdict.score,
+                "why": verdict.why,
+                "agent": trial.agent,
+            }
+            for trial, verdict in probes
+        ]
+        names = ("position", "answer", "sure", "probes", "curve", "ended")
+        return Report(
+            f"Bisection: {f'message {self.position}' if self.answer == STEP else self.answer}",
+            told,
+            told,
+            ["trial", "message", "bad there", "verdict", "why", "answer"],
+            rows,
+            {**{name: getattr(self, name) for name in names}, "trials": trials},
+        )
+
+    def _sentence(self) -> str:
+        sure, probes = f"{100 * self.sure:.1f} %", f"{self.probes:,} probe{'' if self.probes == 1 else 's'}"
+        if self.answer == UNSURE:
+            return f"Unsure: no answer has more than {sure} after {probes}."
+        words = {START: "It was wrong from the start", NOTHING: "Nothing is wrong"}
+        answer = words.get(self.answer, f"Message {self.position} ends the first bad turn")
+        return f"{answer} ({sure} sure, {probes})."
 
 
 def bisect(
@@ -241,6 +291,11 @@ def _dearest_probe(
     # Of places with equal settings the first has the most behind it.
     dearest = [same[0] if again is not None else max(same, key=tokens_at) for same in alike.values()]
     return largest([expected_trial(agent.system, requests_at(one), settings[one], judge=judge) for one in dearest])
+
+
+def said_of(verdict: Verdict) -> str:
+    """A verdict on a history, in a word or two."""
+    return "not judged" if verdict.score is None else "bad" if verdict.score < BAD_BELOW else "good"
 
 
 def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[float] | None:

@@ -7,7 +7,6 @@ A model answers one way today and another way tomorrow. So the same turns are re
 run, and the change is held to that *baseline*, not to the record: a model's own noise is no regression.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,10 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.fingerprints import fingerprint
 from ikigai_actors.behaviour.judges import bounded, check_judge
-from ikigai_actors.behaviour.pages import html_page
+from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, within_bounds
@@ -36,7 +36,6 @@ from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import check_text
@@ -50,6 +49,12 @@ class Failure(NamedTuple):
     position: int
     """Where that turn began; of an evaluation the end of the trial."""
     why: str
+    trial: str = ""
+    """The agent that was judged, by uuid: it can be asked why."""
+    number: int = 0
+    """The number of that trial."""
+    prompt: str | None = None
+    """What it was asked."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,28 +89,44 @@ class RegressionReport(ExperimentResult):
     """Samples that were made, the baseline's too."""
     reasons: Mapping[str, int]
     """Why samples could not be judged, and how many for each reason."""
+    of: tuple[str, ...] = ()
+    """Whose histories were looked at, by uuid."""
 
     @property
     def has_baseline(self) -> bool:
         """Whether the change is held to the same cases without it."""
         return BASELINE in (self.experiment.book.terms or {}).get("arms", ())
 
-    def text(self) -> str:
-        """The verdict, the figures, and a line for each failure."""
-        lines = [f"{one.agent[:SHORT_LENGTH]} {one.position} {' '.join(one.why.split())}" for one in self.failures]
-        return "\n".join([*self._told(), *lines])
+    def _facts(self) -> Facts:
+        named = [one.agent for one in self.failures]
+        return facts_of(self.experiment, self.of, named)
 
-    def html(self) -> str:
-        """One page, which needs nothing else."""
-        rows = [[one.agent[:SHORT_LENGTH], str(one.position), one.why] for one in self.failures]
-        return html_page(f"Regression: {self.verdict}", self._told(), ["agent", "message", "why"], rows)
-
-    def json(self) -> str:
-        """All of it as JSON."""
+    def _report(self, facts: Facts) -> Report:
+        lines = [" ".join(_line(one, facts).split()) for one in self.failures]
+        rows = [
+            Row(
+                (
+                    name_cell(facts.whose(one.agent)),
+                    number_cell(None if one.agent == one.trial else one.position),
+                    Cell(one.prompt or ""),
+                    Cell(one.why),
+                    name_cell(facts.trial(one.number, one.trial)),
+                )
+            )
+            for one in self.failures
+        ]
         names = "verdict", "rate", "interval", "baseline", "difference", "difference_interval", "margin", "at_least"
         counts = "cases", "needed", "undecided", "samples", "ended", "reasons"
-        told = {name: getattr(self, name) for name in (*names, *counts)}
-        return json.dumps({**told, "failures": [one._asdict() for one in self.failures]}, ensure_ascii=False)
+        data = {name: getattr(self, name) for name in (*names, *counts)}
+        verb = "Evaluation" if (self.experiment.book.terms or {}).get("verb") == "evaluate" else "Regression"
+        return Report(
+            f"{verb}: {self.verdict}",
+            self._told(),
+            [*self._told(), *lines],
+            ["agent", "message", "prompt", "why", "trial"],
+            rows,
+            {**data, "failures": [one._asdict() for one in self.failures]},
+        )
 
     def _told(self) -> list[str]:
         counts = f"{_counted(self.cases, 'case')}, {_counted(self.samples, 'sample')}, {self.undecided} undecided"
@@ -209,12 +230,20 @@ def regress(
 
     experiment, played = replay_cases("regress", terms, arms, judge, how, fingerprint(check))
     failures = [
-        Failure(one.recorded.agent.uuid, one.recorded.opens, one.verdict.why)
+        Failure(
+            one.recorded.agent.uuid,
+            one.recorded.opens,
+            one.verdict.why,
+            one.agent.uuid,
+            one.number,
+            one.recorded.prompt,
+        )
         for one in sorted(played, key=lambda one: (one.case, one.number))
         if one.arm == CHANGED and _is_wrong(one.verdict)
     ]
     verdicts = [(one.case, one.arm, one.verdict) for one in played]
-    return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin, least)
+    of = tuple(dict.fromkeys(case.turn.agent.uuid for case in terms.cases))
+    return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin, least, of)
 
 
 def evaluate(
@@ -300,11 +329,11 @@ def evaluate(
         if number in book.judged
     ]
     failures = [
-        Failure(trial.agent, one.end, f"{trial.prompt}: {one.verdict.why}" if one.verdict.why else str(trial.prompt))
+        Failure(trial.agent, one.end, one.verdict.why, trial.agent, number, trial.prompt)
         for number, trial in sorted(book.trials.items())
         if (one := book.judged.get(number)) and trial.arm == CHANGED and _is_wrong(one.verdict)
     ]
-    return _report(experiment, verdicts, failures, arms, plan.most, margin, at_least)
+    return _report(experiment, verdicts, failures, arms, plan.most, margin, at_least, (agent.uuid,))
 
 
 def _report(
@@ -315,6 +344,7 @@ def _report(
     meant: int,
     margin: float,
     at_least: float | None,
+    of: tuple[str, ...],
 ) -> RegressionReport:
     scores: dict[str, dict[int, list[float | None]]] = {arm: {} for arm in arms}
     for case, arm, verdict in verdicts:
@@ -336,12 +366,20 @@ def _report(
         rates.undecided,
         len(verdicts),
         Counter(verdict.why or "no reason was given" for _, _, verdict in verdicts if verdict.score is None),
+        of,
         experiment=experiment,
     )
 
 
 def _is_wrong(verdict: Verdict) -> bool:
     return verdict.score is not None and verdict.score < BAD_BELOW
+
+
+def _line(one: Failure, facts: Facts) -> str:
+    """A failure in a line. That of an evaluation has no record that could tell what was asked."""
+    if one.agent == one.trial:
+        return f"trial {facts.trial(one.number, one.trial)} {': '.join(filter(None, (one.prompt, one.why)))}"
+    return f"{facts.called(one.agent)} {one.position} {one.why}; trial {facts.trial(one.number, one.trial)}"
 
 
 def _check_margin(margin: object) -> None:

@@ -10,6 +10,7 @@ change. Its calls are answered from the record of that turn; a call that the rec
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,8 +22,9 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_change, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_trial, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
+from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
-from ikigai_actors.behaviour.pages import ReplayRow, replay_html, replay_json, replay_text
+from ikigai_actors.behaviour.pages import Cell, Report, Row, difference_as_json, name_cell, number_cell
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -47,6 +49,8 @@ class ReplayedTurn(NamedTuple):
     agent: AgentRef
     """The trial that has replayed it."""
     differences: tuple[Difference, ...]
+    number: int = 0
+    """The number of the trial."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,20 +65,53 @@ class Replay(ExperimentResult):
         """Those of all turns."""
         return [one for turn in self.turns for one in turn.differences]
 
-    def text(self) -> str:
-        """A line for each difference, and a last one that counts."""
-        return replay_text(self._rows(), self.ended)
+    def _facts(self) -> Facts:
+        return facts_of(self.experiment, [one.recorded.agent.uuid for one in self.turns])
 
-    def html(self) -> str:
-        """One page, which needs nothing else."""
-        return replay_html(self._rows(), self.ended)
+    def _report(self, facts: Facts) -> Report:
+        found = [(one, difference) for one in self.turns for difference in one.differences]
+        lines = []
+        for one, difference in found:
+            said = f"{facts.called(one.recorded.agent.uuid)} {difference}{_reason(one, difference)}"
+            lines.append(f"{' '.join(said.split())}; trial {facts.trial(one.number, one.agent.uuid)}")
+        rows = [
+            Row(
+                (
+                    name_cell(facts.whose(one.recorded.agent.uuid)),
+                    number_cell(difference.position),
+                    Cell(one.recorded.prompt or ""),
+                    name_cell(difference.what),
+                    difference,
+                    Cell(_reason(one, difference).removeprefix(": ")),
+                    name_cell(facts.trial(one.number, one.agent.uuid)),
+                )
+            )
+            for one, difference in found
+        ]
+        kinds = dict(Counter(difference.what for _, difference in found))
+        turns = [
+            {
+                **_turn_as_json(one.recorded),
+                "replayed": {**_turn_as_json(one.again), "agent": one.agent.uuid, "number": one.number},
+                "differences": list(map(difference_as_json, one.differences)),
+            }
+            for one in self.turns
+        ]
+        counted = self._counted(kinds)
+        return Report(
+            "Replay",
+            [counted],
+            [*lines, counted],
+            ["agent", "message", "prompt", "what", "recorded", "replayed", "why", "trial"],
+            rows,
+            {"turns": turns, "differences": kinds, "ended": self.ended},
+        )
 
-    def json(self) -> str:
-        """All of it as JSON."""
-        return replay_json(self._rows(), self.ended)
-
-    def _rows(self) -> list[ReplayRow]:
-        return [ReplayRow(one.recorded, one.again, one.agent.uuid, one.differences) for one in self.turns]
+    def _counted(self, kinds: Mapping[str, int]) -> str:
+        differ = sum(bool(one.differences) for one in self.turns)
+        told = f"{differ} differ: {', '.join(f'{count} {what}' for what, count in kinds.items())}"
+        ended = f" It ended before all was replayed: {self.ended}." if self.ended else ""
+        return f"{len(self.turns)} replayed, {told if differ else 'none differs'}.{ended}"
 
 
 class Played(NamedTuple):
@@ -169,7 +206,7 @@ def replay(
     how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
     experiment, played = replay_cases("replay", terms, [CHANGED], _differs, how)
     found = [
-        ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again))
+        ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again), one.number)
         for one in sorted(played, key=lambda one: (one.case, one.number))
     ]
     return Replay(found, experiment=experiment)
@@ -302,3 +339,26 @@ def _differs(recorded: Turn, again: Turn) -> Verdict:
     found = differences(recorded, again)
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return Verdict(float(not found), f"{found[0]}{more}" if found else "")
+
+
+def _reason(one: ReplayedTurn, difference: Difference) -> str:
+    """Why a replay failed, behind the difference that says so."""
+    failed = difference.what == "end" and one.again.error and one.again.how != DIVERGED
+    return f": {one.again.error}" if failed else ""
+
+
+def _turn_as_json(turn: Turn) -> dict[str, Any]:
+    calls = [
+        {"position": one.position, "name": one.name, "input": one.input, "result": one.result, "is_error": one.is_error}
+        for one in turn.calls
+    ]
+    return {
+        "agent": turn.agent.uuid,
+        "opens": turn.opens,
+        "end": turn.end,
+        "prompt": turn.prompt,
+        "calls": calls,
+        "text": turn.text,
+        "how": turn.how,
+        "error": turn.error,
+    }

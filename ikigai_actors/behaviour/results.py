@@ -1,19 +1,43 @@
 """What the results of all experiments have in common."""
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
+from ikigai_actors.behaviour.pages import Report
 from ikigai_actors.errors import AgentDead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ExperimentResult:
+class ExperimentResult(ABC):
     """What came of an experiment."""
 
     experiment: Experiment
     """The experiment: an agent, whose children the trials are."""
+
+    def text(self) -> str:
+        """What was found, in lines."""
+        return "\n".join(self._report(self._facts()).text)
+
+    def html(self) -> str:
+        """One page, which needs nothing else: what was found, what was tried, when, by which model, and the cost."""
+        facts = self._facts()
+        return self._report(facts).html(facts.told())
+
+    def json(self) -> str:
+        """All of it as JSON."""
+        facts = self._facts()
+        return self._report(facts).json(facts.as_json())
+
+    def _facts(self) -> Facts:
+        return facts_of(self.experiment)
+
+    @abstractmethod
+    def _report(self, facts: Facts) -> Report:
+        """What was found."""
 
     def __repr__(self) -> str:
         """A line: lists of trials may be long."""

@@ -10,8 +10,10 @@ from ikigai_actors.behaviour.driver import Driver
 from ikigai_actors.behaviour.effects import check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name, living_agent
+from ikigai_actors.behaviour.facts import Facts
 from ikigai_actors.behaviour.judges import check_judge
-from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial
+from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
+from ikigai_actors.behaviour.plans.plan import GO, UNJUDGED, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
@@ -44,6 +46,10 @@ class FoundTrial(NamedTuple):
     prompt: str | None
     score: float | None
     """None when it was not judged, or could not be."""
+    agent: str = ""
+    """The uuid of the agent that it is."""
+    why: str = ""
+    """Why it has this score, or none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,6 +79,43 @@ class Found(ExperimentResult):
         if self.agent is None:
             raise BadInput("Nothing was found that could be kept.")
         return kept(self.experiment, self.number, name)
+
+    def _report(self, facts: Facts) -> Report:
+        told = ["Nothing could be judged."]
+        answer = "" if self.agent is None else facts.answers.get(self.agent.uuid) or self.agent.reply().text
+        if self.score is not None:
+            told = [f"{self.score:g} by trials {', '.join(map(str, self.path))}"]
+        ended = [f"It ended before all was tried: {self.ended}."] if self.ended else []
+        rows = [
+            Row(
+                (
+                    name_cell(facts.trial(one.number, one.agent)),
+                    number_cell(one.of or None),
+                    Cell(one.prompt or "go on"),
+                    number_cell(one.score),
+                    Cell(one.why),
+                    Cell(facts.answers.get(one.agent, "")),
+                ),
+                one.number in self.path,
+            )
+            for one in self.trials
+        ]
+        best = "nothing" if self.score is None else f"{self.score:g}"
+        return Report(
+            f"Search: {best}",
+            [*told, *([answer] if answer else []), *ended],
+            [*told, *([answer] if self.agent is not None else []), *ended],
+            ["trial", "after", "prompt", "score", "why", "answer"],
+            rows,
+            {
+                "score": self.score,
+                "path": self.path,
+                "agent": None if self.agent is None else self.agent.uuid,
+                "text": answer,
+                "trials": [one._asdict() for one in self.trials],
+                "ended": self.ended,
+            },
+        )
 
 
 SearchOptions = Sequence[Continuation] | Callable[[SearchNode], Sequence[Continuation]]
@@ -213,10 +256,9 @@ def _checked_options(options: object) -> list[Continuation]:
 def _found(experiment: Experiment) -> Found:
     book = experiment.book
     trials = [
-        FoundTrial(
-            one.number, one.of, one.prompt, judged.verdict.score if (judged := book.judged.get(number)) else None
-        )
+        FoundTrial(one.number, one.of, one.prompt, said.score, one.agent, said.why)
         for number, one in sorted(book.trials.items())
+        for said in (book.judged[number].verdict if number in book.judged else UNJUDGED,)
     ]
     scored = [(-one.score, one.number) for one in trials if one.score is not None]
     score, number = min(scored, default=(None, 0))

@@ -317,7 +317,7 @@ def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None
         assert (half.verdict, half.rate, half.difference, half.failures) == ("unsure", 0.5, None, [])
         bad = evaluate(agent, [*TEAS, "Oolong"], polite, change={"system": "Take"}, baseline=True)
         assert (bad.verdict, bad.rate, bad.baseline) == ("fail", 0.0, 1.0)
-        assert [one.why for one in bad.failures] == [*TEAS, "Oolong"]
+        assert [(one.prompt, one.why) for one in bad.failures] == [(tea, "") for tea in (*TEAS, "Oolong")]
         assert agent.history(all=True) == before
         with pytest.raises(BadInput, match="from 0 to 1"):
             evaluate(agent, TEAS, lambda run: 5, name="five")

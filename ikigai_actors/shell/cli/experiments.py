@@ -58,6 +58,7 @@ _TRIALS = _options(
     click.option("--dry-run", is_flag=True, help="Only say what would be asked, and what that costs."),
     click.option("--yes", is_flag=True, help="Let another model or service read the recorded histories."),
     click.option("--name", "--resume", metavar="NAME", help="Of the experiment; the same one goes on."),
+    click.option("--html", metavar="FILE", help="Write a page to this file, too."),
     click.option("--json", "json", is_flag=True, help="As JSON."),
 )
 _REPLAYS = _options(
@@ -67,7 +68,6 @@ _REPLAYS = _options(
     ),
     click.option("--each", type=click.Choice(["turn", "log", "step"]), default="turn", help="What is replayed."),
     click.option("--missing", type=click.Choice(["stop", "tell"]), default="stop", help="For unrecorded calls."),
-    click.option("--html", metavar="FILE", help="Write a page to this file, too."),
     _RUN,
     _PARALLEL,
     _TRIALS,

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ikigai_actors.behaviour.bisections import NOTHING, START, UNSURE, bisect
+from ikigai_actors.behaviour.bisections import bisect
 from ikigai_actors.behaviour.checks import Check, same_calls, same_text, schema
 from ikigai_actors.behaviour.checks import calls as calls_check
 from ikigai_actors.behaviour.files import turns_of_file
@@ -32,7 +32,6 @@ from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, score, trial_lines
 from ikigai_actors.store.existing import open_existing
@@ -73,12 +72,14 @@ def search_history(
     keep: str | None,
     dry_run: bool,
     yes: bool,
+    html: str | None,
     json: bool,
     tell: _Tell,
     **how: Any,
 ) -> tuple[str, int]:
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
     command = Program(parse_program(program, "--score"), timeout)
+    _check_page(html)
     if keep is not None:
         check_name(keep)
 
@@ -92,22 +93,11 @@ def search_history(
             return _planned(begin, json)
         found = _carried_out(begin, yes, tell)
         winner = found.keep(keep) if keep and found.agent is not None else None
-        text = "" if found.agent is None else found.agent.reply().text
-        told = {
-            "score": found.score,
-            "path": found.path,
-            "agent": None if found.agent is None else found.agent.uuid,
-            "text": text,
-            "kept": None if winner is None else winner.uuid,
-            "experiment": found.experiment.agent.uuid,
-            "trials": [one._asdict() for one in found.trials],
-            "ended": found.ended,
-        }
-    if json:
-        return json_text.dumps(told, ensure_ascii=False), 0
-    if found.score is None:
-        return "Nothing could be judged.", 0
-    return f"{found.score:g} by trials {', '.join(map(str, found.path))}\n{text}", 0
+        if not json:
+            return _told(found, html, json), 0
+        told = json_text.loads(_told(found, html, json))
+    told |= {"kept": None if winner is None else winner.uuid, "experiment": found.experiment.agent.uuid}
+    return json_text.dumps(told, ensure_ascii=False), 0
 
 
 def bisect_history(
@@ -117,12 +107,14 @@ def bisect_history(
     timeout: float,
     dry_run: bool,
     yes: bool,
+    html: str | None,
     json: bool,
     tell: _Tell,
     **how: Any,
 ) -> tuple[str, int]:
     """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
     command = Program(parse_program(program, "--judge"), timeout)
+    _check_page(html)
 
     def judge(one: TrialRun) -> bool | Verdict | None:
         return None if one.reply is None else _is_right(command, one.text)
@@ -131,15 +123,7 @@ def bisect_history(
         begin = partial(bisect, system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
         if dry_run:
             return _planned(begin, json)
-        found = _carried_out(begin, yes, tell)
-    if json:
-        told = {one: getattr(found, one) for one in ("position", "answer", "sure", "probes", "curve", "ended")}
-        return json_text.dumps(told), 0
-    if found.answer == UNSURE:
-        return f"Unsure: no answer has more than {100 * found.sure:.1f} % after {counted(found.probes, 'probe')}.", 0
-    words = {START: "It was wrong from the start", NOTHING: "Nothing is wrong"}
-    answer = words.get(found.answer, f"Message {found.position} ends the first bad turn")
-    return f"{answer} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'probe')}).", 0
+        return _told(_carried_out(begin, yes, tell), html, json), 0
 
 
 def replay_turns(options: Options, edit: Sequence[str], tell: _Tell, **how: Any) -> tuple[str, int]:
@@ -368,7 +352,7 @@ def _check_page(file: str | None) -> None:
         raise BadInput(f"The file {file!r} cannot be written: {reason}.")
 
 
-def _told(found: Replay | RegressionReport, file: str | None, json: bool) -> str:
+def _told(found: ExperimentResult, file: str | None, json: bool) -> str:
     """What is printed of a result; a file gets its page, too. Raises `BadInput`."""
     if file is not None:
         try:

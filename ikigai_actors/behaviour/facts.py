@@ -1,0 +1,188 @@
+"""What an experiment was, for its reports: whose histories, what was changed, who answered, when, and what it cost."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from time import localtime, strftime
+from typing import Any
+
+from ikigai_actors.behaviour.experiment import Experiment
+from ikigai_actors.records import registry
+from ikigai_actors.records.budgets.budget import amount_text
+from ikigai_actors.records.heads import latest_at_rest
+from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.location import MEMORY
+
+_MOST = 5
+"""How many agents are named."""
+
+_TERMS = {
+    "at": "up to message",
+    "plan": "plan",
+    "options": "options",
+    "probe": "question",
+    "change": "changed",
+    "edit": "edited messages",
+    "each": "replayed is each",
+    "samples": "samples",
+    "run": "tools that run",
+}
+"""The terms that are told, in this order, by what people call them."""
+_PLANS = {"BestOf", "Beam", "MCTS"}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an experiment was. Of one that was not begun there is nothing."""
+
+    experiment: AgentRecord | None
+    names: Mapping[str, str]
+    """What people call each agent that a report names, by uuid."""
+    of: tuple[str, ...]
+    """Whose histories were looked at, by uuid."""
+    terms: Mapping[str, Any]
+    """What was tried."""
+    models: tuple[str, ...]
+    """Who answered, as ``provider:model``."""
+    answers: Mapping[str, str]
+    """What the trials have said last, by uuid: of those that live."""
+    ended_at: int
+    """When the latest of it was written, in milliseconds since 1970."""
+    trials: int
+    judged: int
+    tokens: int
+    """What the trials have cost, and who judged them."""
+    micro_dollars: int
+    stays: bool
+    """Whether the trials are in a database that stays, so that a person may go to them."""
+
+    def called(self, uuid: str) -> str:
+        """What people call an agent."""
+        return self.names.get(uuid, uuid[:SHORT_LENGTH])
+
+    def whose(self, uuid: str) -> str:
+        """The same of one whose history was looked at; empty if there is no other one."""
+        return self.called(uuid) if len(self.of) > 1 else ""
+
+    def trial(self, number: int, uuid: str) -> str:
+        """A trial, and the agent that it is."""
+        return f"{number} ({self.called(uuid)})"
+
+    def told(self) -> list[tuple[str, str]]:
+        """The same for people: names, and what they say."""
+        if self.experiment is None:
+            return []
+        more = f" and {len(self.of) - _MOST:,} more" if len(self.of) > _MOST else ""
+        dollars = f", {amount_text('usd', self.micro_dollars)}" if self.micro_dollars else ""
+        facts = [
+            ("experiment", self.called(self.experiment.uuid)),
+            ("history of", ", ".join(map(self.called, self.of[:_MOST])) + more),
+            *((told, _words(self.terms.get(name))) for name, told in _TERMS.items()),
+            ("answered by", ", ".join(name.removesuffix(":") for name in self.models)),
+            ("when", _times(self.experiment.created_at, self.ended_at)),
+            ("trials", f"{self.trials:,}, of which {self.judged:,} have a verdict"),
+            ("cost", f"{self.tokens:,} tokens{dollars}"),
+        ]
+        if self.stays and self.trials:
+            facts.append(("go to a trial", 'ikigai log ID shows it, ikigai prompt ID "Why?" asks it'))
+        return [(name, text) for name, text in facts if text]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        one = self.experiment
+        return {
+            "experiment": None if one is None else one.uuid,
+            "name": None if one is None else one.name,
+            "of": list(self.of),
+            "terms": dict(self.terms),
+            "models": list(self.models),
+            "began_at": None if one is None else one.created_at,
+            "ended_at": self.ended_at or None,
+            "trials": self.trials,
+            "judged": self.judged,
+            "tokens": self.tokens,
+            "usd": self.micro_dollars / 1_000_000,
+        }
+
+
+def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[str] = ()) -> Facts:
+    """Read what an experiment was.
+
+    Args:
+        experiment: the experiment.
+        of: whose histories were looked at, by uuid.
+        named: further agents that the report names.
+    """
+    system, book = experiment.agent.system, experiment.book
+    trials = [one.agent for one in book.trials.values()]
+    everybody, latest = system.store.read(
+        lambda tx: (
+            {one.uuid: one for one in registry.every(tx)},
+            latest_at_rest(tx, [experiment.agent.uuid, *trials]),
+        )
+    )
+    terms = book.terms or {}
+    whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
+    told = {experiment.agent.uuid, *trials, *whose, *named}
+    branch = _below(everybody, experiment.agent.uuid)
+    replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
+    return Facts(
+        everybody.get(experiment.agent.uuid),
+        {uuid: _called(everybody[uuid]) for uuid in told if uuid in everybody},
+        whose,
+        terms,
+        tuple(dict.fromkeys(name for one in replies.values() if (name := _model(one)))),
+        {uuid: one.content for uuid, one in replies.items()},
+        max((one.created_at for one in latest.values()), default=book.written_at),
+        len(trials),
+        len(book.judged),
+        sum(one.spent_tokens for one in branch),
+        sum(one.spent_usd for one in branch),
+        system.store.location != MEMORY,
+    )
+
+
+def _below(everybody: Mapping[str, AgentRecord], top: str) -> list[AgentRecord]:
+    """All agents that an agent supervises, and those below them."""
+    below: dict[str | None, list[AgentRecord]] = {}
+    for one in everybody.values():
+        below.setdefault(one.supervisor_uuid, []).append(one)
+    found: list[AgentRecord] = []
+    waiting = [top]
+    while waiting:
+        children = below.get(waiting.pop(), [])
+        found += children
+        waiting += (one.uuid for one in children)
+    return found
+
+
+def _called(record: AgentRecord) -> str:
+    short = record.uuid[:SHORT_LENGTH]
+    return f"{record.name} ({short})" if record.name else short
+
+
+def _model(reply: Message) -> str:
+    return str(reply.data.get("model", ""))
+
+
+def _words(term: object) -> str:
+    """A term for people: settings and edits a line each, lists with commas."""
+    match term:
+        case dict():
+            return "\n".join(f"{name}: {'removed' if value is None else value}" for name, value in term.items())
+        case [str(plan), *arguments] if plan in _PLANS:
+            return f"{plan}({', '.join(map(str, arguments))})"
+        case [float(), int(), _]:  # the plan of a bisection
+            return ""
+        case None | 1 | "turn":  # as it is where nothing is said
+            return ""
+        case list():
+            return "\n".join("go on" if one is None else str(one) for one in term)
+    return str(term)
+
+
+def _times(first: int, last: int) -> str:
+    began, ended = (strftime("%Y-%m-%d %H:%M:%S", localtime(at / 1000)) for at in (first, last))
+    day, _, time = ended.partition(" ")
+    return f"{began} to {time if began.startswith(day) else ended}"

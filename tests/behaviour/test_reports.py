@@ -1,0 +1,175 @@
+"""Reports of the five results: what was found, what was tried, by which model, when, and what it cost."""
+
+import json
+from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.behaviour import BestOf, Verdict, bisect, evaluate, recorded, regress, replay, same_text, search
+from ikigai_actors.behaviour.pages import Cell, Report, Row
+from ikigai_actors.behaviour.results import ExperimentResult
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE
+
+CHANGE = {"system": "Be generous.", "max_tokens": None}
+
+
+class Page(HTMLParser):
+    """What stands on a page: its title, its facts, and its table."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._texts: dict[str, list[str]] = {"h1": [], "dt": [], "dd": [], "th": [], "td": []}
+        self._in: list[str] = []
+        self._sizes: list[int] = []
+        self.feed(text)
+        self.title = self._texts["h1"][0]
+        self.facts = dict(zip(self._texts["dt"], self._texts["dd"], strict=True))
+        self.head = self._texts["th"]
+        cells = iter(self._texts["td"])
+        self.rows = [[next(cells) for _ in self.head] for _ in range(len(self._texts["td"]) // max(1, len(self.head)))]
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in self._texts:
+            self._in.append(tag)
+            self._texts[tag].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._in and self._in[-1] == tag:
+            self._in.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._in:
+            self._texts[self._in[-1]][-1] += data
+
+
+def clerk(request: Request) -> Reply:
+    said = str([one["content"] for one in request.messages])
+    return Reply(f"{request.system} {'dollars' if 'Texas' in said else 'euros'}", usage=Usage(90, 10))
+
+
+def judge(_: object) -> Verdict:
+    return Verdict(0.25, "hardly")
+
+
+def asked(system: ActorSystem) -> AgentRef:
+    agent = system.root.fork(name="clerk", system="Be brief.")
+    for tea in ("Assam", "tea for Texas"):
+        agent.prompt(tea).get(timeout=DEADLINE)
+    return agent
+
+
+Verb = Callable[[AgentRef], ExperimentResult]
+
+VERBS: Mapping[str, tuple[Verb, str, list[str], dict[str, str]]] = {
+    "search": (
+        lambda agent: search(agent, judge, plan=BestOf(2), options=["More?"]),
+        "Search: 0.25",
+        ["trial", "prompt", "score", "why", "answer"],
+        {"plan": "BestOf(2)", "options": "More?", "trials": "2, of which 2 have a verdict", "cost": "200 tokens"},
+    ),
+    "bisect": (
+        lambda agent: bisect(agent, lambda run: "euros" in run.text, probe="In what?"),
+        "Bisection: message 6",
+        ["trial", "message", "bad there", "verdict", "answer"],
+        {"question": "In what?", "up to message": "6"},
+    ),
+    "replay": (
+        lambda agent: replay(recorded(agent), change=CHANGE),
+        "Replay",
+        ["message", "prompt", "what", "recorded", "replayed", "trial"],
+        {"changed": "max_tokens: removed\nsystem: Be generous.", "cost": "200 tokens"},
+    ),
+    "regress": (
+        lambda agent: regress(recorded(agent), change=CHANGE, check=same_text, samples=2),
+        "Regression: ",
+        ["message", "prompt", "why", "trial"],
+        {"changed": "max_tokens: removed\nsystem: Be generous.", "samples": "2", "cost": "800 tokens"},
+    ),
+    "evaluate": (
+        lambda agent: evaluate(agent, ["How much?"], judge, change=CHANGE),
+        "Evaluation: ",
+        ["prompt", "why", "trial"],
+        {"changed": "max_tokens: removed\nsystem: Be generous.", "trials": "1, of which 1 have a verdict"},
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_is(
+    verb: str, new_sqlite: NewDatabase
+) -> None:
+    made, title, head, facts = VERBS[verb]
+    with ActorSystem.open(new_sqlite(), ScriptedProvider(clerk)) as system:
+        agent = asked(system)
+        found = made(agent)
+        experiment = found.experiment.agent.record
+        page, data = Page(found.html()), json.loads(found.json())
+        assert page.title.startswith(title)
+        assert page.head == head
+        assert page.facts.items() >= facts.items()
+        assert page.facts["experiment"] == f"{experiment.name} ({experiment.uuid[:6]})"
+        assert page.facts["history of"] == f"clerk ({agent.uuid[:6]})"
+        assert page.facts["answered by"] == "scripted"
+        assert page.facts["go to a trial"].startswith("ikigai log ID shows it")
+        about = data["about"]
+        assert (about["experiment"], about["of"], about["models"]) == (experiment.uuid, [agent.uuid], ["scripted:"])
+        assert about["began_at"] <= about["ended_at"]
+        trials = [row[head.index("trial")] for row in page.rows]
+        for trial in trials:
+            number, _, short = trial.partition(" ")
+            assert short == f"({found.experiment.agent_of(int(number)).uuid[:6]})"
+        assert trials
+        assert len(repr(found)) < 100
+        text = found.text()
+        found.end()
+        assert Page(found.html()).head  # the dead can be read
+        assert found.text() == text
+
+
+def test_a_failure_of_a_regression_names_the_trial_that_can_be_asked_why() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(clerk)) as system:
+        agent = asked(system)
+        report = regress(recorded(agent), change=CHANGE, check=same_text, samples=2)
+        assert [(one.prompt, one.number) for one in report.failures] == [
+            ("Assam", 1),
+            ("Assam", 5),
+            ("tea for Texas", 3),
+            ("tea for Texas", 7),
+        ]
+        for one in report.failures:
+            trial = system.handle(one.trial)
+            assert trial.history()[-1].content.startswith("Be generous.")
+            assert trial.prompt("Why?").get(timeout=DEADLINE).text
+            line = f"clerk ({agent.uuid[:6]}) {one.position} {one.why}; trial {one.number} ({one.trial[:6]})"
+            assert line in report.text()
+        assert "go to a trial" not in Page(report.html()).facts  # a database in memory ends with its program
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_was_not_begun_has_a_report_too(verb: str) -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(clerk)) as system:
+        agent = asked(system)
+        verbs: Mapping[str, Callable[[], ExperimentResult]] = {
+            "search": lambda: search(agent, judge, plan=BestOf(2), options=["More?"], dry_run=True),
+            "bisect": lambda: bisect(agent, judge, dry_run=True),
+            "replay": lambda: replay(recorded(agent), dry_run=True),
+            "regress": lambda: regress(recorded(agent), dry_run=True),
+            "evaluate": lambda: evaluate(agent, ["How much?"], judge, dry_run=True),
+        }
+        planned = verbs[verb]()
+        page = Page(planned.html())
+        assert (page.facts, page.rows) == ({}, [])
+        assert json.loads(planned.json())["about"]["experiment"] is None
+        assert "dry run" in planned.text()
+
+
+def test_a_column_in_which_nothing_stands_is_left_out_and_the_best_row_stands_out() -> None:
+    rows = [Row((Cell("1"), Cell(""), Cell("a"))), Row((Cell("2"), Cell(""), Cell("")), best=True)]
+    text = Report("T", [], [], ["x", "y", "z"], rows, {}).html([("a", "<b>")])
+    page = Page(text)
+    assert (page.head, page.rows, page.facts) == (["x", "z"], [["1", "a"], ["2", ""]], {"a": "<b>"})
+    assert text.count('<tr class="best">') == 1
+    assert "<b>" not in text
