@@ -174,7 +174,7 @@ class PooledActor(pykka.Actor):
     def _die(self, reason: BaseException | None) -> None:
         """Run the hooks, close the inbox, answer the messages in it. If the actor is dead already, only log."""
         if reason is not None:
-            logger.error("Unhandled exception in %s", self, exc_info=reason)
+            self.report(reason)
         if self.actor_inbox.closed:
             return
         if reason is not None:
@@ -188,6 +188,10 @@ class PooledActor(pykka.Actor):
             self._run_hook(self.on_death, reason)
         finally:
             self.actor_inbox.drain()
+
+    def report(self, reason: BaseException) -> None:
+        """Log that the actor has crashed."""
+        logger.error("Unhandled exception in %s", self, exc_info=reason)
 
     def _run_hook(self, hook: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -29,6 +29,7 @@ Between a verdict and its effects the actor looks for signals, so no request lea
 meanwhile. No effect starts while the host may have lost its lease.
 """
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -103,7 +104,7 @@ from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.append import Append, AppendCompleted, CallAppended, Fence
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.log import Log, NotHeld
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.mail import KeepPrompt, Kept
@@ -113,6 +114,8 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
 from supervisors.causes import Cause
 from supervisors.signals import Status
+
+logger = logging.getLogger(__name__)
 
 _Answered = on.ReplyReceived | on.ReplyFailed | on.Exited | on.SummaryReplied | on.SummaryFailed
 
@@ -494,7 +497,8 @@ class AgentActor(PooledActor):
         if (asked := remote_command_of(step)) is not None:
             caller, value = asked
             caller.committed(value)
-        waited = self.state.hold if isinstance(step.unit, LogUnit) and step.unit.unpaused else None
+        before = self.state.hold
+        waited = before if isinstance(step.unit, LogUnit) and step.unit.unpaused else None
         if isinstance(answer, Held | Paused):
             step = placed(step, answer)
         self._enter(step)
@@ -504,6 +508,10 @@ class AgentActor(PooledActor):
         if isinstance(answer, Held | Paused | Settled) and answer.freed:
             self.runtime.processes.serve(answer.freed)
         if isinstance(answer, Paused):
+            if not isinstance(before, Paused):
+                level = logging.WARNING if answer.due is None else logging.INFO
+                name = self.origin.name or self.state.uuid[:SHORT_LENGTH]
+                logger.log(level, "%s waits for budget: %s", name, answer.text)
             self.runtime.waits.changed(self.state.uuid)
             if answer.again_at is not None:
                 self.runtime.processes.serve((answer.budget,), answer.again_at)
@@ -624,6 +632,13 @@ class AgentActor(PooledActor):
             self.runtime.processes.retry_prompts()
         self.backlog.discard_remote()
 
+    def report(self, reason: BaseException) -> None:
+        """Log the whole of a crash at DEBUG: the agent's supervisor decides, and logs one line about it."""
+        if self.actor_inbox.closed:
+            super().report(reason)
+        else:
+            logger.debug("Agent %s crashed", self.state.uuid, exc_info=reason)
+
     def on_crash(self, reason: BaseException) -> None:
         """Leave the crash to the agent's supervisor. The next actor takes all later messages."""
         for failed in (self._deciding, self._undecided[0]):
@@ -663,7 +678,7 @@ class AgentActor(PooledActor):
             hook(self.tally, why or str(end))
         waiting = self._what_waits()
         try:
-            self._successor = self.runtime.processes.replace_actor(self, waiting, end, why)
+            self._successor = self.runtime.processes.replace_actor(self, waiting, end, why, error)
         except BaseException:  # nobody has got them
             for caller in (*waiting.callers, *(getattr(command, "caller", None) for command in waiting.commands)):
                 if caller is not None:

@@ -71,7 +71,9 @@ class Processes(Protocol):
     def forget(self, birth: Birth) -> None:
         """End the actor of a child whose birth was not committed."""
 
-    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> Successor:
+    def replace_actor(
+        self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str, error: BaseException | None
+    ) -> Successor:
         """Make the next actor of an agent whose actor has ended, and have the agent's supervisor decide.
 
         Args:
@@ -79,6 +81,7 @@ class Processes(Protocol):
             handover: what it has left.
             cause: why it ended; None for a `Reset`, about which the supervisor has decided already.
             reason: the same for people.
+            error: what its own code has raised; None when it did not crash.
 
         Returns:
             The new actor, which is held until the supervisor lets it go on.

@@ -8,6 +8,7 @@ Its modules:
     ref, context                    handles of agents, and what the history of one means
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends are told
+    lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     host/                           runs agents, supervises them, shares them
     remote/                         asks and follows agents that other processes run

@@ -11,8 +11,8 @@ from textual import events
 from ikigai_actors.shell.text.harmless import harmless
 
 
-class Key(events.Key):
-    """A key whose character is text. Textual finds the handlers of an event by the name of its class."""
+class TypedKey(events.Key):
+    """A key whose character is text."""
 
     @property
     def is_printable(self) -> bool:
@@ -20,11 +20,14 @@ class Key(events.Key):
         return True
 
 
+TypedKey.handler_name = events.Key.handler_name  # else Textual would look for handlers of its own
+
+
 def as_typed(event: events.Event) -> events.Event:
-    """The event; a key whose character is text, though Python does not call it printable, as a `Key`.
+    """The event; a key whose character is text, though Python does not call it printable, as a `TypedKey`.
 
     What would paint a terminal is spelled out, as it is in a paste.
     """
     if not isinstance(event, events.Key) or event.character is None or event.is_printable or len(event.character) != 1:
         return event
-    return event if category(event.character) == "Cc" else Key(event.key, harmless(event.character))
+    return event if category(event.character) == "Cc" else TypedKey(event.key, harmless(event.character))

@@ -4,6 +4,7 @@ Its modules:
 
     processes           the actors that run here: births, deaths and signals as they concern them
     supervision         the one loop of a host: restarts, deadlines, what others have committed
+    crash_log           what the log says of agents that fail
     remote_commands     what other processes ask of agents here
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later

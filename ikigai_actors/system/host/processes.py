@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 class Supervision(Protocol):
     """What the table reports about agents that fail: somebody else decides what becomes of them."""
 
-    def note_failure(self, uuid: str, cause: Cause, reason: str) -> None:
+    def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
         """Remember that an agent has crashed, or has exited and is permanent. Called before its next actor is seen."""
 
     def on_crash(self, uuid: str) -> None:
@@ -260,11 +260,13 @@ class ProcessTable(Processes):
         if change.interrupted:
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=change.interrupted))
 
-    def replace_actor(self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str) -> AgentActor:
+    def replace_actor(
+        self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str, error: BaseException | None
+    ) -> AgentActor:
         assert self._supervision is not None  # `run` comes before anything can happen
         if cause is None:
             return self._make_successor(old, handover)
-        self._supervision.note_failure(old.origin.uuid, cause, reason)
+        self._supervision.note_failure(old.origin.uuid, cause, reason, error)
         successor = self._make_successor(old, handover)
         self._supervision.on_crash(old.origin.uuid)
         return successor

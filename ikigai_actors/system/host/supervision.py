@@ -37,7 +37,7 @@ from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of, pauses_of
 from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
-from ikigai_actors.records.identity import with_name
+from ikigai_actors.records.identity import SHORT_LENGTH, with_name
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.remote_commands import AddRemoteCommand
 from ikigai_actors.records.signals import SendSignal
@@ -55,6 +55,7 @@ from ikigai_actors.records.supervision import (
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.system.host.crash_log import note_decision, on_one_line, restarts_so_far, span
 from ikigai_actors.system.host.due_timers import DueTimers
 from ikigai_actors.system.host.processes import ProcessTable, Supervision
 from ikigai_actors.system.host.remote_commands import RemoteCommands
@@ -90,6 +91,15 @@ class AgentFailure(NamedTuple):
     """The start that failed; None when the agent had started."""
     known: KnownRestarts | None = None
     """The restarts of its supervisor with which it was decided to restart the agent; None where they do not count."""
+    error: BaseException | None = None
+    """What its own code has raised."""
+    line: str = ""
+    """What the log says when the agent goes on, or its supervisor gives up; empty for nothing."""
+
+    @property
+    def told(self) -> str:
+        """The reason, as the log has it."""
+        return on_one_line(self.reason) or "it has exited, and is permanent"
 
 
 class SupervisionLoop(Worker, Supervision):
@@ -158,8 +168,8 @@ class SupervisionLoop(Worker, Supervision):
         self._reader.close()
         super().stop()
 
-    def note_failure(self, uuid: str, cause: Cause, reason: str) -> None:
-        self._failures[uuid] = AgentFailure(cause, reason)
+    def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
+        self._failures[uuid] = AgentFailure(cause, reason, error=error)
 
     def on_crash(self, uuid: str) -> None:
         if (failure := self._failures.get(uuid)) is not None:  # else it was restarted with its siblings already
@@ -225,18 +235,23 @@ class SupervisionLoop(Worker, Supervision):
 
     def _decide(self, uuid: str, failure: AgentFailure) -> None:
         now = self._clock.now_ms()
-        record, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
+        record, above, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
         if not record.living:
             return
         if record.supervisor_uuid is None:  # agent 0 has no supervisor: it is always started
-            self._start(uuid, uuid, failure)
+            self._start(uuid, uuid, failure._replace(line=f"{record.short} restarted: {failure.told}"))
             return
-        _, decisions = otp.exited(supervisor, uuid, failure.cause, now)
+        after, decisions = otp.exited(supervisor, uuid, failure.cause, now)
         if supervisor.strategy is Strategy.ONE_FOR_ONE:  # else all its children live on one host, which is this one
             failure = failure._replace(known=KnownRestarts(now - supervisor.period, supervisor.restarts))
+        line = f"{record.short} restarted by {above.short}: {failure.told} ({restarts_so_far(after)})"
+        if any(isinstance(decision, otp.GiveUp) for decision in decisions):
+            often = f"more than {supervisor.intensity} in {span(supervisor.period)}"
+            line = f"{above.short} gave up: {record.short} failed too often ({often}): {failure.told}"
+        failure = failure._replace(line=line)
         try:
             for decision in decisions:
-                self._carry_out(decision, record.supervisor_uuid, uuid, failure)
+                self._carry_out(decision, above.uuid, uuid, failure)
         except RestartsChanged:
             self._decide(uuid, failure)
 
@@ -244,7 +259,7 @@ class SupervisionLoop(Worker, Supervision):
         if self._failures.get(uuid) is not failure or failure.restarted is None:
             return
         now = self._clock.now_ms()
-        record, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
+        record, _, supervisor = self._reader.read(lambda tx: read_supervisor(tx, uuid, now))
         if record.supervisor_uuid is None or not record.living:
             del self._failures[uuid]
             self._start_later(uuid, failure.restarted)
@@ -254,6 +269,8 @@ class SupervisionLoop(Worker, Supervision):
             del self._failures[uuid]  # it is buried: nobody comes back to this start
         for decision in decisions:
             self._carry_out(decision, record.supervisor_uuid, uuid, failure)
+            if isinstance(decision, otp.Retry):
+                note_decision(f"{record.short} starts again in {span(decision.after)}: {failure.told}")
 
     def _start_later(self, uuid: str, restarted: Restarted) -> None:
         next_attempt = restarted._replace(attempt=restarted.attempt + 1)
@@ -276,9 +293,13 @@ class SupervisionLoop(Worker, Supervision):
                 if agent != failed:
                     reason = f"stopped with its sibling {failed}"
                 with suppress(AgentDead, Fenced):
+                    name = self._called(agent)
                     self._journal.perform(WriteDeath(agent, self._host, reason, self._clock.now_ms(), cause))
+                    if agent == failed:
+                        note_decision(f"{name} is dead: {cause}: {on_one_line(reason)}", failure.error, logging.ERROR)
             case otp.GiveUp(children=children):
-                self._give_up(supervisor, children, failed, failure._replace(known=None))
+                note_decision(failure.line, failure.error, logging.ERROR)
+                self._give_up(supervisor, children, failed, failure._replace(known=None, line=""))
 
     def _start(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
         """Restart an agent; one that failed itself goes on with the children whom its giving up had stopped.
@@ -300,7 +321,8 @@ class SupervisionLoop(Worker, Supervision):
         known = None if failure is None else failure.known
         earlier = self._failures.get(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:
-            failure = earlier  # taken along by a sibling, it had crashed itself meanwhile
+            # Taken along by a sibling, it had crashed itself meanwhile.
+            failure = earlier._replace(line=f"{self._called(agent)} restarted with a sibling: {earlier.told}")
         recorded: Recorded = self._journal.perform(
             RecordRestart(
                 agent,
@@ -314,6 +336,8 @@ class SupervisionLoop(Worker, Supervision):
         )
         if self._failures.get(agent) is earlier:  # else it has failed again
             self._failures.pop(agent, None)
+        if failure is not None and failure.line:
+            note_decision(failure.line, failure.error)
         poison = ""
         if earlier is not None and earlier.restarted is not None:
             poison = earlier.restarted.poison
@@ -336,14 +360,21 @@ class SupervisionLoop(Worker, Supervision):
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
-        actor = self._processes.get(failed)  # None where another host runs it
-        named = failed if actor is None else with_name(failed, actor.origin.name)
+        named = with_name(failed, self._name(failed))
         reason = f"{GAVE_UP}: {named} failed too often: {failure.reason}"
         if self._processes.get(supervisor) is not None:
             self._has_given_up(supervisor, reason)
         else:  # another host's, which decides on it
             kind, body = encode(Fail(reason, Future()))
             self._journal.perform(AddRemoteCommand(supervisor, kind, body, self._clock.now_ms()))
+
+    def _name(self, agent: str) -> str | None:
+        """The name of an agent of this host; None without one."""
+        actor = self._processes.get(agent)
+        return actor.origin.name if actor is not None else None
+
+    def _called(self, agent: str) -> str:
+        return self._name(agent) or agent[:SHORT_LENGTH]
 
     def _has_given_up(self, supervisor: str, reason: str) -> None:
         """Decide on a supervisor that has given up: it has crashed."""
@@ -440,8 +471,11 @@ class SupervisionLoop(Worker, Supervision):
         self._follow_others()
 
 
-def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, otp.Supervisor]:
-    """An agent, and its supervisor as the pure decisions know it, read at one moment. Agent 0 is its own supervisor."""
+def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, AgentRecord, otp.Supervisor]:
+    """An agent, its supervisor, and that as the pure decisions know it, read at one moment.
+
+    Agent 0 is its own supervisor.
+    """
     record = registry.get(tx, uuid)
     row = registry.get(tx, record.supervisor_uuid or uuid)
     children = tuple(
@@ -457,4 +491,4 @@ def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, 
         restarts=restarts_of(tx, row.uuid, now - row.period),
         protected=row.parent_uuid is None or not row.living,  # the dead cannot crash: orphans do not end together
     )
-    return record, supervisor
+    return record, row, supervisor

@@ -1,0 +1,65 @@
+"""What the log says of agents that fail: one line for each decision, and the frames of the user's code.
+
+    buyer restarted by lead: ValueError: no tea (1 of 3 in 10 min)
+    Traceback (most recent call last):
+      File "shop.py", line 12, in buy
+    ValueError: no tea
+
+The whole traceback is logged at DEBUG when the agent crashes (`ikigai_actors.agent.actor`).
+"""
+
+import logging
+import sys
+from types import TracebackType
+
+from supervisors.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+_OURS = ("ikigai_actors", "supervisors", "pykka")
+
+_MOST = 300
+"""The most characters of a reason: an error may quote whole texts."""
+
+
+def note_decision(text: str, error: BaseException | None = None, level: int = logging.WARNING) -> None:
+    """Log what was decided about an agent, on one line, and where its own code has failed."""
+    line = " ".join(text.split())
+    logger.log(level, "%s", line, exc_info=None if error is None else (type(error), error, users_frames(error)))
+
+
+def on_one_line(reason: str) -> str:
+    """A reason on one line."""
+    line = " ".join(reason.split())
+    return line if len(line) <= _MOST else f"{line[:_MOST]} …"
+
+
+def restarts_so_far(supervisor: Supervisor) -> str:
+    """How many of its restarts a supervisor has used: ``1 of 3 in 10 min``."""
+    return f"{len(supervisor.restarts)} of {supervisor.intensity} in {span(supervisor.period)}"
+
+
+def span(milliseconds: int) -> str:
+    """A span of time: whole minutes as such, else seconds."""
+    return f"{milliseconds // 60_000} min" if milliseconds % 60_000 == 0 else f"{milliseconds / 1_000:g} s"
+
+
+def users_frames(error: BaseException) -> TracebackType | None:
+    """The traceback of an error without the frames of the runtime; whole when it has no others."""
+    frames, each = list[TracebackType](), error.__traceback__
+    while each is not None:
+        frames.append(each)
+        each = each.tb_next
+    theirs = [frame for frame in frames if _package(frame) not in _OURS]
+    while theirs and _package(theirs[0]) in sys.stdlib_module_names:  # the thread or task in which their code runs
+        del theirs[0]
+    if not theirs:
+        return error.__traceback__
+    chain: TracebackType | None = None
+    for frame in reversed(theirs):
+        chain = TracebackType(chain, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return chain
+
+
+def _package(frame: TracebackType) -> str:
+    return str(frame.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
