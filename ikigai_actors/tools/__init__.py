@@ -4,6 +4,7 @@ Its modules:
 
     function, signature     a Python function as a tool, and what a model must know of it
     base                    toolsets: tools that share something
+    fitted, plain_schema    tools, and the schemas of their arguments, in a form that every service takes
     policy                  whether a tool may run, and how
     mcp/, workspace/        servers that speak MCP; a directory with files and a shell
     process                 how child processes are started, and ended

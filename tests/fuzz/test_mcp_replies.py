@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import BadInput, McpServer
+from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.testing.simulation.messages_api import violations
 from ikigai_actors.tools.function import LIMIT, Result
 from tests.fuzz.hostile import fuzzed, texts
 from tests.fuzz.mutations import mutated
@@ -103,18 +105,19 @@ def test_any_reply_is_a_result_and_the_server_goes_on(bench: Bench, reply: bytes
         max_size=3,
     ).flatmap(lambda tools: mutated({"jsonrpc": "2.0", "id": "$ID", "result": {"tools": tools}}, most=1))
 )
-def test_any_list_of_tools_can_be_described_or_is_refused(listing: Any) -> None:
+def test_any_list_of_tools_can_be_described_as_services_take_them_or_is_refused(listing: Any) -> None:
     bench = Bench()
     try:
         server = McpServer([*SERVER, base64.b64encode(line(listing)).decode()], name="t", start_timeout=20)
         with refusals_allowed(BadInput):
             bench.open(server)
-        for tool in bench.tools.values():
-            described = tool.describe()
-            assert isinstance(described["name"], str)
-            assert isinstance(described.get("description", ""), str)
-            assert isinstance(described["input_schema"], dict)
-            json.dumps(described, ensure_ascii=False, allow_nan=False).encode()
+        offered = Toolbox([])
+        left_out = offered.add(bench.tools.values())
+        described = [tool for tool in offered.describe({}) if tool["name"] in bench.tools]
+        assert left_out.keys() | {tool["name"] for tool in described} == bench.tools.keys()
+        said = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
+        assert violations({"model": "m", "max_tokens": 9, "messages": said, "tools": described}) == []
+        json.dumps(described, ensure_ascii=False, allow_nan=False).encode()
     finally:
         bench.close()
 
