@@ -21,7 +21,7 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     driver, window       what makes them in their order; those that are in flight, until they are judged
     trials               where one begins, and what comes of it
     runs, results        how an experiment is run; what all its results have
-    judges               a model, a program or an evaluator as a judge
+    judges, programs     a model, a program or an evaluator as a judge; how a program is run
     fingerprints         whether a verdict is that of this check
     effects              what a trial's calls may do
     plans/               which trials are made, given verdicts: pure

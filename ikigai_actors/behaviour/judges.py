@@ -19,6 +19,7 @@ from typing import Any, TypeVar, overload
 
 from ikigai_actors.arguments import check_flag, check_plain_function, check_timeout, shown
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
+from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError
 from ikigai_actors.system.ref import AgentRef, System
@@ -146,33 +147,25 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
         if run.reply is None:
             return UNJUDGED
         try:
-            done = subprocess.run(
-                list(command),
-                input=run.text,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",  # a program prints what it likes
-                timeout=timeout,
-                check=False,
-            )
+            done = run_program(command, run.text, timeout)
         except subprocess.TimeoutExpired:
             return Verdict(None, f"{command[0]} took longer than {timeout} seconds")
-        why = (done.stdout or done.stderr).strip()
-        if done.returncode == SKIP:
+        why = (done.printed or done.complained).strip()
+        if done.status == SKIP:
             return Verdict(None, why)
-        if not 0 <= done.returncode <= 127 or (score and done.returncode):
-            told = done.stderr.strip() or "it says nothing"
+        if not 0 <= done.status <= 127 or (score and done.status):
+            told = done.complained.strip() or "it says nothing"
             raise BadInput(
-                f"The judge {command[0]!r} ended with exit code {done.returncode}: {told}. Mend it and run the same "
+                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Mend it and run the same "
                 "again: what was judged is kept."
             )
         if not score:
-            return Verdict(float(done.returncode == 0), why)
+            return Verdict(float(done.status == 0), why)
         try:
-            return Verdict(float(done.stdout), why)
+            return Verdict(float(done.printed), why)
         except ValueError:
             raise BadInput(
-                f"Expected the judge {command[0]!r} to print a number; it prints {shown(done.stdout)}."
+                f"Expected the judge {command[0]!r} to print a number; it prints {shown(done.printed)}."
             ) from None
 
     return judge

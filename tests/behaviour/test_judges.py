@@ -1,9 +1,11 @@
 """Judges: a model, a program, an evaluator; several at once; two drivers of one experiment."""
 
+import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,6 +95,17 @@ def test_a_program_judges_by_its_exit_code_as_git_has_it_or_by_a_number() -> Non
     with opened() as system:
         judge = program([sys.executable, "-S", "-c", r"import sys; sys.stdout.buffer.write(b'\xff')"])
         assert scores(system, judge, "what it prints need not be text") == [1.0]
+
+
+@pytest.mark.slow("starts a program")
+def test_a_program_has_judged_when_it_ends_whatever_it_has_started(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    code = f"import subprocess; subprocess.Popen(['cat', {str(held)!r}]); print(7)"
+    with opened() as system:
+        judge = program([sys.executable, "-S", "-c", code], score=True, timeout=DEADLINE)
+        assert scores(system, judge, "whoever holds its output") == [7.0]
+    held.write_bytes(b"")  # so that it ends, too
 
 
 @pytest.mark.parametrize(("code", "score"), [("import sys; sys.exit(200)", False), ("print('much')", True)])

@@ -19,6 +19,7 @@ from ikigai_actors.behaviour.files import turns_of_file
 from ikigai_actors.behaviour.fingerprints import known_as
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
+from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.regressions import RegressionReport, regress
 from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -315,19 +316,19 @@ def _called(program: Program, text: str) -> tuple[int, str] | Verdict:
     """The status of a program that reads a text, and what it prints; or why it cannot judge. Raises `BadInput`."""
     command, timeout = program
     try:
-        done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, check=False, timeout=timeout)
+        done = run_program(command, text, timeout, shows_errors=True)
     except subprocess.TimeoutExpired:
         return Verdict(None, f"{command[0]} took longer than {timeout:g} seconds")
     except OSError as error:
         raise BadInput(f"The program {command[0]} cannot be run: {error}.") from error
-    if done.returncode == NOT_JUDGED:
+    if done.status == NOT_JUDGED:
         return UNJUDGED
-    if not 0 <= done.returncode <= LAST_STATUS:
+    if not 0 <= done.status <= LAST_STATUS:
         raise BadInput(
-            f"The program {command[0]} broke: it ended with status {done.returncode}. Mend it and give the same "
+            f"The program {command[0]} broke: it ended with status {done.status}. Mend it and give the same "
             "command again: what was judged is kept."
         )
-    return done.returncode, done.stdout.decode(errors="replace")
+    return done.status, done.printed
 
 
 def _read(value: str) -> str:

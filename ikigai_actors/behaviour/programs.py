@@ -1,0 +1,45 @@
+"""Programs that judge a text: run to their own end, whatever they leave running."""
+
+import subprocess
+from collections.abc import Sequence
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+
+class Ran(NamedTuple):
+    """A program that has ended."""
+
+    status: int
+    """Its exit code, less than 0 for a signal."""
+    printed: str
+    complained: str
+    """What it wrote to its standard error; empty where that was shown."""
+
+
+def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:
+    """Run a program with a text as its standard input.
+
+    It writes to files. A pipe has its end only when everything has ended that the program has started.
+
+    Args:
+        command: the program and its arguments.
+        text: the text.
+        timeout: seconds after which it is killed; None for no end.
+        shows_errors: whether its standard error is that of this process.
+
+    Raises:
+        subprocess.TimeoutExpired: it was killed.
+        OSError: it cannot be run.
+    """
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        done = subprocess.run(
+            list(command),
+            input=text.encode(),
+            stdout=output,
+            stderr=None if shows_errors else errors,
+            timeout=timeout,
+            check=False,
+        )
+        for file in (output, errors):
+            file.seek(0)
+        return Ran(done.returncode, output.read().decode(errors="replace"), errors.read().decode(errors="replace"))
