@@ -151,6 +151,10 @@ class AnthropicProvider:
                 free=is_free(error),
             ) from as_cause(error, self._keys())
 
+    def load(self) -> None:
+        """Import the client. Blocks."""
+        _import_client()
+
     def window(self, model: str) -> int:
         """How many tokens a model takes; 0 when it is not known."""
         return anthropic_window(model or self.model)

@@ -191,6 +191,9 @@ class Provider(Protocol):
     A provider may have an attribute ``attachments``, an `AttachmentLimits`: what its service takes of pictures and the
     like. Older ones are then shown by reference where they are too many, and one that is too large is a line of text.
 
+    A provider may have a method ``load()``: it imports what takes long. It is called before turns go on that were cut
+    off, where a budget holds tokens for their requests, on a thread that may wait.
+
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.
     """

@@ -156,6 +156,10 @@ class OpenAIProvider:
                 free=is_free(error),
             ) from as_cause(error, [key])
 
+    def load(self) -> None:
+        """Import the client. Blocks."""
+        _import_client()
+
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""
         client, self._client = self._client, None

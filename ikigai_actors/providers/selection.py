@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_type, shown
@@ -130,6 +131,17 @@ class Providers:
         is_news = model not in self._cramped
         self._cramped.add(model)
         return is_news
+
+    def load(self) -> None:
+        """Have the providers of the usual models load what takes long. Blocks.
+
+        What a provider, other people's code, raises here its next request will raise, too: there it is explained.
+        """
+        with suppress(Exception):
+            for choice in self.choose(None):
+                load = getattr(choice.provider, "load", None)
+                if callable(load):
+                    load()
 
     def _find(self, setting: str) -> Choice:
         name, _, model = setting.partition(":")

@@ -28,11 +28,13 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
+from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.fsck.check import check, inspect
 from ikigai_actors.records.mail import NOTICE
 from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.pages import stop_note
+from ikigai_actors.store import open_store
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 WAITING = "waiting for budget"
@@ -230,6 +232,26 @@ def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) 
         assert (buyer.budget.held, buyer.budget.spent) == ({"tokens": 0}, {"tokens": held})
         assert buyer.record.spent_tokens == held
         assert check(system.store) == []
+
+
+def test_a_client_is_loaded_before_anything_is_held_for_a_turn_that_goes_on(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.db")
+    held: list[object] = []
+
+    class Loaded(ScriptedProvider):
+        def load(self) -> None:
+            store = open_store(path)
+            held.append(store.read(lambda tx: [budget.held for budget in budgets_that_limit(tx, 9)]))
+            store.close()
+
+    for budget in (None, {"tokens": 10_000}):
+        with ActorSystem.open(path, (gated := Gated()), budget=budget) as system:
+            system.root.prompt("go")
+            gated.wait_for(1)
+        with ActorSystem.open(path, Loaded(["well", "fine"]), resume=True) as system:
+            assert system.root.reply(timeout=DEADLINE).text == "well"
+            assert system.resume() == []
+    assert held == [[{"tokens": 0}]]
 
 
 def test_killing_an_agent_spends_what_is_held_for_it_and_lets_others_go_on(database: str) -> None:

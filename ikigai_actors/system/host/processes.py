@@ -336,9 +336,12 @@ class ProcessTable(Processes):
 
     def resume(self, among: Collection[str] | None = None) -> list[str]:
         """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
+        return [actor.origin.uuid for actor in self.cut_off(among) if actor.deliver(on.Resume(Future()))]
+
+    def cut_off(self, among: Collection[str] | None = None) -> list[AgentActor]:
+        """The actors whose turns were cut off; of all, or of some agents."""
         actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
-        cut_off = [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
-        return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
+        return [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
 
     def count(self) -> Living:
         """How many agents run here, and how many of them work."""
