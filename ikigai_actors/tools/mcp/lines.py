@@ -19,12 +19,12 @@ UNREADABLE = object()
 """The data of an error that stands for an answer which cannot be read: no server can send it."""
 
 _ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+    r"(?:\\\\)+|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-"""An escape in a text of JSON; half of a character is a group."""
+"""Backslashes that escape no letter, characters of two halves, or half of one (the group), in a text of JSON."""
 
 _MEMBER = r'(?:"jsonrpc"\s*:\s*"[^"\\]*"|"id"\s*:\s*"?(?P<id>\d{1,15})(?:\.0+)?"?)\s*'
-_HEAD = re.compile(rf'[\s\[]*\{{\s*(?:{_MEMBER}(?:,\s*|(?=\}})))*(?P<answer>"(?:result|error)"\s*:|\}})')
+_HEAD = re.compile(rf'[\s\[]*\{{\s*(?:{_MEMBER}(?:,\s*|(?=\}})))*(?:"(?:result|error)"\s*:|\}})')
 _TAIL = re.compile(rf"(?:,\s*{_MEMBER})+\}}[\s\]]*\Z")
 _LONGEST_TAIL = 200
 
