@@ -312,7 +312,8 @@ class Directory(OfOneProcess, ABC):
         Of every agent of the database, whichever process runs it: each message that is committed from now on
         (`Message`), once; deaths (`Died`) and new names (`Renamed`); replies on their way, piece by piece (`Streamed`).
         Of an agent of another process the pieces come some times a second, first all that there is by now; and when
-        that process is gone in the midst of a reply, that it is cut off (`StreamCut`). Of this process: mail that was
+        that process is gone in the midst of a reply, that it is cut off (`StreamCut`). A reply that ends before its
+        host has written a row of it comes as its message alone. Of this process: mail that was
         sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the store and with tools
         (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system,
         that another process runs the agents (`HostChanged`).

@@ -7,9 +7,10 @@ Its states:
                  appended, all of it in one transaction through the journal; and rows that are void are deleted
     leaving      nobody listens any more, or the system closes: the host's rows are deleted
 
-It looks, and nothing is told to it; so a listener that comes in the middle of a reply gets all of it. How far a reply
-is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host that
-dies leaves its rows, which are void (`ikigai_actors.records.pieces`).
+It looks, and nothing is told to it; so a listener that comes in the middle of a reply gets all of it. A reply that ends
+between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). How far a
+reply is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host
+that dies leaves its rows, which are void (`ikigai_actors.records.pieces`).
 """
 
 from collections.abc import Callable, Sequence
