@@ -1,5 +1,6 @@
 """Poolers before a PostgreSQL server: a client has a server process for one transaction only, or for one statement."""
 
+import re
 import selectors
 import socket
 import struct
@@ -8,6 +9,9 @@ from collections.abc import Callable
 
 from tests.kit.network import CHUNK, Network
 
+_KEY = re.compile(rb"K\0\0\0\x0c.{8}", re.DOTALL)
+_OWN_KEY = b"K\0\0\0\x0c" + bytes(8)
+"""By which a client cancels statements: a pooler has its own, and so it names another process than the server's."""
 _TERMINATE = b"X"
 _READY = ord("Z")
 _IDLE = b"I"
@@ -29,7 +33,7 @@ class Pooler(Network):
         start = _startup(client)
         server, greeting = self._greeted(start)
         self._give(server)
-        client.sendall(greeting)
+        client.sendall(_KEY.sub(_OWN_KEY, greeting))
         while (data := client.recv(CHUNK)) and data[:1] != _TERMINATE:
             with self._idle_lock:
                 taken = self._idle.pop() if self._idle else None  # the one that was used last, as PgBouncer does

@@ -1,7 +1,7 @@
 """What a host needs of a server: a pooler in transaction mode and too few connections are refused when it is opened."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from uuid import uuid4
 
@@ -12,8 +12,10 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import open_store
 from ikigai_actors.store.postgres.connection_limits import CLIENT_CONNECTIONS, HOST_CONNECTIONS, limits
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
-from tests.kit.databases import ROOT, Admin, backend, eventually
+from tests.kit.databases import ROOT, Admin, backend, eventually, sql
 from tests.kit.network import with_settings
 from tests.kit.pooler import Pooler, StatementPooler
 
@@ -95,8 +97,13 @@ def test_the_pages_tell_how_many_connections_a_host_and_a_shell_hold(page: str) 
 
 
 @pytest.fixture
-def pooler(new_postgres: NewDatabase) -> Iterator[Pooler]:
-    pooler = Pooler(new_postgres())
+def url(new_postgres: NewDatabase) -> str:
+    return new_postgres()
+
+
+@pytest.fixture
+def pooler(url: str) -> Iterator[Pooler]:
+    pooler = Pooler(url)
     yield pooler
     pooler.close()
 
@@ -108,11 +115,24 @@ def process(connection: psycopg.Connection[tuple[object, ...]]) -> object:
 
 
 @pytest.mark.parametrize("join", [False, True])
-def test_a_pooler_in_transaction_mode_is_refused_and_left_without_a_host(pooler: Pooler, join: bool) -> None:
+def test_a_pooler_in_transaction_mode_is_refused_and_nothing_is_made_there(
+    pooler: Pooler, url: str, join: bool
+) -> None:
     with pytest.raises(StoreUnusable, match="PgBouncer: pool_mode = transaction"):
         ActorSystem.open(pooler.url, OfflineProvider(), join=join)
-    with closing(open_store(pooler.url)) as store:
-        assert store.read(lambda tx: tx.run("open_hosts")) == []
+    with closing(open_store(url)) as store:
+        assert store.read(lambda tx: sql(tx, "SELECT to_regclass('hosts')")) == [(None,)]
+
+
+@pytest.mark.parametrize("open_there", [AttachedSystem.open, Client.open])
+def test_a_pooler_in_transaction_mode_is_refused_to_who_asks_a_host_too(
+    pooler: Pooler, url: str, open_there: Callable[[str], object]
+) -> None:
+    with (
+        ActorSystem.open(url, OfflineProvider()),
+        pytest.raises(StoreUnusable, match="ikigai needs connections of its"),
+    ):
+        open_there(pooler.url)
 
 
 def test_a_pooler_in_statement_mode_is_named_with_what_helps(new_postgres: NewDatabase) -> None:

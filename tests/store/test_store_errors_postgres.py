@@ -1,7 +1,9 @@
 """What a person and a program are told when a PostgreSQL server is not as it should be."""
 
 import contextlib
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -9,11 +11,13 @@ import psycopg.errors
 import pytest
 
 from ikigai_actors.errors import CommitUnknown, StoreConflict, StoreError, StoreUnavailable, StoreUnusable
+from ikigai_actors.shell.cli.copy import transfer
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, require_schema
 from ikigai_actors.store.postgres import errors, transaction
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.store import PostgresStore
+from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
 from tests.kit.databases import Admin, add_agents, backend, eventually, sql, tree_change, tree_version
 from tests.kit.network import with_settings
@@ -212,6 +216,54 @@ def test_an_old_server_is_refused() -> None:
         errors.refuse_old(130_022, "here")
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused_with_how_to_make_another(
+    postgres_url: str, postgres_admin: Admin, encoding: str, tmp_path: Path
+) -> None:
+    name = f"test_{encoding.lower()}"
+    postgres_admin.execute(f"DROP DATABASE IF EXISTS {name}".encode())
+    how = f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    postgres_admin.execute(f"CREATE DATABASE {name} {how}".encode())
+    url = with_settings(postgres_url, dbname=name)
+    with contextlib.closing(open_store(tmp_path / "a.db")) as store:
+        ensure_schema(store)
+    try:
+        for use in (open_store, partial(transfer, str(tmp_path / "a.db")), Client.open):
+            with pytest.raises(StoreUnusable, match=rf"has the encoding {encoding}, and texts need UTF8.* createdb -E"):
+                use(url)
+    finally:
+        postgres_admin.execute(f"DROP DATABASE {name}".encode())
+
+
+def test_a_server_that_becomes_read_only_is_unavailable_and_the_next_write_connects_again(server_store: Store) -> None:
+    server_store.write(lambda tx: sql(tx, "SET SESSION default_transaction_read_only = on"))
+    with pytest.raises(StoreUnavailable, match="Name the primary server"):
+        server_store.write(tree_change)
+    server_store.write(tree_change)
+    assert server_store.read(tree_version) == 1
+
+
+POOL = r"the pool of its pooler is used up\. .*default_pool_size"
+STANDBY = r"it is read-only, as a standby is.*target_session_attrs=read-write"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (psycopg.errors.ProtocolViolation("query_wait_timeout"), POOL),
+        (psycopg.OperationalError("connection failed: FATAL:  query_wait_timeout"), POOL),
+        (psycopg.OperationalError("connection failed: FATAL:  no more connections allowed (max_client_conn)"), POOL),
+        (psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"), STANDBY),
+        (psycopg.OperationalError("connection failed: session is read-only"), STANDBY),
+        (psycopg.OperationalError("connection failed: server is in hot standby mode"), STANDBY),
+    ],
+)
+def test_a_pool_that_is_used_up_and_a_server_that_takes_no_writes_are_named(error: psycopg.Error, told: str) -> None:
+    ours = PostgresErrors("postgresql://host/db").ours(error)
+    assert isinstance(ours, StoreUnavailable)
+    assert re.search(told, str(ours))
+
+
 def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
     modules = (psycopg, psycopg.errors)
     every = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
@@ -243,7 +295,8 @@ def test_every_error_of_psycopg_becomes_one_of_ours() -> None:
         (psycopg.errors.DuplicateTable("x"), StoreConflict),
         (psycopg.errors.InvalidPassword("x"), StoreUnusable),
         (psycopg.errors.InsufficientPrivilege("x"), StoreUnusable),
-        (psycopg.errors.ReadOnlySqlTransaction("x"), StoreUnusable),
+        (psycopg.errors.ReadOnlySqlTransaction("x"), StoreUnavailable),
+        (psycopg.OperationalError("FATAL:  query_wait_timeout"), StoreUnavailable),
         (psycopg.errors.SyntaxError("x"), StoreError),
         (psycopg.errors.NumericValueOutOfRange("x"), StoreError),
         (psycopg.ProgrammingError("x"), StoreError),

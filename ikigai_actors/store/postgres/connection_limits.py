@@ -1,4 +1,4 @@
-"""The connections that a host needs of a server: of its own, and enough of them. Asked when a host begins."""
+"""The connections that a program needs of a server: of its own, and for a host enough of them."""
 
 import logging
 from typing import NamedTuple
@@ -101,22 +101,23 @@ def check_limits(store: Store) -> None:
 def check_own(store: Store, separate: Store) -> None:
     """Refuse a pooler that gives each transaction another server process. Raises `StoreUnusable`.
 
-    There a lock of a session and a LISTEN would be of whoever comes next.
+    There a setting, a lock of a session and a LISTEN would be of whoever comes next.
 
     Args:
-        store: a connection.
-        separate: another one, which is to have a server process of its own.
+        store: whose connection for writes is one.
+        separate: whose connection for reads is another one, which is to have a server process of its own.
     """
-    own = separate.read(_process)
+    own = separate.read(process)
     for _ in range(_LOOKS):
-        if store.write(_process) == own or separate.read(_process) != own:
+        if store.write(process) == own or separate.read(process) != own:
             raise StoreUnusable(
                 f"Database {store.location} is reached through a pooler that gives each transaction another connection "
-                "(PgBouncer: pool_mode = transaction). A host needs connections of its own: connect to the server "
+                "(PgBouncer: pool_mode = transaction). ikigai needs connections of its own: connect to the server "
                 "itself, or by a pool in session mode."
             )
 
 
-def _process(tx: Transaction) -> int:
+def process(tx: Transaction) -> int:
+    """The number of the server process that carries out a transaction."""
     [(pid,)] = tx.schema.execute("SELECT pg_backend_pid()")
     return int(pid)

@@ -15,6 +15,10 @@ class Again(StoreUnavailable):
     """The server asks for the transaction to be run again: a deadlock, a serialization failure."""
 
 
+class ReadOnly(StoreUnavailable):
+    """The server takes no writes. During a failover another one does, and this connection may never reach it."""
+
+
 _USER = "it does not let this user in. Check user and password"
 _NAME = "there is no such database. Make it (createdb), or name another"
 _RIGHTS = (
@@ -23,6 +27,14 @@ _RIGHTS = (
 )
 _ENTRY = "this user may not enter it. GRANT CONNECT ON DATABASE, or name another user"
 _FULL = "it gives no more connections. Close some, or raise max_connections, or the limit of the role or database"
+_POOL = (
+    "the pool of its pooler is used up. A host takes up to 8 connections, an attached program up to 6: raise the limit "
+    "(PgBouncer: default_pool_size, or max_client_conn), or close some"
+)
+_READ_ONLY = (
+    "it is read-only, as a standby is, or a server from which another takes over. Name the primary server, or all of "
+    "them: postgresql://one,two/name?target_session_attrs=read-write"
+)
 _STATEMENTS = (
     "it is reached through a pooler that takes statements one by one, and no transactions (PgBouncer: pool_mode = "
     "statement). Connect to the server itself, or by a pool in session mode"
@@ -32,6 +44,7 @@ _URL = "the URL cannot be understood. Write postgresql://user:password@host:5432
 _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("40003", CommitUnknown, "it is not known whether the transaction was committed"),
     ("08P01 .*statement pooling", StoreUnusable, _STATEMENTS),
+    ("08P01 .*(query_wait_timeout|no more connections)", StoreUnavailable, _POOL),
     ("40", Again, "transactions kept standing in each other's way. Try again"),
     ("08|57P|57014|25P03|55P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
     ("53100", StoreUnavailable, "its disk is full. Free some space"),
@@ -43,7 +56,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("3D000", StoreUnusable, _NAME),
     ("3F000", StoreUnusable, "there is no such schema. Make it, or change search_path"),
     ("42501", StoreUnusable, _RIGHTS),
-    ("25006", StoreUnusable, "it is read-only. Name the primary server"),
+    ("25006", ReadOnly, _READ_ONLY),
     ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
 )
 """Our error for an SQLSTATE with this beginning, and the text behind it; the first that fits."""
@@ -54,6 +67,8 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("database .* does not exist", StoreUnusable, _NAME),
     ("permission denied for database", StoreUnusable, _ENTRY),
     ("invalid .*(option|value|port)", StoreUnusable, _URL),
+    ("query_wait_timeout|no more connections allowed", StoreUnavailable, _POOL),
+    ("session is read-only|in hot standby mode", ReadOnly, _READ_ONLY),
     ("starting up|shutting down|recovery mode|not yet accepting", StoreUnavailable, "it starts or stops. Try again"),
     ("too many (clients|connections)|connection slots", StoreUnavailable, _FULL),
     ("host name", StoreUnavailable, "its host is not known. Check the name and the network"),
@@ -104,6 +119,19 @@ class PostgresErrors:
 
 OLDEST = 14
 """The oldest major version that is supported."""
+
+
+def refuse_encoding(encoding: str | None, shown: str) -> None:
+    """Raise `StoreUnusable` when the database cannot hold every text; None where a pooler does not say.
+
+    SQL_ASCII holds any bytes, but takes none for text: it counts bytes where we count characters, so that what is
+    looked for is not found, and other programs may write what cannot be read.
+    """
+    if encoding not in (None, "UTF8"):
+        raise StoreUnusable(
+            f"Database {shown} has the encoding {encoding}, and texts need UTF8. Make another one: createdb -E UTF8 "
+            "-T template0 name. What an older ikigai has written goes there by pg_dump and psql."
+        )
 
 
 def refuse_old(version: int, shown: str) -> None:

@@ -10,6 +10,7 @@ What happens when something breaks:
     the connection broke before COMMIT      `StoreUnavailable`; the next transaction connects again
     the connection broke during COMMIT      `CommitUnknown`
     the connection of a read broke          the work runs again on another, once
+    the server has become read-only         `StoreUnavailable`; the next transaction connects again
     the network swallows everything         nothing, until the host's lease is lost: then `abandon` cuts every line
 """
 
@@ -25,8 +26,8 @@ from psycopg.conninfo import conninfo_to_dict
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.postgres.bell import Bell
-from ikigai_actors.store.postgres.connection_limits import check_limits, check_own
-from ikigai_actors.store.postgres.errors import Again, PostgresErrors, refuse_old
+from ikigai_actors.store.postgres.connection_limits import check_limits, check_own, process
+from ikigai_actors.store.postgres.errors import Again, PostgresErrors, ReadOnly, refuse_encoding, refuse_old
 from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS
 from ikigai_actors.store.postgres.readers import Readers
 from ikigai_actors.store.postgres.transaction import (
@@ -100,6 +101,7 @@ class _Server:
         self.note(connection)
         try:
             refuse_old(connection.info.server_version, self.errors.shown)
+            refuse_encoding(connection.info.parameter_status("server_encoding"), self.errors.shown)
             connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION}".encode())
             connection.autocommit = False
         except psycopg.Error as error:
@@ -174,6 +176,11 @@ class _Session:
             finally:
                 self._busy = False
 
+    @property
+    def promised(self) -> int:
+        """The number of the server process that the connection was told to be its own; poolers make one up."""
+        return self._connection.info.backend_pid
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -183,7 +190,11 @@ class _Session:
         connection = self._ready()
         connection.isolation_level = isolation
         connection.read_only = read_only
-        result = _perform(connection, self._errors, work)
+        try:
+            result = _perform(connection, self._errors, work)
+        except ReadOnly:
+            connection.close()  # the next one may reach the server that takes over
+            raise
         try:
             connection.commit()
         except psycopg.Error as error:
@@ -263,6 +274,12 @@ class PostgresStore(_ServerStore):
         self._errors = self._server.errors
         self._readers = Readers(self._reader, patience, self.location)
         self._bell = Bell(self._server.connect)
+        try:
+            if self.write(process) != self._session.promised:  # a pooler stands between
+                check_own(self, self)
+        except BaseException:
+            self.close()
+            raise
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         try:
