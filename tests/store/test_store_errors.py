@@ -230,6 +230,7 @@ def test_every_error_of_sqlite3_becomes_one_of_ours() -> None:
         ("SQLITE_BUSY_SNAPSHOT", StoreUnavailable),
         ("SQLITE_LOCKED", StoreUnavailable),
         ("SQLITE_IOERR_FSYNC", StoreUnavailable),
+        ("SQLITE_IOERR_SHMMAP", StoreUnavailable),
         ("SQLITE_CONSTRAINT_CHECK", StoreConflict),
         ("SQLITE_READONLY_DIRECTORY", StoreUnusable),
         ("SQLITE_CANTOPEN_ISDIR", StoreUnusable),
@@ -241,6 +242,12 @@ def test_an_error_of_sqlite_is_told_by_its_name(name: str, kind: type[StoreError
     error = sqlite3.OperationalError("text")
     error.sqlite_errorname = name
     assert type(transaction.ours(error, "a.db")) is kind
+
+
+def test_a_file_system_without_shared_memory_is_named() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_SHMMAP"
+    assert "Put it on a local file system" in str(transaction.ours(error, "a.db"))
 
 
 def test_opening_a_file_imports_no_driver_of_another_database(tmp_path: Path) -> None:
