@@ -388,7 +388,7 @@ class ActorSystem(System):
                 if answer.again or answer.due is not None:
                     self._processes.serve((answer.budget,), None if answer.again else answer.due)
             case Mail(kind=kind) if kind == PROMPT:
-                self._processes.prompt(answer.recipient, answer.id, answer.body)
+                self._supervision.look_at_prompts()
             case Imported():
                 found = survey_of(answer)
                 self._processes.restore(found)

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ikigai_actors import Future, Message, Reply, ScriptedProvider
+from ikigai_actors import Future, Message, Reply, ScriptedProvider, ToolCall
 from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
+from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
@@ -171,6 +173,22 @@ def test_a_program_on_three_hosts_runs_under_every_schedule() -> None:
         assert [said(future) for future in told] == ["a", "b", "c"]
 
     simulate(team, examples=5, hosts=3)
+
+
+def test_a_prompt_by_mail_keeps_its_type_though_its_agent_has_come_back_to_the_host_that_wrote_it() -> None:
+    def team(world: Simulation) -> None:
+        world.open(
+            ScriptedProvider(lambda request: Reply("", (ToolCall("give_result", {"result": len(request.tools)}),)))
+        )
+        world.sleep(5)
+        a = world.hosts[0]
+        anna = a.system.root.fork(name="anna")
+        data, _ = data_of(int, ())
+        reply = Future[Reply](anna.uuid)
+        a.system.remote(anna.uuid).deliver(on.Prompt("how many?", reply, data=data))
+        assert reply.get(timeout=60).stop_reason == "output"
+
+    simulate(team, examples=2, hosts=2)
 
 
 def test_subscribers_of_each_host_hear_every_message_death_and_name_once_wherever_the_agents_live() -> None:

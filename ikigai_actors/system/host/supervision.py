@@ -213,6 +213,10 @@ class SupervisionLoop(Worker, Supervision):
         self.watch_time()
         self.look_at_timers()
 
+    def look_at_prompts(self) -> None:
+        """Give actors the prompts that were committed as mail, with what their rows say of them. Never waits."""
+        self.post(self._follow_others)
+
     def look_at_timers(self) -> None:
         """Look which timers fire next. Never waits."""
         self.post(self._due_timers.fire_due)
