@@ -152,6 +152,14 @@ def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(ne
     first.close()
 
 
+def test_a_host_waits_for_a_server_that_is_read_only_for_a_moment(new_postgres: Any) -> None:
+    with ActorSystem.open(new_postgres(), ScriptedProvider(echo)) as system:
+        troubles = Troubles(system)
+        system.store.write(lambda tx: tx.schema.execute("SET SESSION default_transaction_read_only = on"))
+        assert system.root.prompt("tea").get(timeout=DEADLINE).text == "tea"
+        assert troubles.began.wait(DEADLINE)
+
+
 def test_an_interrupt_that_cannot_be_written_is_answered(tmp_path: Path) -> None:
     path, model = tmp_path / "agents.db", Hanging("so far")
     system = ActorSystem.open(path, provider=model)
