@@ -107,6 +107,13 @@ HOST_MUTANTS = (
         ),
     ),
     Mutant(
+        "a look for one agent passes over what it reads of others",
+        "system/remote/follower.py",
+        "        return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))\n",
+        "        news = self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))\n"
+        "        return replace(news, turns={uuid: news.turns[uuid] for uuid in asked or () if uuid in news.turns})\n",
+    ),
+    Mutant(
         "one of a group moves alone",
         "records/moves.py",
         "    if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:\n",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ikigai_actors.actors.futures import Future
 from ikigai_actors.testing import Broken, FleetMachine
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
 from ikigai_actors.testing.simulation.faults import NONE
@@ -73,6 +74,7 @@ AIMED: dict[str, dict[str, Any]] = {
     "end_as_it_is_done": {"who": 1},
     "signal_remotely": {"who": 1, "signal": Signal.CONT},
     "ask_as_it_moves": {"who": 1, "marks": 12},
+    "look_on_late": {"who": 1, "seconds": 0.3},
     "move_one_of_a_group": {"who": 0, "strategy": "one_for_all"},
     "adopt_into_a_group": {"who": 1, "strategy": "rest_for_one"},
     "become_older": {"who": 1},
@@ -115,4 +117,30 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
     owner = next(host for host in machine.world.hosts if host.host_id == record.owner)
     owner.system._processes.leave(record.uuid).get(timeout=5)
     with pytest.raises(Broken, match=f"placed: agent {record.uuid} is host {record.owner}'s, and has actors at"):
+        machine.facts.check_rest(machine.living())
+
+
+def test_a_message_that_who_looks_on_is_told_of_twice_or_never_is_found(machine: FleetMachine) -> None:
+    host = machine.host(1)
+    machine.look_on(host=1, begins=True)
+    machine.prompt(who=0, text="go", answers=["ok"])
+    machine.comes_to_rest()
+    [(looker, _)] = machine.facts.lookers.values()
+    looker.heard.append(looker.heard[0])
+    with pytest.raises(Broken, match=f"heard: at host {host.name} message 1 of agent .* comes behind 2"):
+        machine.facts.check()
+    looker.heard[:] = looker.heard[1:]
+    looker.heard.pop()
+    with pytest.raises(Broken, match=f"heard: at host {host.name} nobody was told of"):
+        machine.facts.check_rest(machine.living())
+    machine.look_on(host=1, begins=False)
+    machine.comes_to_rest()
+
+
+def test_who_prompts_an_agent_and_does_not_hear_the_answer_is_found(machine: FleetMachine) -> None:
+    machine.prompt(who=0, text="go", answers=["ok"])
+    machine.comes_to_rest()
+    [(text, (asked, _))] = machine.facts.prompts.items()
+    machine.facts.prompts[text] = asked, Future()
+    with pytest.raises(Broken, match=f"heard: '{text}' has opened a turn, which is over"):
         machine.facts.check_rest(machine.living())

@@ -38,6 +38,9 @@ class Smooth(Commits):
     def rings(self) -> bool:
         return True
 
+    def hears(self, hint: Callable[[], object]) -> None:
+        hint()
+
     def after(self, changes: Sequence[StoredChange]) -> None: ...
 
 

@@ -120,7 +120,7 @@ class CommitCheck:
                 self._ran(change.query, change.parameters)
             elif change.table == "messages":
                 self._wrote(change.row, turns)
-            else:
+            elif change.table == "mail":
                 self._mailed(change.row)
         self._check_prompts(changes, waited)
         self._check_turns()

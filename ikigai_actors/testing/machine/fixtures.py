@@ -30,6 +30,9 @@ TOOL_CALLS = (
 )
 """The calls that models make."""
 
+STREAM = Stream(("bit ", "by ") * 6, delay=0.1)
+"""An answer that those who look on see come, also when they hear of it late."""
+
 SLOW = Stream(("at ", "last"), delay=1.0)
 """An answer that takes time."""
 

@@ -16,6 +16,8 @@ has, and
     placed                at rest every living agent has one actor, at the host that has its shard
     followed              an actor follows what another host has done to its agent
     told                  nobody who asks an agent for something hears that it has moved
+    heard                 who prompts an agent hears the answer that its log has, and who looks on at a host hears each
+                          message once, in the order of its log
     older                 no host writes into an older copy of the database than it knows
 """
 
@@ -33,7 +35,6 @@ from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import LEAP
-from ikigai_actors.testing.simulation.store import Link
 
 
 class FleetMachine(AimedFleetRules, AgentRules):
@@ -118,6 +119,16 @@ class FleetMachine(AimedFleetRules, AgentRules):
         """A host is cut off from the database."""
         self.host(host).partition(silent=silent)
 
+    @rule(host=HOSTS, seconds=st.sampled_from((0.3, 0.5, 1.0)))
+    def hear_late(self, host: int, seconds: float) -> None:
+        """A host hears late of what others commit."""
+        self.host(host).hear_late(seconds)
+
+    @rule(host=HOSTS, begins=st.booleans())
+    def look_on(self, host: int, begins: bool) -> None:
+        """Somebody looks on at a host, and sees replies as they come; or does no more."""
+        self.attempt(lambda: self.facts.look_on(self.host(host), begins))
+
     @rule(host=HOSTS)
     def disconnect(self, host: int) -> None:
         """The connections of a host break, sooner and later behind a renewal: nobody takes it for dead meanwhile."""
@@ -130,9 +141,9 @@ class FleetMachine(AimedFleetRules, AgentRules):
 
     @rule()
     def recover(self) -> None:
-        """Hosts that are stopped or cut off go on."""
+        """Hosts that are stopped, cut off or hear late go on."""
         for host in self.world.hosts:
-            if host.running is not None and (host.frozen or host.process.store.link is not Link.OPEN):
+            if host.running is not None:
                 self.attempt(host.recover)
 
     @rule(host=st.none() | HOSTS, ahead=st.booleans())

@@ -1,14 +1,15 @@
 """What `FleetMachine` knows of prompts, marks and remote commands, and who runs whom when all is at rest."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.subscriptions import Event, Streamed, Subscription
 from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records import registry
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.testing.machine.model import check_left
@@ -22,6 +23,28 @@ REGROUPS = frozenset({"set_supervision", "adopt", "move_agents"})
 """Statements after which other siblings may be restarted together, or live elsewhere."""
 
 
+class Looker:
+    """Somebody who looks on at a host."""
+
+    def __init__(self) -> None:
+        self.expected: list[tuple[str, int]] = []
+        """The messages that were committed since, each as its agent and its number there."""
+        self.heard: list[tuple[str, int]] = []
+
+    def hear(self, event: Event) -> None:
+        """Take what a subscriber is told."""
+        if isinstance(event, Message):
+            self.heard.append((event.agent_uuid, event.id))
+
+    def check(self, name: str) -> None:
+        """Check that what was heard is in the order of each log, and came once."""
+        latest: dict[str, int] = {}
+        for agent, number in self.heard:
+            if number <= latest.get(agent, 0):
+                raise Broken(f"heard: at host {name} message {number} of agent {agent} comes behind {latest[agent]}")
+            latest[agent] = number
+
+
 class FleetLedger:
     """The facts of one run."""
 
@@ -30,6 +53,8 @@ class FleetLedger:
         self._world = world
         self.prompts: dict[str, tuple[Process | None, Future[Reply]]] = {}
         """Every prompt by its text: the process that was asked, and the answer."""
+        self.lookers: dict[Process, tuple[Looker, Subscription]] = {}
+        """Who looks on, and where."""
         self._tokens = 0
         self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark stands in a log
         self._orphans: set[str] = set()
@@ -39,8 +64,20 @@ class FleetLedger:
         self._tokens += 1
         return f"{what} {self._tokens}"
 
+    def look_on(self, host: SimulatedHost, begins: bool) -> None:
+        """Have somebody look on at a host from now on, or no more."""
+        process = host.process
+        if begins and process not in self.lookers:
+            looker = Looker()
+            self.lookers[process] = looker, host.system.subscribe(looker.hear, only=(Message, Streamed))
+        elif not begins and process in self.lookers:
+            self.lookers.pop(process)[1].close()
+
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Follow a commit."""
+        messages = [one.row for one in changes if isinstance(one, Written) and one.table == "messages"]
+        for looker, _ in self.lookers.values():
+            looker.expected += [(row[0], row[1]) for row in messages]
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] in (Kind.USER, Kind.MARK):
                 self._written[change.row[2], change.row[3]] += 1
@@ -76,8 +113,25 @@ class FleetLedger:
         drained = {one.id for one in there[0].process.looked_at.read(recent_hosts) if one.draining}
         return [host for host in there if host.host_id not in drained]
 
+    def hears(self, text: str, living: Callable[[], Sequence[AgentRecord]], patience: float) -> None:
+        """Wait for the answer to a prompt, for so many seconds, and check ``heard``. Raises what the answer does."""
+        try:
+            self.prompts[text][1].get(timeout=patience)
+        except TimedOut:
+            self._check_heard([text], living())
+            raise
+
+    def _check_heard(self, late: Sequence[str], living: Sequence[AgentRecord]) -> None:
+        """Check that none of these prompts that have no answer has opened a turn, which is over by now."""
+        if all(one.status == "running" for one in living) and not self.at_work(living):
+            for text in late:
+                if self._written[Kind.USER, text]:
+                    raise Broken(f"heard: {text!r} has opened a turn, which is over, and who asked was not told")
+
     def check(self) -> None:
-        """Check ``answered`` and ``remote-command``."""
+        """Check ``answered``, ``remote-command`` and ``heard``."""
+        for process, (looker, _) in self.lookers.items():
+            looker.check(process.name)
         for (kind, text), count in self._written.items():
             if count > 1 and text.startswith(("prompt ", "mark ")):
                 name = "answered" if kind == Kind.USER else "remote-command"
@@ -92,7 +146,7 @@ class FleetLedger:
         return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
 
     def check_rest(self, living: Sequence[AgentRecord]) -> None:
-        """Check ``placed``, ``quiescence`` and ``remote-command``; called when nothing can happen any more."""
+        """Check ``placed``, ``quiescence``, ``remote-command`` and ``heard``; nothing can happen any more."""
         for record in living:
             runs = [host.host_id for host in self._world.hosts if _has_actor(host, record.uuid)]
             if runs != [record.owner]:
@@ -102,6 +156,10 @@ class FleetLedger:
         check_left(self._world.process.looked_at, living)
         running = {host.running for host in self._world.hosts}
         late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done]
+        for process, (looker, _) in self.lookers.items():
+            if process in running and (missed := set(looker.expected).difference(looker.heard)):
+                raise Broken(f"heard: at host {process.name} nobody was told of {sorted(missed)}")
+        self._check_heard(late, living)
         if late and all(one.status == "running" for one in living):
             raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
 

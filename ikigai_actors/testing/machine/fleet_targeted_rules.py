@@ -1,17 +1,20 @@
 """Rules of `FleetMachine` that aim at situations which chance alone brings about too rarely."""
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import Fenced, IkigaiError
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
+from ikigai_actors.testing.machine.fixtures import STREAM
 from ikigai_actors.testing.machine.fleet_base import HOSTS, FleetStage
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written, is_of_owner
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 from supervisors.signals import Signal
 
 SWEEP = 5.0
@@ -120,6 +123,22 @@ class AimedFleetRules(FleetStage):
             if future.done and isinstance(error := _error_of(future), Fenced) and not error.dead:
                 raise Broken(f"told: agent {agent} moved, and who asked it for something heard: {error}")
 
+    @rule(who=AGENTS, seconds=st.sampled_from((0.3, 0.5, 0.8)))
+    def look_on_late(self, who: int, seconds: float) -> None:
+        """``heard``: a host hears late of commits, sees replies come, and prompts two agents of another host."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        beside = [one.uuid for one in self.living() if one.owner == owner.host_id and one.uuid != agent]
+        self.attempt(lambda: self.facts.look_on(other, True))
+        other.hear_late(seconds)
+        said = len(self.facts.prompts)
+        for one in (*beside[:1], agent):
+            self.attempt(lambda: self.script(self.on(other, one), STREAM))  # noqa: B023 - it is called at once
+            self.attempt(lambda: self.prompted(self.on(other, one)))  # noqa: B023
+        for text in [*self.facts.prompts][said:]:
+            self.attempt(lambda: self.facts.hears(text, self.living, PATIENCE))  # noqa: B023
+
     @rule(who=AGENTS, strategy=GROUPED)
     def move_one_of_a_group(self, who: int, strategy: str) -> None:
         """An agent restarts its children together, and one of them is to move alone."""
@@ -159,11 +178,17 @@ class AimedFleetRules(FleetStage):
             return
         agent, owner, _ = found
         older, marks = owner.process.store.image(), len(self.ledger.marks)
+        run_here = {one.uuid for one in self.living() if one.owner == owner.host_id}  # other hosts may know no more
         self.attempt(lambda: self.set_mark(self.on(owner, agent), "here"))
         if len(self.ledger.marks) == marks or not owner.answers:
             return
         written: list[StoredChange] = []
-        with self.world.as_it_was(older, lambda changes: written.extend(filter(is_of_owner, changes))):
+
+        def note(changes: Sequence[StoredChange]) -> None:
+            messages = [one for one in changes if isinstance(one, Written) and one.table == "messages"]
+            written.extend(one for one in messages if one.row[0] in run_here)
+
+        with self.world.as_it_was(older, note):
             self.attempt(lambda: self.on(owner, agent).prompt("what came before?"))
             self.attempt(self.world.settle)
         for one in self.world.hosts:

@@ -103,6 +103,10 @@ class SimulatedHost:
         """Break its connections to the database; they can be made again at once."""
         self._trace("disconnect", self.process).store.disconnect()
 
+    def hear_late(self, seconds: float) -> None:
+        """Have the process hear of each commit so many seconds later than it is; 0 for at once."""
+        self._trace("hear_late", self.process).late = seconds
+
     def heal(self) -> None:
         """Connect the process with the database again."""
         process = self._trace("heal", self.process)
@@ -110,11 +114,13 @@ class SimulatedHost:
         process.store.link = Link.OPEN
 
     def recover(self) -> None:
-        """Let it go on, if it is frozen, and connect it, if it is cut off."""
+        """Let it go on, if it is frozen, connect it, if it is cut off, and have it hear of commits at once."""
         if self.frozen:
             self.thaw()
         if self.process.store.link is not Link.OPEN:
             self.heal()
+        if self.process.late:
+            self.hear_late(0)
 
     def drain(self, timeout: float | None = None) -> None:
         """Give all its agents to the others: `ActorSystem.drain`."""

@@ -10,6 +10,7 @@ of its writes may change an agent. Of several hosts each is a process, and one t
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
@@ -177,6 +178,8 @@ class Process:
         """The database, for checks."""
         self.unreadable_until = 0.0
         """When the store can be read again, by the clock that never leaps."""
+        self.late = 0.0
+        """Seconds after a commit of any host at which this one hears of it."""
         self.parts = Platform(
             threads=self.threads,
             clock=self.clock,
@@ -254,6 +257,10 @@ class Process:
         return AgendaDispatcher(self)
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 class _Commits(Commits):
     """Draws faults at commits, and checks the database after each."""
 
@@ -269,6 +276,13 @@ class _Commits(Commits):
 
     def rings(self) -> bool:
         return not self._drawn("unrung")
+
+    def hears(self, hint: Callable[[], object]) -> None:
+        process = self._process
+        if process.late:
+            process.agenda.at(process.agenda.clock.monotonic() + process.late, hint, process.threads)
+        else:
+            hint()
 
     def before(self) -> CommitTrouble | None:
         process, world = self._process, self._process.world
@@ -306,7 +320,12 @@ class _Commits(Commits):
             if change is not SHARED_TREE:
                 process.note("commit", str(change))
         for watcher in world.watchers:
-            watcher(changes)
+            try:
+                watcher(changes)
+            except Exception as error:
+                if not process.agenda.stepping:
+                    raise
+                process.agenda.halt(partial(_raise, error))  # the host that commits would take it for its own
         types = world.commits % TYPES_EVERY == 0
         if (
             world.checks

@@ -10,7 +10,7 @@ another, and can be cut off from it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
@@ -203,7 +203,7 @@ class SimulatedStore(SQLiteStore):
         for store in self._shared.open if self.leases else ():
             for watch in store._watches if store._link is Link.OPEN else ():
                 if for_hosts or watch.hosts:
-                    watch.call(agents, for_hosts=for_hosts)
+                    store._commits.hears(partial(watch.call, agents, for_hosts=for_hosts))
 
     def changed_by_others(self) -> None:
         """Note that another host has committed."""
@@ -319,6 +319,9 @@ class Commits(Protocol):
     def rings(self) -> bool:
         """Whether a ring after a commit is heard."""
 
+    def hears(self, hint: Callable[[], object]) -> None:
+        """Called with what a hint of a commit does to this process: does it, now or later."""
+
     def after(self, changes: "Sequence[StoredChange]") -> None:
         """Called with the changes of a committed transaction; an exception comes before any caller is answered."""
 
@@ -327,13 +330,15 @@ class Written(NamedTuple):
     """A row that was appended."""
 
     table: str
-    """``messages`` or ``mail``."""
+    """``messages``, ``mail`` or ``pieces``."""
     row: Row
 
     def __str__(self) -> str:
         row = self.row
         if self.table == "messages":
             return f"{row[0]} [{row[1]}] {row[2]} {row[3]!r}"
+        if self.table == "pieces":
+            return f"piece {row[1]} of reply {row[3]} to {row[2]}: {row[5]}"
         return f"mail {row[1]} to {row[0]} from {row[2] or 'a person'}: {row[3]} {row[4]!r}"
 
 
