@@ -236,8 +236,8 @@ MUTANTS = (
     Mutant(
         "restart window off by one",
         "../supervisors/intensity.py",
-        "if now - restart <= period",
-        "if now - restart < period",
+        "if abs(now - restart) <= period",
+        "if abs(now - restart) < period",
     ),
     Mutant(
         "a restart too many",
