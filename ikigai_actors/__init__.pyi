@@ -41,6 +41,7 @@ from ikigai_actors.errors import HeadMoved as HeadMoved
 from ikigai_actors.errors import HistoryError as HistoryError
 from ikigai_actors.errors import HistoryPruned as HistoryPruned
 from ikigai_actors.errors import HostElsewhere as HostElsewhere
+from ikigai_actors.errors import HostReplaced as HostReplaced
 from ikigai_actors.errors import IkigaiError as IkigaiError
 from ikigai_actors.errors import ImportRefused as ImportRefused
 from ikigai_actors.errors import InboxFull as InboxFull

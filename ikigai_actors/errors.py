@@ -214,6 +214,10 @@ class Fenced(AgentError):
         """Whether it is because the agent died."""
 
 
+class HostReplaced(Fenced):
+    """Another host of the same name was started, and has taken this one's place. To start this one again ends that."""
+
+
 class DocumentError(IkigaiError):
     """An error about one document."""
 

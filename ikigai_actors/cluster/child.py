@@ -46,8 +46,8 @@ class Launch:
 class HostProcess:
     """A running host."""
 
-    def __init__(self, name: str, launch: Launch, on_end: Callable[[], object]) -> None:
-        """Start a host; ``on_end`` is called, on a thread of its own, when it has ended without being told to."""
+    def __init__(self, name: str, launch: Launch, on_end: Callable[[int], object]) -> None:
+        """Start a host; ``on_end`` gets its exit status, on a thread of its own, when it ended without being told."""
         self.status: int | None = None
         """Its exit status, less than 0 for a signal; None while it runs."""
         self._name, self._launch, self._on_end = name, launch, on_end
@@ -89,16 +89,17 @@ class HostProcess:
                 self._process = self._start(written)
             except OSError as error:  # the directory is not there, no process can be made
                 self._printed = f"{error.strerror}: {error.filename}"
-                self.status = 1
+                status = 1
             finally:
                 os.close(written)
                 self._begun.set()
             if self._process is not None:
                 self._follow(self._process, signs)
-                self.status = self._process.wait()
+                status = self._process.wait()
+        self.status = status
         self._ended.set()
         if not self._told:
-            self._on_end()
+            self._on_end(status)
 
     def _start(self, written: int) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(

@@ -2,25 +2,37 @@
 
 Its hosts are called ``host-1``, ``host-2``, …; each is a named actor of Ray that nothing but `Fleet` ends. Ray knows
 how they are started, so any process may look at a fleet, scale and end it; nothing of ours runs beside the hosts.
+
+A fleet is named after what its database says of itself, so a database has one fleet on a Ray, however its URL is
+spelled. While the database does not answer, a fleet is found by the URL that its hosts were started with. A host that
+is none of the fleet's, on another Ray or started by hand, may have one of these names: while it lives none is started.
 """
 
 import hashlib
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.arguments import check_count, check_mapping, check_optional, check_seconds, check_type
+from ikigai_actors.arguments import (
+    check_count,
+    check_mapping,
+    check_optional,
+    check_plain_function,
+    check_seconds,
+    check_type,
+)
 from ikigai_actors.cluster import local
 from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.connection import RayConnection, connected
-from ikigai_actors.cluster.shim import Shim, ShimReport
+from ikigai_actors.cluster.shim import REPLACED, Shim, ShimReport
 from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.location import Location, locate
+from ikigai_actors.store.postgres.store import identity_of
 from ikigai_actors.system.remote.client import Client
 
 PREFIX = "ikigai-"
@@ -32,8 +44,14 @@ MOST_HOSTS = 1_000
 _ANSWER = 5.0
 """Seconds for a shim to answer: one that Ray has found no place for does not."""
 
+_IDLE = ("drained", "replaced")
+"""States of hosts that run no agents, and will not."""
+
 _REFUSED = (1, 2)
 """Exit statuses of a host that cannot be started so; any other is Ray's affair."""
+
+_SILENCE = 2.0
+"""Seconds of waiting after which it is said what for."""
 
 _KILLED = 40.0
 """Seconds after which a host that is to end is killed. Giving its agents away takes 25 at most."""
@@ -45,8 +63,10 @@ class FleetHost:
 
     name: str
     state: str
-    """``runs``, ``drains`` or ``silent``, as the database tells; before that ``starts``; ``failed`` when it has
-    ended, to be started again soon; ``waiting`` when Ray has no place for it yet.
+    """``runs``, ``drains`` or ``silent``, as the database tells; before that ``starts``; ``drained`` when it has given
+    all its agents away, and would only wait to be ended; ``failed`` when it has ended, to be started again soon;
+    ``replaced`` when a host of its name that is none of the fleet's has taken its place; ``waiting`` when Ray has no
+    place for it yet.
     """
     node: str
     """The machine; empty when the shim does not answer."""
@@ -67,8 +87,11 @@ def start(
     cpus: float | None = None,
     resources: Mapping[str, float] | None = None,
     timeout: float = 120.0,
+    on_wait: Callable[[str], object] | None = None,
 ) -> "Fleet":
     """Start hosts on Ray, as many as are missing, and wait until they run agents.
+
+    Hosts that were drained, or whose place another host has taken and left again, count as missing, and are replaced.
 
     Args:
         url: the PostgreSQL database; None for ``$IKIGAI_DATABASE_URL``.
@@ -80,14 +103,17 @@ def start(
         cpus: what Ray sets aside for each host. None means 1, and 0 on the Ray of ours.
         resources: what else Ray sets aside, by its names.
         timeout: seconds to wait.
+        on_wait: gets a line that says what is waited for, whenever that changes.
 
     Raises:
         BadInput: an argument cannot be used, or Ray is not installed.
-        ClusterError: Ray cannot be reached, a host could not be started, or the fleet runs another app. Hosts that
-            this call has started are ended.
+        ClusterError: Ray cannot be reached, a host could not be started, the fleet runs another app, or a host that is
+            none of the fleet's has the name of one. Hosts that this call has started are ended.
+        StoreError: the database does not answer.
     """
     check_count(hosts, "hosts", least=1, most=MOST_HOSTS)
     check_seconds(timeout, "timeout")
+    tell = _teller(on_wait)
     if not re.fullmatch(r"[\w.]+:\w+", check_type(app, str, "app", "MODULE:FUNCTION")):
         raise BadInput(f"Expected app to be MODULE:FUNCTION; got {app[:80]!r}. For one: shop.agents:app")
     if cpus is not None:
@@ -98,11 +124,12 @@ def start(
         check_seconds(amount, f"resources[{name!r}]")
     place = _server(url)
     fleet = Fleet(place, address)
-    with _with_own_ray(address, begin=True) as to:
+    with _with_own_ray(address, begin=True, tell=tell) as to:
         chosen = (0.0 if to.is_local else 1.0) if cpus is None else float(cpus)
         launch = Launch(place.url or "", app, _directory(to.ray), chosen, dict(resources or {}))
+        fleet._find(to.ray)
         fleet._check_app(to, app)
-        fleet._grow(to, launch, hosts, timeout)
+        fleet._grow(to, launch, hosts, timeout, tell)
     return fleet
 
 
@@ -121,6 +148,7 @@ def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
     check_optional(address, str, "address", "text")
     fleet = Fleet(_server(url), address)
     with connected(address) as to:
+        fleet._find(to.ray)
         if not fleet._names(to.ray):
             raise NoHost(f"No hosts of {fleet.location} run on this Ray. ikigai cluster up starts some.")
     return fleet
@@ -136,20 +164,23 @@ class Fleet:
         self.location = place.shown
         """The database, without its password."""
         self._place, self._address = place, address
-        self._namespace = PREFIX + hashlib.sha256(place.shown.encode()).hexdigest()[:12]
+        self._namespace = ""
 
     def hosts(self) -> list[FleetHost]:
         """The hosts, by their numbers. Raises `StoreError`."""
-        with connected(self._address) as to:
+        with self._connected() as to:
             reports = self._reports(to.ray)
         return _fleet_hosts(reports, self._records())
 
-    def scale(self, hosts: int, timeout: float = 120.0) -> None:
+    def scale(self, hosts: int, timeout: float = 120.0, on_wait: Callable[[str], object] | None = None) -> None:
         """Start hosts, or end those with the highest numbers, until there are so many; wait until they run agents.
+
+        Those that were drained are ended first, and count as missing.
 
         Args:
             hosts: how many there shall be, 1 or more.
             timeout: seconds to wait for those that are started.
+            on_wait: as of `start`.
 
         Raises:
             NoHost: there is none, so that nobody knows the app: start the fleet again.
@@ -157,26 +188,54 @@ class Fleet:
         """
         check_count(hosts, "hosts", least=1, most=MOST_HOSTS)
         check_seconds(timeout, "timeout")
-        with connected(self._address) as to:
+        tell = _teller(on_wait)
+        with self._connected() as to:
             reports = self._reports(to.ray)
-            if len(reports) > hosts:
-                self._end(to.ray, [*reports][hosts:])
-            elif len(reports) < hosts:
-                self._grow(to, self._launch(reports.values()), hosts, timeout)
+            launch, idle = self._launch(reports.values()), self._idle(reports)
+            if surplus := [name for name in reports if name not in idle][hosts:]:
+                self._end(to.ray, surplus, tell)
+            self._grow(to, launch, hosts, timeout, tell)
 
-    def drain(self, name: str) -> None:
+    def drain(self, name: str, on_wait: Callable[[str], object] | None = None) -> None:
         """Have a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
         check_type(name, str, "name", "the name of a host")
-        with connected(self._address) as to:
+        tell = _teller(on_wait)
+        with self._connected() as to:
             names = self._names(to.ray)
             if name not in names:
                 raise NoHost(f"No host of this fleet is called {name[:80]!r}; there are: {', '.join(names) or 'none'}.")
-            self._end(to.ray, [name])
+            self._end(to.ray, [name], tell)
 
-    def stop(self) -> None:
-        """End all hosts; their agents rest in the database. A Ray of ours on this machine ends with its last fleet."""
-        with _with_own_ray(self._address) as to:
-            self._end(to.ray, self._names(to.ray))
+    def stop(self, on_wait: Callable[[str], object] | None = None) -> None:
+        """End all hosts; their agents rest in the database. A Ray of ours on this machine ends with its last fleet.
+
+        Args:
+            on_wait: as of `start`; it also hears where the logs of a Ray of ours are kept.
+        """
+        tell = _teller(on_wait)
+        with _with_own_ray(self._address, tell=tell) as to:
+            self._find(to.ray)
+            self._end(to.ray, self._names(to.ray), tell)
+
+    @contextmanager
+    def _connected(self) -> Iterator[RayConnection]:
+        with connected(self._address) as to:
+            self._find(to.ray)
+            yield to
+
+    def _find(self, ray: Any) -> None:
+        """Look which namespace of Ray is this fleet's. Raises `StoreError`."""
+        if self._namespace:
+            return
+        try:
+            self._namespace = PREFIX + hashlib.sha256(identity_of(self._place.url or "").encode()).hexdigest()[:12]
+        except StoreError:
+            for namespace in sorted({one["namespace"] for one in _fleet_actors(ray)}):
+                self._namespace = namespace
+                if any(one is not None and one.launch.url == self._place.url for one in self._reports(ray).values()):
+                    return
+            self._namespace = ""
+            raise
 
     def _names(self, ray: Any) -> list[str]:
         """The names of the hosts, by their numbers."""
@@ -209,18 +268,47 @@ class Fleet:
             if report is not None and report.launch.app != app:
                 raise ClusterError(f"The hosts of {self.location} run the app {report.launch.app}: end them first.")
 
-    def _grow(self, to: RayConnection, launch: Launch, hosts: int, timeout: float) -> None:
-        """Start what is missing, and wait for all."""
-        there = self._names(to.ray)
+    def _grow(
+        self, to: RayConnection, launch: Launch, hosts: int, timeout: float, tell: Callable[[str], object]
+    ) -> None:
+        """Start what is missing, and wait for all. Hosts that would run no agents any more are ended, and missing."""
+        reports = self._reports(to.ray)
+        idle = self._idle(reports)
+        there = [name for name in reports if name not in idle]
         new = [f"host-{number}" for number in range(1, hosts + 1) if f"host-{number}" not in there]
         new = new[: max(0, hosts - len(there))]
+        self._check_strangers(reports, new)
+        for name, state in idle.items():
+            tell(f"{name} was {state}: it is ended first")
+        self._end(to.ray, [*idle], tell)
         for name in new:
             self._place_shim(to.ray, name, launch)
         try:
-            self._wait_for(to.ray, [*there, *new], timeout)
+            self._wait_for(to.ray, [*there, *new], timeout, tell)
         except BaseException:
-            self._end(to.ray, new)
+            self._end(to.ray, new, tell)
             raise
+
+    def _idle(self, reports: Mapping[str, ShimReport | None]) -> dict[str, str]:
+        """The states of the hosts that were drained or replaced, by their names."""
+        hosts = _fleet_hosts(reports, self._records_if_any())
+        return {one.name: one.state for one in hosts if one.state in _IDLE}
+
+    def _check_strangers(self, reports: Mapping[str, ShimReport | None], names: Collection[str]) -> None:
+        """Refuse to start a host while one of its name lives that is none of the fleet's: each would end the other."""
+        records = self._records_if_any()
+        if (other := _stranger(reports, [records[name] for name in names if name in records])) is not None:
+            raise ClusterError(
+                f"A host named {other.name} runs already, and is none of this fleet: {other}. End it, or give it "
+                "another name. Nothing was started."
+            )
+
+    def _records_if_any(self) -> dict[str | None, HostRecord]:
+        """As `_records`; none while the database has no tables, which the first host makes."""
+        try:
+            return self._records()
+        except StoreError:
+            return {}
 
     def _place_shim(self, ray: Any, name: str, launch: Launch) -> None:
         ray.remote(Shim).options(
@@ -236,26 +324,24 @@ class Fleet:
             scheduling_strategy="SPREAD",
         ).remote(name, launch)
 
-    def _wait_for(self, ray: Any, names: Sequence[str], timeout: float) -> None:
-        until = time.monotonic() + timeout
+    def _wait_for(self, ray: Any, names: Sequence[str], timeout: float, tell: Callable[[str], object]) -> None:
+        begun = time.monotonic()
         while True:
             reports = self._reports(ray)
-            try:
-                records = self._records()
-            except StoreError:  # the first host makes its tables; what else is wrong the hosts tell
-                records = {}
-            found = {one.name: one for one in _fleet_hosts(reports, records)}
+            found = {one.name: one for one in _fleet_hosts(reports, self._records_if_any())}  # the hosts say what fails
             missing = [name for name in names if not _works(found.get(name), len(names))]
             if not missing:
                 return
+            if time.monotonic() - begun > _SILENCE:
+                tell(f"waits for {', '.join(f'{name} ({_state_of(found.get(name))})' for name in missing)}")
             for name, report in reports.items():
                 if report is not None and report.status in _REFUSED:
                     raise ClusterError(f"{name} could not be started: {report.said.removeprefix('ikigai: ')}")
-            if time.monotonic() > until:
+            if time.monotonic() - begun > timeout:
                 raise ClusterError(_late(found.get(missing[0]), missing[0], timeout, ray))
             time.sleep(0.2)  # the hosts report as rows, and Ray tells of an actor only when it is asked
 
-    def _end(self, ray: Any, names: Sequence[str]) -> None:
+    def _end(self, ray: Any, names: Sequence[str], tell: Callable[[str], object]) -> None:
         """Have hosts give their agents away and end, all at once; and see that Ray does not start them again."""
         shims = []
         for name in names:
@@ -265,13 +351,17 @@ class Fleet:
                 continue
         alive = [shim for shim in shims if _answer(ray, shim.report.remote(), _ANSWER) is not None]
         if calls := [shim.stop.remote(_KILLED) for shim in alive]:
+            if len(ray.wait(calls, num_returns=len(calls), timeout=_SILENCE)[0]) < len(calls):
+                tell(f"waits until {', '.join(names)} {'has' if len(names) == 1 else 'have'} given all agents away")
             ray.wait(calls, num_returns=len(calls), timeout=_KILLED + _ANSWER)
         for shim in shims:
             ray.kill(shim, no_restart=True)
 
 
 @contextmanager
-def _with_own_ray(address: str | None, begin: bool = False) -> Iterator[RayConnection]:
+def _with_own_ray(
+    address: str | None, begin: bool = False, tell: Callable[[str], object] = lambda line: None
+) -> Iterator[RayConnection]:
     """Connect as `connected` does. A Ray of ours on this machine that has no fleet afterwards is ended."""
     is_left = True
     try:
@@ -281,8 +371,8 @@ def _with_own_ray(address: str | None, begin: bool = False) -> Iterator[RayConne
             finally:
                 is_left = not to.is_local or _has_fleets(to.ray)
     finally:
-        if not is_left:
-            local.end_local_ray()
+        if not is_left and (logs := local.end_local_ray()) is not None:
+            tell(f"the logs of Ray and of the hosts are in {logs}")
 
 
 def _server(url: str | None) -> Location:
@@ -305,8 +395,26 @@ def _actors(ray: Any) -> list[dict[str, str]]:
     return listed
 
 
+def _fleet_actors(ray: Any) -> list[dict[str, str]]:
+    return [one for one in _actors(ray) if one["namespace"].startswith(PREFIX)]
+
+
 def _has_fleets(ray: Any) -> bool:
-    return any(one["namespace"].startswith(PREFIX) for one in _actors(ray))
+    return bool(_fleet_actors(ray))
+
+
+def _teller(on_wait: Callable[[str], object] | None) -> Callable[[str], object]:
+    """Passes each line on that is not the same as the one before."""
+    if on_wait is None:
+        return lambda line: None
+    tell, told = check_plain_function(on_wait, "on_wait", "a function that takes a line"), [""]
+
+    def once(line: str) -> None:
+        if line != told[0]:
+            told[0] = line
+            tell(line)
+
+    return once
 
 
 def _number(name: str) -> tuple[int, str]:
@@ -322,6 +430,13 @@ def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
     return report
 
 
+def _stranger(reports: Mapping[str, ShimReport | None], records: Collection[HostRecord]) -> HostRecord | None:
+    """A living host that no shim runs."""
+    ours = {(report.node, report.pid) for report in reports.values() if report is not None}
+    living = (one for one in records if one.state in ("runs", "drains"))
+    return next((one for one in living if (one.hostname, one.pid) not in ours), None)
+
+
 def _fleet_hosts(reports: Mapping[str, ShimReport | None], records: Mapping[str | None, HostRecord]) -> list[FleetHost]:
     return [_host(name, report, records.get(name)) for name, report in reports.items()]
 
@@ -330,12 +445,14 @@ def _host(name: str, report: ShimReport | None, record: HostRecord | None) -> Fl
     shards, agents = (0, 0) if record is None else (record.shards, record.agents)
     if report is None:
         return FleetHost(name, "waiting", "", None, shards, agents, "")
-    if report.status is not None:
+    if report.status == REPLACED:
+        state = "replaced"
+    elif report.status is not None:
         state = "failed"
     elif record is None or record.pid != report.pid:  # the row is its former self's
         state = "starts"
     else:
-        state = record.state
+        state = "drained" if record.state == "drains" and not shards else record.state
     return FleetHost(name, state, report.node, report.pid, shards, agents, report.said)
 
 
@@ -344,10 +461,15 @@ def _works(host: FleetHost | None, hosts: int) -> bool:
     return host is not None and host.state == "runs" and (host.shards > 0 or hosts > 32)
 
 
+def _state_of(host: FleetHost | None) -> str:
+    return "waiting" if host is None else host.state
+
+
 def _late(host: FleetHost | None, name: str, timeout: float, ray: Any) -> str:
     """Why a host does not run yet."""
     if host is not None and host.state != "waiting":
-        return f"{name} does not run within {timeout:g} s; it said: {host.said.removeprefix('ikigai: ') or 'nothing'}"
+        said = host.said.removeprefix("ikigai: ") or "nothing"
+        return f"{name} does not run agents within {timeout:g} s: its state is {host.state}. It said last: {said}"
     free = ray.available_resources()
     return (
         f"Ray has started no {name} within {timeout:g} s. Each host takes a CPU unless cpus says otherwise; "

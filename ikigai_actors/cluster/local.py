@@ -2,7 +2,7 @@
 
 Ray listens on all addresses of the machine, and runs whatever it is sent: so this one asks for a token, which only the
 user can read. What belongs to it is in one directory, with the file that tells of it: its process group, and where it
-listens.
+listens. When it ends its logs stay there until the next one ends: they tell why hosts could not be started.
 """
 
 import contextlib
@@ -68,15 +68,23 @@ def ensure_local_ray() -> LocalRay:
         raise ClusterError(f"No Ray can be started in {home}: {error.strerror}. Set TMPDIR to another.") from error
 
 
-def end_local_ray() -> None:
-    """End the one that runs, if there is one, and forget it."""
+def end_local_ray() -> Path | None:
+    """End the one that runs, if there is one. Returns where its logs are kept, with what the hosts have printed."""
     if (found := local_ray()) is not None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(found.group, number)
             if _ended(found.group):
                 break
-    shutil.rmtree(_home(), ignore_errors=True)
+    kept = _home() / "logs"
+    with contextlib.suppress(OSError):  # it has written none
+        logs = (_home() / "ray" / "session_latest" / "logs").resolve(strict=True)
+        shutil.rmtree(kept, ignore_errors=True)
+        logs.rename(kept)
+    for place in _home().glob("*"):
+        if place != kept:
+            shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink(missing_ok=True)
+    return kept if kept.is_dir() else None
 
 
 def _home() -> Path:
@@ -128,10 +136,16 @@ def _free_port() -> int:
 
 def _lives(group: int) -> bool:
     """Whether processes of Ray are in a group, and not of somebody else who has got its number."""
-    listed = subprocess.run(["ps", "-A", "-o", "pgid=,args="], capture_output=True, text=True, check=True).stdout
-    return any(
-        line.split(maxsplit=1)[0] == str(group) and str(_home()) in line for line in listed.splitlines() if line.strip()
-    )
+    return any(str(_home()) in words for words in _commands(group))
+
+
+def _commands(group: int) -> Iterator[str]:
+    """The command lines of a process group. Of /proc: images of containers often have no ``ps``."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            state = (process / "stat").read_text(encoding="utf-8", errors="replace")
+            if state.rpartition(")")[2].split()[2] == str(group):
+                yield (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
 
 
 def _ended(group: int) -> bool:

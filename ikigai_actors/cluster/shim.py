@@ -3,6 +3,9 @@
 Ray starts an actor again that has ended, on another node if need be; so the host comes back under its name, and takes
 the place of its former self. Ray does not notice a host that hangs: the shim kills it, and ends. Nothing of ours is
 inside of the shim but this, and nothing of Ray's inside of the host.
+
+Where another host of that name, which is none of Ray's, has taken its place, the shim stays without a host: if Ray
+started it again, the two would end each other in turns.
 """
 
 import os
@@ -15,6 +18,9 @@ from ikigai_actors.cluster.child import HostProcess, Launch
 
 _SHORT = 10.0
 """Seconds: a host that ended sooner may not be able to start."""
+
+REPLACED = 76
+"""Exit status of a host whose place another one of its name has taken (`ikigai_actors.shell.cli.host`)."""
 
 _REST = 2.0
 """Seconds after which such a one is started again; meanwhile the shim tells why."""
@@ -50,7 +56,9 @@ class Shim:
         """End the host, and return its exit status. The shim stays, for whoever asked ends it too."""
         return self._child.stop(timeout)
 
-    def _end_with_it(self) -> None:
+    def _end_with_it(self, status: int) -> None:
+        if status == REPLACED:
+            return
         if time.monotonic() - self._began < _SHORT:
             threading.Event().wait(_REST)
         os._exit(1)

@@ -168,6 +168,7 @@ def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
     finally:
         subscription.close()
     if why:
+        system.check_open()  # raises with the cause
         raise SystemClosed(why[0])
     return status
 

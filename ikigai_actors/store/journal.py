@@ -426,7 +426,7 @@ class Journal(Service, Writer):
         """Why the fence let nothing through."""
         rows = tx.run("batch_of", host=self._host)
         if rows == [(last,)]:
-            return Fenced(f"{why_ended(tx, self._host)} What this one still did is dropped.")
+            return why_ended(tx, self._host, then=" What this one still did is dropped.")
         known = f"it knows {rows[0][0]} of {last} transactions" if rows else "it does not know this host"
         return went_back(self._store.location, known)
 

@@ -12,7 +12,7 @@ from ikigai_actors.cluster.child import HostProcess, Launch
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
-from tests.kit.databases import DEADLINE, eventually, python
+from tests.kit.databases import DEADLINE, eventually, printed, python
 from tests.kit.ray_cluster import processes
 
 APP = """
@@ -36,7 +36,7 @@ class Started:
         self.revived = threading.Event()
 
     def __call__(self, launch: Launch) -> HostProcess:
-        self.children.append(HostProcess("host-1", launch, self.revived.set))
+        self.children.append(HostProcess("host-1", launch, lambda status: self.revived.set()))
         return self.children[-1]
 
 
@@ -116,3 +116,25 @@ def test_a_host_ends_with_its_parent(launch: Launch) -> None:
         eventually(lambda: [one.pid for one in living(launch)] == [pid], "the host")
         parent.kill()
         eventually(lambda: all(one.pid != pid for one in processes()), "its end")
+
+
+SHIM = """
+import sys, threading
+from ikigai_actors.cluster.child import Launch
+from ikigai_actors.cluster.shim import Shim
+
+shim = Shim("host-1", Launch("postgresql://nowhere/team", "shop:app", sys.argv[1], 0, {}))
+for thread in threading.enumerate():
+    if thread.name == "ikigai-child":
+        thread.join()
+print(shim.report().status)
+"""
+
+
+def test_a_shim_stays_when_the_place_of_its_host_was_taken_and_ray_starts_nothing_against_that(tmp_path: Path) -> None:
+    package = tmp_path / "ikigai_actors"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("import sys; sys.exit(76)", encoding="utf-8")
+    with python(SHIM, tmp_path) as shim:
+        assert printed(shim) == "76"

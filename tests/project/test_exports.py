@@ -75,6 +75,7 @@ PUBLIC = [
     "HostElsewhere",
     "HostEnded",
     "HostRecord",
+    "HostReplaced",
     "IkigaiError",
     "ImportRefused",
     "InboxFull",

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors.shell.cli.host import DRAIN
+from ikigai_actors.shell.cli.host import DRAIN, REPLACED
 from ikigai_actors.store.hosts.host import LEASE, LOST
 from ikigai_actors.system.remote.client import Client
 from tests.conftest import NewDatabase
@@ -30,6 +31,7 @@ class Starter:
 
     def __init__(self, url: str, directory: Path) -> None:
         self.url, self.directory = url, directory
+        shutil.copy(ROOT / "examples" / "shop.py", directory)  # all that its working directory has
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def command(self, name: str) -> list[str]:
@@ -49,7 +51,7 @@ class Starter:
         program, *arguments = self.command(name)
         assert Path(program).name == "ikigai"
         self.running[name] = subprocess.Popen(
-            [*COMMAND, *arguments], cwd=ROOT, env=self.environment(name), stderr=subprocess.DEVNULL
+            [*COMMAND, *arguments], cwd=self.directory, env=self.environment(name), stderr=subprocess.DEVNULL
         )
         eventually(lambda: self.is_ready(name), f"host {name}")
 
@@ -175,9 +177,22 @@ def test_what_the_file_says_keeps_three_hosts_answering(
         assert "tea" in asked(url)
 
 
-def test_systemd_waits_longer_than_a_drain_and_a_lease_last() -> None:
-    service = Systemd("", Path()).service
+@pytest.mark.slow("starts a host")
+def test_the_files_name_an_app_that_a_directory_with_it_alone_gives(new_postgres: NewDatabase, tmp_path: Path) -> None:
+    starter = Kubernetes(new_postgres(), tmp_path)
+    assert Systemd("", tmp_path).command("one")[-1] == starter.container[starter.container.index("--app") + 1]
+    try:
+        starter.start("one")
+        assert starter.end("one", DRAIN + PATIENCE) == 0
+    finally:
+        starter.close()
+
+
+def test_systemd_waits_longer_than_a_drain_and_a_lease_last_and_starts_again_who_may_run(tmp_path: Path) -> None:
+    service = Systemd("", tmp_path).service
     assert service["Restart"] == "always"
+    never = {int(status) for status in service["RestartPreventExitStatus"].split()}
+    assert never == {1, 2, REPLACED}
     assert float(service["WatchdogSec"]) == LOST * LEASE
     assert float(service["TimeoutStopSec"]) > DRAIN
     assert service["TimeoutStartSec"] == "infinity"

@@ -45,7 +45,7 @@ def up(options: Options, hosts: int, app: str, cpus: float | None, timeout: floa
     """Start hosts, as many as are missing, and wait until they run the agents."""
     from ikigai_actors.cluster import start
 
-    fleet = start(options.database, hosts, app=app, address=address, cpus=cpus, timeout=timeout)
+    fleet = start(options.database, hosts, app=app, address=address, cpus=cpus, timeout=timeout, on_wait=_tell)
     _show(fleet.hosts())
 
 
@@ -76,7 +76,20 @@ def scale(options: Options, hosts: int, timeout: float, address: str | None) -> 
     from ikigai_actors.cluster import find_fleet
 
     fleet = find_fleet(options.database, address)
-    fleet.scale(hosts, timeout)
+    fleet.scale(hosts, timeout, _tell)
+    _show(fleet.hosts())
+
+
+@cluster.command()
+@click.argument("name")
+@_on_ray
+@click.pass_obj
+def drain(options: Options, name: str, address: str | None) -> None:
+    """Have a host give its agents to the others, and end it: before work on its machine, for one."""
+    from ikigai_actors.cluster import find_fleet
+
+    fleet = find_fleet(options.database, address)
+    fleet.drain(name, _tell)
     _show(fleet.hosts())
 
 
@@ -88,8 +101,12 @@ def down(options: Options, address: str | None) -> None:
     from ikigai_actors.cluster import find_fleet
 
     fleet = find_fleet(options.database, address)
-    fleet.stop()
+    fleet.stop(_tell)
     click.echo(harmless(f"no hosts of {fleet.location} are left on this Ray"))
+
+
+def _tell(line: str) -> None:
+    click.echo(f"ikigai: {harmless(line)}", err=True)
 
 
 def _show(hosts: "list[FleetHost]") -> None:
@@ -102,5 +119,5 @@ def _lines(hosts: "list[FleetHost]") -> Iterator[str]:
         agents = f"{host.agents} agent" + ("s" if host.agents != 1 else "")
         where = f"{host.node}, pid {host.pid}" if host.pid is not None else "nowhere"
         state = f"runs {agents}" if host.state == "runs" else host.state
-        said = f": {host.said}" if host.state in ("failed", "starts") and host.said else ""
+        said = f": {host.said}" if host.state in ("failed", "starts", "replaced") and host.said else ""
         yield harmless(f"{host.name.ljust(width)}  {where}  {state}{said}")

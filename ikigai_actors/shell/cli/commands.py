@@ -216,8 +216,8 @@ def fork(
     said = " ".join(prompt) if prompt else None
     how["budget"] = None if budget is None else parse_budget(budget)
     if count is not None:
-        if wait:
-            raise click.UsageError("--wait is for one child, not for --count.")
+        if wait or how["name"] is not None:
+            raise click.UsageError(f"{'--wait' if wait else '--name'} is for one child, not for --count.")
         with _ended_early(context):
             parent, uuids = client.fork_many(context.obj.database, agent, said, count, **how)
         if json:

@@ -3,6 +3,7 @@
 On PostgreSQL several share the agents: each runs a part of them, and the others take that over when it ends or dies.
 SIGTERM and Ctrl-C give the agents to the others, if there are any, and then close the system. When the database takes
 the agents away from this host, or does not answer when it begins or for too long, the exit status says: start me again.
+Another status says that a host of the same name has taken its place: each start would end the other.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import (
     BadInput,
     Fenced,
+    HostReplaced,
     NoHost,
     StoreConflict,
     StoreError,
@@ -33,6 +35,9 @@ from ikigai_actors.system.system import ActorSystem
 
 START_AGAIN = 75
 """Exit status of a host that was not told to end, and that may run when it is started again: sysexits' EX_TEMPFAIL."""
+
+REPLACED = 76
+"""Exit status of a host whose place another one of its name has taken: it must not be started again beside that one."""
 
 _PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
 """Why a host could not be started this time."""
@@ -96,7 +101,7 @@ def run_host(
         return 0
     except (Fenced, SystemClosed) as error:
         tell(one_line(str(error)))
-        return START_AGAIN
+        return REPLACED if isinstance(error, HostReplaced) or isinstance(error.__cause__, HostReplaced) else START_AGAIN
     except StoreError as error:
         if runs or not isinstance(error, _PASSES):
             raise

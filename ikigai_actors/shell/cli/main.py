@@ -237,7 +237,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return end.code if isinstance(end.code, int) else 0
     except IkigaiError as error:
         click.echo(f"ikigai: {one_line(str(error))}", err=True)
-    except OSError as error:  # not of the library, whose errors are caught above: the output cannot be written
+    except OSError as error:  # not of the library, whose errors are caught above
+        if error.filename is not None:  # a program that cannot be started, or a file; the output has no name
+            click.echo(f"ikigai: {one_line(f'{error.filename}: {error.strerror}')}", err=True)
+            return 1
         write_nowhere(1)
         click.echo(f"ikigai: the output cannot be written: {error.strerror}", err=True)
     return 1

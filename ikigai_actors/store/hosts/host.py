@@ -186,7 +186,7 @@ class Host(Service):
 
         renewed = self._store.write(beat)
         if not renewed:
-            raise Fenced(self._store.read(lambda tx: why_ended(tx, self.id)))
+            raise self._store.read(lambda tx: why_ended(tx, self.id))
         [(now, number)] = renewed
         if number <= self._beat:
             raise went_back(self._store.location, f"it knows {number - 1} of {self._beat} renewals of its lease")
@@ -286,7 +286,7 @@ class Host(Service):
     def _claim(self, tx: Transaction) -> None:
         tx.run("tree_change")  # of two hosts that claim at once the second one sees what the first has taken
         if not tx.run("renew_lease", id=self.id, lease=self._milliseconds):
-            raise Fenced(why_ended(tx, self.id))
+            raise why_ended(tx, self.id)
         claim(tx, self.id)
 
     def release(self) -> None:

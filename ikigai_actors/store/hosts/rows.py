@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ikigai_actors.errors import Fenced, NoHost, StoreInUse
+from ikigai_actors.errors import Fenced, HostReplaced, NoHost, StoreInUse
 from ikigai_actors.store.base import Transaction
 
 RECENT = 3_600_000
@@ -196,15 +196,18 @@ def in_use(location: str, owners: Sequence[HostRecord]) -> StoreInUse:
     )
 
 
-def why_ended(tx: Transaction, host: str) -> str:
-    """Why a host does not own what it had: another one has ended its row."""
+def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
+    """Why a host does not own what it had: another one has ended its row. ``then`` is said after that."""
     name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
     if name is None:
-        return "Another host has taken this database over, since the lease was not renewed in time."
+        return Fenced(f"Another host has taken this database over, since the lease was not renewed in time.{then}")
     other = next((one for one in open_hosts(tx) if one.name == name and one.id != host), None)
     if other is not None:
-        return f"Another host named {name} was started, and has taken the place of this one: {other}."
-    return f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."
+        return HostReplaced(
+            f"Another host named {name} was started, and has taken the place of this one: {other}.{then}"
+        )
+    silent = f"Host {name} gave no sign of life in time, so other hosts have taken its agents. Start it again."
+    return Fenced(f"{silent}{then}")
 
 
 def host_names(hosts: Sequence[HostRecord]) -> Mapping[str, str]:

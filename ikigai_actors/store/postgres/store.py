@@ -56,6 +56,27 @@ _SETTINGS: dict[str, Any] = {
 """Connection settings, unless the URL says otherwise."""
 
 
+_IDENTITY = b"""
+    SELECT coalesce((SELECT system_identifier::text FROM pg_control_system()), ''), d.oid::text, current_schema()
+    FROM pg_database d WHERE d.datname = current_database()
+"""
+
+
+def identity_of(url: str) -> str:
+    """What a database says of itself: the same whatever host name, user or parameter its URL has.
+
+    Raises:
+        StoreError: it does not answer.
+    """
+    server = _Server(url)
+    with contextlib.closing(server.connect()) as connection:
+        try:
+            [row] = connection.execute(_IDENTITY).fetchall()
+        except psycopg.Error as error:
+            raise server.errors.ours(error) from server.errors.cause(error)
+    return "/".join(map(str, row))
+
+
 class _Server:
     """A server: how to connect to it, and the translation of its errors."""
 

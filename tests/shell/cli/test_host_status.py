@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.shell.cli import main
-from ikigai_actors.shell.cli.host import START_AGAIN, run_host
+from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN, run_host
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.store import open_store
 from tests.conftest import NewDatabase
@@ -103,3 +103,19 @@ def test_a_host_whose_place_another_one_has_taken_says_so_once(
         status = run_host(options(url), "a", None, None, lambda system, wait: until_it_is_lost(system), said.append)
     assert status == START_AGAIN
     assert len([line for line in [*caplog.messages, *said] if "gave no sign of life" in line]) == 1
+
+
+def test_a_host_whose_place_another_one_of_its_name_has_taken_must_not_be_started_again(
+    new_postgres: NewDatabase,
+) -> None:
+    url, said = new_postgres(), list[str]()
+
+    def until_it_is_replaced(system: ActorSystem) -> int:
+        with ActorSystem.open(url, OfflineProvider(), join=True, name="a"), pytest.raises(IkigaiError):
+            system.root.rename("root")
+        system.check_open()
+        return 0
+
+    status = run_host(options(url), "a", None, None, lambda system, wait: until_it_is_replaced(system), said.append)
+    assert status == REPLACED
+    assert "Another host named a was started, and has taken the place of this one: " in said[-1]

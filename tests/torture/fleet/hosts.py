@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors import FunctionProvider, Reply, Request, ToolCall
-from ikigai_actors.shell.cli.host import START_AGAIN
+from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN
 from ikigai_actors.store.hosts.host import LEASE as DEFAULT_LEASE
 from tests.kit.proxy import Proxy
 from tests.torture.script import World, place, tools_of
@@ -35,7 +35,7 @@ RECORDS = "IKIGAI_TORTURE_RECORDS"
 CALLS = ("once", "again", "later", "alone")
 """The tools that a model calls, those that must not run twice among them."""
 
-MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN)
+MEANT = (-signal.SIGKILL, -signal.SIGTERM, 0, START_AGAIN, REPLACED)
 """How hosts may end: killed, told to end before or while they ran, or since another one has taken their agents."""
 
 NO_SERVER = ("it does not answer", "it starts or stops")
