@@ -4,8 +4,8 @@
     OfflineProvider(pace=0.1)    # a word each tenth of a second
 
 The answer depends on the prompts in the agent's history and on nothing else: forks that were told different things
-answer differently, and the same history always gets the same answer. The model ``offline:slow`` has a pace of 0.05
-seconds.
+answer differently, and the same history always gets the same answer. The model ``offline:slow`` writes a word each 0.4
+seconds: time enough to kill its process by hand. ``offline:0.05`` has the pace that it names.
 
 A prompt can make it call tools, several on a line or on lines of their own, with the arguments as JSON; it then tells
 what they gave:
@@ -42,12 +42,16 @@ from ikigai_actors.providers.base import (
     Usage,
 )
 
-SLOW_PACE = 0.05
+SLOW_PACE = 0.4
 """Seconds between the words of the model ``slow``."""
+
+MOST_PACE = 60.0
+"""The most seconds between two words."""
 
 THEN = "then"
 """Separates the calls of one reply from those of the next."""
 
+_PACE = re.compile(r"\d+(\.\d+)?")
 _WORD = re.compile(r"\S+\s*")
 _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
@@ -96,10 +100,15 @@ class OfflineProvider:
 
     def pace_of(self, request: Request) -> float:
         """Seconds between the words of the answer to this request."""
-        return self.pace or (SLOW_PACE if request.model == "slow" else 0.0)
+        return self.pace or (SLOW_PACE if request.model == "slow" else _seconds_in(request.model))
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+
+def _seconds_in(model: str) -> float:
+    """The pace that a model's name is; 0 where it is none."""
+    return min(float(model), MOST_PACE) if _PACE.fullmatch(model) else 0.0
 
 
 def recall(prompts: list[str]) -> str:

@@ -1,85 +1,153 @@
-"""A tour that plays itself, on a temporary database and without a key: fork, diverge, restart.
+"""A tour that plays itself, without a key: three agents work, their process is killed, and all of them come back.
 
-    play(print)     # True when everything came back
+    play_demo(Console())     # True when everything came back
 
-It tells what it does as it goes, and really compares: the tree and every history after the restart must equal those
-before.
+The agents live in a process of their own (`ikigai_actors.shell.cli.demo_team`), on a database in a temporary directory.
+It is killed with ``kill -9`` in the middle of an answer. The tour then opens the database itself, and compares: each
+committed message must be there again. The turn that was cut off goes on, and one agent takes in what another has said.
 """
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.records import registry
-from ikigai_actors.records.messages import Message
+from rich.console import Console
+from rich.text import Text
+
+from ikigai_actors.shell.cli.demo_team import (
+    FIRST,
+    HISTORIES,
+    PIECE,
+    SAYS,
+    SLOW_ONE,
+    TOLD,
+    TREE,
+    Word,
+    drawn_tree,
+    histories,
+    open_team,
+)
 from ikigai_actors.shell.text.harmless import harmless
-from ikigai_actors.shell.text.tree import tree_lines
-from ikigai_actors.system.ref import AgentRef
-from ikigai_actors.system.system import ActorSystem
 
-_Tell = Callable[[str], object]
-
-_PATIENCE = 30.0
+PATIENCE = 30.0
 """Seconds that an answer may take."""
 
-Everything = dict[tuple[str, str | None, str | None, int], list[Message]]
-"""The history of each agent, by what tells its place in the tree."""
+_PIECES = 5
+"""After this many words of its answer the team is killed."""
+
+_WIDEST = 100
+"""Columns that lines of text fill at most."""
+
+_NEXT = """\
+[bold]What next?[/]
+  source .venv/bin/activate      once in each terminal
+  ikigai                         the shell: type to talk, F1 shows the keys
+  ikigai --model offline:slow    slow answers: kill -9 it yourself, then /resume
+  ikigai --help                  commands for scripts
+With ANTHROPIC_API_KEY set a real model answers. docs/first-hour.md goes on."""
 
 
-def play_demo(tell: _Tell) -> bool:
-    """Play the tour; return whether the restart brought everything back."""
-    started = time.perf_counter()
+def play_demo(console: Console) -> bool:
+    """Play the tour; return whether everything came back."""
+    tour = Tour(console)
     with tempfile.TemporaryDirectory(prefix="ikigai-demo-") as directory:
         database = str(Path(directory) / "demo.db")
-        with ActorSystem.open(database, OfflineProvider()) as system:
-            tell("Agent 0 is told something.")
-            _prompt(tell, system.root, "Our shop sells tea.")
-            _fork_and_diverge(tell, system)
-            before, tree = everything(system), _tree(system)
-            tell("\nThe tree. Each agent stores only what it wrote itself:")
-            tell(tree)
-        tell("\nThe system is closed, and opened again on the same database.")
-        reopened = time.perf_counter()
-        with ActorSystem.open(database, OfflineProvider()) as system:
-            opened = time.perf_counter() - reopened
-            after, tree_after = everything(system), _tree(system)
-            tell(tree_after)
-            same = (before, tree) == (after, tree_after)
-            if same:
-                tell(f"\nThe same {len(after)} agents, with the same histories, after {opened * 1000:.0f} ms.")
-                _prompt(tell, system.agent("buyer"), "Where were we?")
-            else:
-                tell("\nSomething did not come back as it was: this is a defect, please report it.")
-    tell(f"\n{'Done' if same else 'Failed'} in {time.perf_counter() - started:.2f} s.")
-    return same
+        before = tour.work_and_die(database)
+        return before is not None and tour.come_back(database, before)
 
 
-def _fork_and_diverge(tell: _Tell, system: ActorSystem) -> None:
-    tell("\nTwo children are forked from it. Both remember the tea; a fork copies nothing.")
-    buyer = system.root.fork(name="buyer")
-    seller = system.root.fork(name="seller")
-    _prompt(tell, buyer, "You buy from farms in Assam.")
-    _prompt(tell, seller, "You sell to cafés in Lyon.")
-    tell("\nThey diverge: neither knows what the other was told. A grandchild knows its own line.")
-    _prompt(tell, seller.fork(name="invoices"), "Write the invoices.")
+class Tour:
+    """What the tour prints, and in which order."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._begun = console, time.perf_counter()
+        self._console.width = min(console.width, _WIDEST)
+
+    def work_and_die(self, database: str) -> dict[str, list[str]] | None:
+        """Have the team work and kill it. Returns the histories that were committed before; None when it failed."""
+        self._title("Three agents work, in a process of their own")
+        command = [sys.executable, "-m", "ikigai_actors.shell.cli.demo_team", database]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as team:
+            assert team.stdout is not None
+            assert team.stderr is not None
+            before = self._follow(team.stdout)
+            os.kill(team.pid, signal.SIGKILL)
+            why = team.stderr.read().strip()
+        if before is None:
+            self._say(f"The team did not begin: {why or f'exit status {team.returncode}'}", "red")
+            return None
+        self._console.print()
+        self._say(f"kill -9 {team.pid}, in the middle of the {SLOW_ONE}'s answer.", "bold red")
+        return before
+
+    def _follow(self, output: IO[str]) -> dict[str, list[str]] | None:
+        """Print what the team tells, until it is in the middle of the slow answer."""
+        before, pieces = None, 0
+        for word in _words(output):
+            match word.kind:
+                case _ if word.kind == TREE:
+                    self._tree(word.text)
+                case _ if word.kind == HISTORIES:
+                    before = json.loads(word.text)
+                case _ if word.kind == PIECE:
+                    if not pieces:
+                        self._console.print(f"  [bold]{word.agent}[/] ", end="")
+                    self._console.print(word.text, end="", markup=False, highlight=False, soft_wrap=True)
+                    pieces += 1
+                    if pieces == _PIECES:
+                        return before
+                case _:
+                    self._talk(word)
+        return None
+
+    def come_back(self, database: str, before: dict[str, list[str]]) -> bool:
+        """Open the database again, compare, and go on."""
+        self._title("The same database, opened again")
+        opening = time.perf_counter()
+        with open_team(database, pace=0.01) as system:
+            took = time.perf_counter() - opening
+            self._tree(drawn_tree(system))
+            if histories(system) != before:
+                self._say("Something did not come back as it was: this is a defect, please report it.", "bold red")
+                return False
+            self._say(f"{len(before)} agents are back after {took * 1000:.0f} ms, each with its history.", "green")
+            self._title("The interrupted turn goes on")
+            slow = system.agent(SLOW_ONE)
+            slow.resume()
+            self._talk(Word(SAYS, SLOW_ONE, slow.reply(timeout=PATIENCE).text))
+            self._title("A merge brings a child's work home")
+            merged = system.root.merge(slow, timeout=PATIENCE)
+            self._say(f"{FIRST} takes in what {SLOW_ONE} has said: message {merged.position} of its history.")
+            self._talk(Word(TOLD, FIRST, "What do we know?"))
+            self._talk(Word(SAYS, FIRST, system.root.prompt("What do we know?").get(timeout=PATIENCE).text))
+        self._console.print()
+        self._console.print(_NEXT, highlight=False)
+        self._say(f"Done in {time.perf_counter() - self._begun:.1f} s.", "dim")
+        return True
+
+    def _title(self, text: str) -> None:
+        self._console.print()
+        self._console.print(text, style="bold cyan")
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._console.print(text, style=style, markup=False, highlight=False)
+
+    def _tree(self, text: str) -> None:
+        self._console.print(text, style="yellow", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+
+    def _talk(self, word: Word) -> None:
+        sign, style = ("›", "dim") if word.kind == TOLD else (" ", "")
+        told = Text.assemble(f"{sign} ", (word.agent, "bold"), " ", (harmless(word.text), style))
+        self._console.print(told, highlight=False)
 
 
-def _prompt(tell: _Tell, agent: AgentRef, text: str) -> None:
-    who = agent.name or "agent 0"
-    tell(f"  to {who}: {text}")
-    tell(f"     {harmless(agent.prompt(text).get(timeout=_PATIENCE).text)}")
-
-
-def everything(system: ActorSystem) -> Everything:
-    """Who exists, where in the tree, and with which history."""
-    return {
-        (record.uuid, record.name, record.supervisor_uuid, record.fork_message_id): system.handle(record.uuid).history()
-        for record in system.agents()
-    }
-
-
-def _tree(system: ActorSystem) -> str:
-    records, own = system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
-    return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
+def _words(output: IO[str]) -> Iterator[Word]:
+    for line in output:
+        yield Word(*json.loads(line))

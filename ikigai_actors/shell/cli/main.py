@@ -157,10 +157,12 @@ def cli(context: click.Context, /, **options: Any) -> None:
 @cli.command()
 @click.pass_context
 def demo(context: click.Context) -> None:
-    """Play a short tour on a temporary database: fork, diverge, restart."""
+    """Play a short tour on a temporary database: three agents work, are killed, and come back."""
+    from rich.console import Console
+
     from ikigai_actors.shell.cli.demo import play_demo
 
-    context.exit(0 if play_demo(click.echo) else 1)
+    context.exit(0 if play_demo(Console(soft_wrap=False)) else 1)
 
 
 @cli.command()

@@ -23,7 +23,7 @@ def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
 
 
 def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path) -> None:
-    with FullScreen(*arguments(tmp_path, "offline:slow")) as program:
+    with FullScreen(*arguments(tmp_path, "offline:0.05")) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
         program.say("Our shop sells tea.")
         program.expect("› Our shop sells tea")

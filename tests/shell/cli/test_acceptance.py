@@ -1,7 +1,7 @@
 """The whole of it, as a newcomer meets it: the real program, at a terminal and by a pipe, killed hard and started
 again.
 
-The model ``offline:slow`` takes about a second for an answer: long enough to be interrupted in the middle.
+The model ``offline:0.05`` takes about a second for an answer: long enough to be interrupted in the middle.
 """
 
 import re
@@ -15,7 +15,7 @@ from ikigai_actors.providers.offline import recall
 from tests.conftest import NewDatabase
 from tests.kit.program import Program, run
 
-SLOW = ("--model", "offline:slow")
+SLOW = ("--model", "offline:0.05")
 
 LONG = "a b c d e f g h i j k l m n o p q r s t"
 """A prompt whose slow answer goes on for more than a second behind its first words: until a busy machine has killed."""

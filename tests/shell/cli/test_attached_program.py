@@ -55,7 +55,7 @@ def waited(attached: Program) -> str:
 
 def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(new_postgres: NewDatabase) -> None:
     url = new_postgres()
-    database = ("--database", url, "--model", "offline:slow")
+    database = ("--database", url, "--model", "offline:0.05")
     with Program.by_pipe(*database) as shell:
         shell.say("/fork --name kid")
         shell.expect("inherits")

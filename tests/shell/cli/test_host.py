@@ -59,7 +59,7 @@ def shares(url: str) -> dict[str | None, int]:
 
 def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer(new_postgres: NewDatabase) -> None:
     url = new_postgres()
-    with running(url, "a", model="offline:slow") as first, running(url, "b") as second:
+    with running(url, "a", model="offline:0.05") as first, running(url, "b") as second:
         eventually(lambda: all(shares(url).values()), "shards for both")
         found = {one["name"]: (one["pid"], one["state"], one["agents"]) for one in listed(url)}
         assert found == {"a": (first.process.pid, "runs", 1), "b": (second.process.pid, "runs", 0)}

@@ -12,7 +12,7 @@ from tests.kit.program import PATIENCE, Program
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium, or name one by $CHROMIUM")
 def test_the_page_is_the_shell_and_asks_for_nothing_elsewhere(tmp_path: Path) -> None:
     assert CHROMIUM is not None
-    database = ("--database", str(tmp_path / "tea.db"), "--model", "offline:slow")
+    database = ("--database", str(tmp_path / "tea.db"), "--model", "offline:0.05")
     with Program.by_pipe(*database, "serve", notices=True) as program:
         link = program.expect(r"http://127\.0\.0\.1:\d+/\?token=\S+").group()
         asyncio.run(asyncio.wait_for(play(CHROMIUM, link, program.process.pid), PATIENCE))

@@ -1,0 +1,97 @@
+"""The team of the tour, in a process of its own that is killed in the middle of an answer.
+
+    python -m ikigai_actors.shell.cli.demo_team DATABASE
+
+It writes a `Word` a line, as JSON, on its standard output.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from ikigai_actors.agent.subscriptions import Event, Streamed
+from ikigai_actors.providers.offline import OfflineProvider
+from ikigai_actors.records import registry
+from ikigai_actors.shell.text.tree import tree_lines
+from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.system import ActorSystem
+
+TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"
+"""Kinds of words: a prompt, an answer, a piece of one, the tree, and what is committed."""
+
+FIRST, SLOW_ONE = "agent 0", "seller"
+"""How the tour calls agent 0, and the agent in whose answer the team is killed."""
+
+_PACE = 0.25
+"""Seconds between the words of the slow answer: a second of it is seen."""
+
+_PATIENCE = 30.0
+
+_LAST_PROMPT = "You sell to cafés in Lyon and Paris. What should we know?"
+
+
+class Word(NamedTuple):
+    """What the team tells."""
+
+    kind: str
+    agent: str
+    text: str
+
+
+def work(database: str) -> None:
+    """Work until the process is killed."""
+    pieces = SimpleQueue[str]()
+    with open_team(database, _PACE) as system:
+        root = system.root
+        _ask(root, FIRST, "Our shop sells tea.")
+        buyer = root.fork(name="buyer")
+        seller = root.fork(name=SLOW_ONE, model="slow:")
+        _ask(buyer, "buyer", "You buy from farms in Assam.")
+        _tell(Word(TOLD, SLOW_ONE, _LAST_PROMPT))
+        system.subscribe(lambda event: _hear(seller, event, pieces.put), only=(Streamed,))
+        seller.prompt(_LAST_PROMPT)
+        first = pieces.get(timeout=_PATIENCE)  # by now the prompt is committed
+        _tell(Word(TREE, "", drawn_tree(system)))
+        _tell(Word(HISTORIES, "", json.dumps(histories(system))))
+        _tell(Word(PIECE, SLOW_ONE, first))
+        while True:
+            _tell(Word(PIECE, SLOW_ONE, pieces.get(timeout=_PATIENCE)))
+
+
+def open_team(database: str, pace: float) -> ActorSystem:
+    """Open the team's system; the slow one writes a word each so many seconds."""
+    return ActorSystem.open(database, OfflineProvider(), providers={"slow": OfflineProvider(pace=pace)}, resume=False)
+
+
+def drawn_tree(system: ActorSystem) -> str:
+    """The tree as text."""
+    records, own = system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
+    return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
+
+
+def histories(system: ActorSystem) -> dict[str, list[str]]:
+    """What each agent has in mind, by uuid: kinds and texts."""
+    return {
+        record.uuid: [f"{message.kind}: {message.content}" for message in system.handle(record.uuid).history()]
+        for record in system.agents()
+    }
+
+
+def _ask(agent: AgentRef, name: str, text: str) -> None:
+    _tell(Word(TOLD, name, text))
+    _tell(Word(SAYS, name, agent.prompt(text).get(timeout=_PATIENCE).text))
+
+
+def _hear(agent: AgentRef, event: Event, take: Callable[[str], object]) -> None:
+    if isinstance(event, Streamed) and event.agent_uuid == agent.uuid:
+        take(event.text)
+
+
+def _tell(word: Word) -> None:
+    print(json.dumps(word), flush=True)
+
+
+if __name__ == "__main__":
+    work(sys.argv[1])
