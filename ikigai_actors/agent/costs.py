@@ -30,7 +30,7 @@ from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
-from ikigai_actors.providers.base import Reply, Spent, Usage
+from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
 from ikigai_actors.providers.prices import Price
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
 from ikigai_actors.records.log import Log
@@ -161,7 +161,7 @@ class Costs:
         price = runtime.prices.of_model(name)
         if price is None and counts is True:
             _tell_of_no_price(name)
-        most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(state)
+        most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(
@@ -279,7 +279,8 @@ def usual_output(settings: Mapping[str, Any], provider: object) -> int:
 
     The attribute of a provider is other people's code, and may raise anything.
     """
-    most = settings.get("max_tokens", getattr(provider, "max_tokens", None))
+    usual = getattr(provider, "max_tokens", None)
+    most = reply_tokens(settings, usual if isinstance(usual, int) and usual > 0 else USUAL_MAX_TOKENS)
     return most if isinstance(most, int) and most > 0 else USUAL_MAX_TOKENS
 
 

@@ -363,7 +363,7 @@ class Effects:
                 too_much = too_long.refusal(fit.tokens, chosen.window)
                 inbox.put_urgent(on.SummaryFailed(request, too_much, readable=fit.readable))
                 return
-        wanted, held = answer_tokens(state), held_output(state)
+        wanted, held = answer_tokens(chosen.settings), held_output(state)
         part = state.merging.part if state.merging is not None else None
         if state.merging is not None and chosen.window:
             shown = None if part is None else part.messages

@@ -22,7 +22,7 @@ from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MessagesReply
 from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
-from ikigai_actors.providers.base import OnDelta, Reply, Request
+from ikigai_actors.providers.base import OnDelta, Reply, Request, reply_tokens
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.malformed import MalformedStreamError
@@ -214,7 +214,7 @@ class AnthropicProvider:
         """The request as arguments of the client; settings without a value are left out."""
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
-            "max_tokens": request.settings.get("max_tokens", self.max_tokens),
+            "max_tokens": reply_tokens(request.settings, self.max_tokens),
             "messages": self._messages(request),
         }
         if request.system.strip():

@@ -226,6 +226,17 @@ class Provider(Protocol):
         """
 
 
+def reply_tokens(settings: Mapping[str, Any], usual: int) -> Any:
+    """The most tokens of a reply: as the settings say, else as usual, beside what thinking may take if that is no less.
+
+    A service refuses a request in which thinking may take all of the reply.
+    """
+    thinking = settings.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+    beside = budget if isinstance(budget, int) and budget >= usual else 0
+    return settings.get("max_tokens", usual + beside)
+
+
 OPENING = "(The conversation begins here.)"
 """The user's first message when the history begins with a reply."""
 

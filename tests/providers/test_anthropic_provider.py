@@ -206,6 +206,19 @@ def test_what_is_worth_it_is_tried_again(server: MessagesServer) -> None:
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize(("thinking", "reply"), [(8_000, 16_000), (16_000, 32_000)])
+def test_thinking_that_the_system_sets_leaves_tokens_for_replies_and_for_summaries(
+    server: MessagesServer, thinking: int, reply: int
+) -> None:
+    provider = AnthropicProvider(base_url=server.url, api_key=KEY)
+    settings = {"thinking": {"type": "enabled", "budget_tokens": thinking}}
+    with ActorSystem.open(":memory:", provider, settings=settings, budget={"tokens": 10**6, "strict": True}) as system:
+        for _ in range(3):
+            system.root.prompt("word " * 400).get(timeout=60)
+        system.root.compact(timeout=60)
+    assert [request["max_tokens"] for request in server.requests] == [reply] * 3 + [4_096 + thinking]
+
+
 def test_under_a_strict_budget_a_request_is_sent_once_and_what_is_refused_costs_nothing(server: MessagesServer) -> None:
     provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=1, max_tokens=100)
     for strict, requests in ((True, 1), (False, 2)):

@@ -316,9 +316,9 @@ def summary_instruction(plan: SummaryPlan, focus: str) -> str:
     return "\n".join(lines)
 
 
-def answer_tokens(state: State) -> int:
-    """The most tokens of the answer: what thinking may take comes on top of the text."""
-    thinking = state.view.settings.get("thinking") or {}
+def answer_tokens(settings: Mapping[str, Any]) -> int:
+    """The most tokens of the answer, by the settings that are sent: what thinking may take comes on top of the text."""
+    thinking = settings.get("thinking") or {}
     budget = thinking.get("budget_tokens", ANSWER_TOKENS if thinking.get("type") == "adaptive" else 0)
     return ANSWER_TOKENS + int(budget)
 
