@@ -302,7 +302,7 @@ CREATE TABLE timers (
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),   -- who gets what it fires
     id         BIGINT NOT NULL CHECK (id > 0),           -- from agents.timed: never given again
     due_at     BIGINT NOT NULL,                          -- when it fires next
-    schedule   TEXT,                                     -- five fields, as of cron; NULL: it fires once
+    schedule   TEXT,                                     -- five fields, as of cron, or a length of time, as 36h; NULL: it fires once
     zone       TEXT NOT NULL,                            -- IANA: whose clocks the schedule means, and people read
     fires_as   TEXT NOT NULL CHECK (fires_as IN ('mail', 'notice', 'prompt')),   -- the kind of its mails
     sender     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent

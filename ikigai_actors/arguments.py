@@ -5,6 +5,7 @@ so a refused call changes nothing.
 """
 
 import inspect
+import re
 import reprlib
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -64,6 +65,23 @@ def check_seconds(value: object, what: str, *, zero: bool = True, most: int = LO
         bounds = "0 or more" if zero else "above 0"
         raise BadInput(f"Expected {what} in seconds, {bounds}, at most {most:,}; got {shown(value)}.")
     return seconds
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_SPAN = re.compile(r"([0-9]{1,9}) ?([smhdw])")
+
+
+def is_span(text: str) -> bool:
+    """Whether a text is a length of time, as ``36h``."""
+    return _SPAN.fullmatch(text.strip()) is not None
+
+
+def parse_span(text: str) -> int:
+    """A length of time as a person writes it, as ``30d`` or ``12h``, in milliseconds."""
+    found = _SPAN.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
+    return int(found[1]) * _SECONDS[found[2]] * 1_000
 
 
 def check_timeout(value: object) -> float | None:

@@ -1,6 +1,7 @@
 """When timers are due: arithmetic of calendars and zones. Nothing here reads a clock or the database.
 
-A schedule has the five fields of cron, and a zone whose clocks it means. Where these are put forward, what is due in
+A schedule is a length of time, as ``36h``, or has the five fields of cron, and a zone whose clocks it means. Where
+these are put forward, what is due in
 the hour that is left out is due right behind it; where they are put back, what is due in the hour that comes twice is
 due once, the first time. What is due in every hour, or every few minutes, is due in each of them. The next time follows
 from the one before, and not from when somebody looked, so no schedule drifts.
@@ -11,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from itertools import islice, pairwise, takewhile
+from itertools import count, islice, pairwise, takewhile
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from ikigai_actors.arguments import check_seconds, check_type, shown
+from ikigai_actors.arguments import check_count, check_seconds, check_type, is_span, parse_span, shown
 from ikigai_actors.errors import BadInput
 
 FARTHEST_TIME = 10 * 366 * 86_400
@@ -31,10 +32,16 @@ NOTED_DELAY = 60_000
 
 EXAMPLE = '"0 9 * * 1-5"'
 
-_POINTS = 130
-"""So many times of a schedule show the shortest distance of two: those of two full hours, and one more."""
+LEAST_APART = 60
+"""The least seconds between two times of a schedule; no five fields have any that are closer."""
 
-_TWO_YEARS = 2 * 366 * 86_400_000
+MOST_SHOWN = 1_000
+"""So many of the next times are told at once, at most."""
+
+_DAY = 86_400_000
+
+_CALENDARS = 28 * 366 * _DAY
+"""In so many milliseconds from 1970 on a day of any month is any day of the week."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,16 @@ class Appointment:
     due_at: int
     """The first time, in milliseconds since 1970."""
     schedule: str | None
-    """The five fields; None when it fires once."""
+    """The five fields, or the length of time; None when it fires once."""
     zone: str
     """The name of the zone whose clocks are meant, and are shown."""
+
+    def times(self, most: object) -> list[datetime]:
+        """When it fires, by the clocks of its zone, the first time first; so many times at most. Raises `BadInput`."""
+        clocks = _zone(self.zone)
+        following = _times(self.schedule, clocks, self.due_at) if self.schedule is not None else iter(())
+        further = islice(following, check_count(most, "count", least=1, most=MOST_SHOWN) - 1)
+        return [datetime.fromtimestamp(at / 1000, clocks) for at in (self.due_at, *further)]
 
 
 class Passed(NamedTuple):
@@ -65,7 +79,7 @@ def appointment(
     after: object = None,
     every: object = None,
     zone: object = None,
-    least: int = 60,
+    least: int = LEAST_APART,
 ) -> Appointment:
     """When a timer is to fire. Raises `BadInput`.
 
@@ -73,7 +87,7 @@ def appointment(
         now: the time, in milliseconds since 1970.
         at: a `datetime`, or a text as ``2026-11-26 09:00`` or ``09:00``; without an offset the clocks of ``zone``.
         after: seconds from now on.
-        every: five fields, as of cron.
+        every: five fields, as of cron, or a length of time, as ``36h``.
         zone: an IANA name; None for the zone of this machine.
         least: the least seconds between two times of a schedule.
     """
@@ -105,14 +119,17 @@ def next_time(schedule: str, zone: str, after: int) -> int | None:
 
 def passed(schedule: str, zone: str, due: int, now: int) -> Passed:
     """What became of a schedule that was due at a time, and is looked at now."""
-    count = 1
+    if (step := _step(schedule)) is not None:
+        times = (now - due) // step + 1
+        return Passed(min(times, MOST_COUNTED + 1), due + times * step)
+    times = 1
     for following in _times(schedule, _zone(zone), due):
         if following > now:
-            return Passed(count, following)
-        count += 1
-        if count > MOST_COUNTED:
-            return Passed(count, next_time(schedule, zone, now))
-    return Passed(count, None)
+            return Passed(times, following)
+        times += 1
+        if times > MOST_COUNTED:
+            return Passed(times, next_time(schedule, zone, now))
+    return Passed(times, None)
 
 
 def clock_time(at: int, zone: str) -> str:
@@ -160,9 +177,20 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
-    """The times of a schedule behind a time, in order; all in milliseconds since 1970."""
+    """The times of a schedule after a time, in order; all in milliseconds since 1970.
+
+    In an hour that comes twice the five fields mean its first pass, which may be over: that time is left out.
+    """
+    if (step := _step(schedule)) is not None:
+        yield from count(after + step, step)
     for time in CronSim(schedule, datetime.fromtimestamp(after / 1000, zone)):
-        yield round(time.timestamp() * 1000)
+        if (due := round(time.timestamp() * 1000)) > after:
+            yield due
+
+
+def _step(schedule: str) -> int | None:
+    """The milliseconds from each time of a schedule to the next; None where five fields say when it is due."""
+    return None if " " in schedule else parse_span(schedule)
 
 
 def check_stored(schedule: str, zone: str) -> None:
@@ -172,18 +200,53 @@ def check_stored(schedule: str, zone: str) -> None:
 
 
 def _check_schedule(every: object, least: int) -> str:
-    text = check_type(every, str, "every", f"five fields as of cron, such as {EXAMPLE}")
+    text = check_type(
+        every, str, "every", f"five fields as of cron, such as {EXAMPLE}, or a length of time such as 36h"
+    )
     schedule = _read_schedule(text)
-    times = islice(_times(schedule, UTC, 0), _POINTS)
-    first = takewhile(lambda time: time < _TWO_YEARS, times)
-    if any(later - earlier < least * 1000 for earlier, later in pairwise(first)):
-        raise BadInput(f"Expected times at least {least // 60} minutes apart; {schedule!r} has some that are closer.")
+    if (closest := _closest(schedule, least * 1000)) < max(least, LEAST_APART) * 1000:
+        raise BadInput(
+            f"Expected times at least {_told(max(least, LEAST_APART))} apart; {schedule!r} has some that are "
+            f"{_told(closest // 1000)} apart."
+        )
+    if (step := _step(schedule)) is not None:
+        check_seconds(step / 1000, "every", most=FARTHEST_TIME)
     return schedule
 
 
+def _told(seconds: int) -> str:
+    whole, unit = (seconds // 60, "minute") if seconds % 60 == 0 else (seconds, "second")
+    return f"{whole} {unit}{'' if whole == 1 else 's'}"
+
+
+def _closest(schedule: str, least: int) -> int:
+    """The least milliseconds between two times of a schedule, as far as that is less than ``least``, at most a day.
+
+    Five fields are due at the same times on each of their days. So one day shows all distances but that over midnight,
+    which counts where two of their days follow each other.
+    """
+    if (step := _step(schedule)) is not None:
+        return step
+    first = next_time(schedule, "UTC", 0)
+    if least <= LEAST_APART * 1000 or first is None:
+        return least
+    day = [first, *takewhile(lambda time: time // _DAY == first // _DAY, _times(schedule, UTC, first))]
+    closest = min((later - earlier for earlier, later in pairwise(day)), default=_DAY)
+    over_midnight = day[0] + _DAY - day[-1]
+    return min(closest, over_midnight) if over_midnight < least and _has_days_in_a_row(schedule) else closest
+
+
+def _has_days_in_a_row(schedule: str) -> bool:
+    days = " ".join(["0", "0", *schedule.split()[2:]])
+    times = takewhile(lambda time: time < _CALENDARS, _times(days, UTC, -1))
+    return any(later - earlier == _DAY for earlier, later in pairwise(times))
+
+
 def _read_schedule(text: str) -> str:
-    """The five fields, each separated by one space. Raises `BadInput`."""
+    """The five fields, each separated by one space, or a length of time. Raises `BadInput`."""
     fields = text.split()
+    if is_span(text):
+        return "".join(fields)
     try:
         if len(fields) != 5:  # a sixth would be seconds
             raise CronSimError("Wrong number of fields")
@@ -191,8 +254,8 @@ def _read_schedule(text: str) -> str:
         CronSim(schedule, datetime.fromtimestamp(0, UTC))
     except CronSimError as error:
         raise BadInput(
-            f"Expected every to be five fields as of cron (minute, hour, day, month, weekday), such as {EXAMPLE}; got "
-            f"{shown(text)}: {str(error).lower()}."
+            f"Expected every to be five fields as of cron (minute, hour, day, month, weekday), such as {EXAMPLE}, or a "
+            f"length of time such as 36h; got {shown(text)}: {str(error).lower()}."
         ) from None
     return schedule
 
@@ -207,7 +270,10 @@ def _moment(at: object, zone: ZoneInfo, now: int) -> int:
             moment = _next_at(at.strip(), zone, now)
     if not isinstance(moment, datetime):
         raise BadInput(f"Expected at to be a time, such as 2026-11-26 09:00 or 09:00; got {shown(at)}.")
-    return round((moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp() * 1000)
+    if moment.tzinfo is not None:
+        return round(moment.timestamp() * 1000)
+    both = [round(moment.replace(tzinfo=zone, fold=fold).timestamp() * 1000) for fold in (moment.fold, 1)]
+    return next((time for time in both if time > now), both[0])  # in an hour that comes twice, the pass that is to come
 
 
 def _next_at(text: str, zone: ZoneInfo, now: int) -> datetime | None:

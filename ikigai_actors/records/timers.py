@@ -16,7 +16,7 @@ Whoever sets a timer for an agent may be dead when it fires: what was sent is de
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_count
+from ikigai_actors.arguments import check_count, is_span
 from ikigai_actors.errors import MailboxFull, TimerNotFound, TooManyTimers
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.mail import MAIL, NOTICE, PROMPT, Mail, check_letter, write_mail
@@ -43,7 +43,7 @@ class Timer:
     due_at: int
     """When it fires next, in milliseconds since 1970 (UTC)."""
     schedule: str | None
-    """When it fires again, in five fields as of cron; None when it fires once."""
+    """When it fires again: five fields as of cron, or a length of time, as ``36h``; None when it fires once."""
     zone: str
     """The zone whose clocks are meant."""
     fires_as: str
@@ -67,7 +67,9 @@ class Timer:
     def when(self) -> str:
         """When it fires next, as the clocks of its zone show it, and its schedule."""
         due = f"{clock_time(self.due_at, self.zone)} {self.zone}"
-        return due if self.schedule is None else f"{due}, then {self.schedule}"
+        if self.schedule is None:
+            return due
+        return f"{due}, then {'every ' if is_span(self.schedule) else ''}{self.schedule}"
 
 
 _timer = maker(Timer)
@@ -213,7 +215,8 @@ class Fire(Unit):
         if timer.latest and tx.run("is_unread", recipient=timer.agent_uuid, id=timer.latest):
             self._advance(tx, timer, due.due_at, timer.missed + due.times, timer.since or timer.due_at)
             return None
-        missed = timer.missed + due.times - 1
+        more = int(due.times > MOST_COUNTED)  # nobody has counted how many more
+        missed = timer.missed + due.times - 1 + more
         mail = self._mail(tx, locked, timer, missed, timer.since or timer.due_at)
         self._advance(tx, timer, due.due_at, 0, None, latest=mail.id)
         return Fired((mail,))

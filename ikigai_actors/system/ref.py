@@ -76,6 +76,7 @@ from ikigai_actors.records.messages import Message
 from ikigai_actors.records.outputs import as_output, expected, problems
 from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, uuid_of
 from ikigai_actors.records.replies import OUTPUT, last_outcome
+from ikigai_actors.records.schedules import appointment
 from ikigai_actors.records.settings import check_settings
 from ikigai_actors.records.supervision import AdoptChild, times_restarted
 from ikigai_actors.records.timers import (
@@ -1127,7 +1128,8 @@ class AgentRef:
             at: when, once: a `datetime`, or a text such as ``"2026-11-26 09:00"`` or ``"09:00"``; by the clocks of the
                 zone, unless it says of which.
             after: so many seconds from now on, once.
-            every: again and again, in five fields as of cron: ``"0 9 * * 1-5"`` is at nine on workdays.
+            every: again and again, in five fields as of cron: ``"0 9 * * 1-5"`` is at nine on workdays; or each time
+                that so much has passed, as ``"36h"``: a whole number of ``s``, ``m``, ``h``, ``d`` or ``w``.
             zone: whose clocks are meant, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this
                 machine.
             prompt: whether it is a prompt, which begins a turn when the agent is idle. Mail waits until it is read.
@@ -1145,6 +1147,34 @@ class AgentRef:
         unit = _reminder(self, text, prompt, at=at, after=after, every=every, zone=zone)
         timer: Timer = self.system.writer.perform(unit, timeout)
         return timer.id
+
+    def next_times(
+        self,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        every: str | None = None,
+        zone: str | None = None,
+        count: int = 5,
+    ) -> list[datetime]:
+        """When a timer would fire that `remind` would set now. Nothing is set.
+
+        Args:
+            at: as for `remind`, and so are the next three.
+            after: seconds from now on.
+            every: a schedule.
+            zone: whose clocks are meant.
+            count: how many times, at most; from 1 to 1,000.
+
+        Returns:
+            The times by the clocks of the zone, the next one first; fewer where it fires no more often.
+
+        Raises:
+            BadInput: as for `remind`.
+        """
+        self.system.check_open()
+        when = appointment(self.system.clock.now_ms(), at=at, after=after, every=every, zone=zone)
+        return when.times(count)
 
     def timers(self) -> list[Timer]:
         """Its timers, those that fire first in front: its reminders, and mail that others will send it."""

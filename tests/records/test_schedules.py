@@ -24,6 +24,10 @@ BERLIN = "Europe/Berlin"
 WINTER = round(datetime(2026, 1, 15, 8, 30, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)
 
 
+SECOND_PASS = round(datetime(2026, 10, 25, 2, 10, fold=1, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)
+"""In the hour that comes twice, the second time."""
+
+
 def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0, zone: str = BERLIN) -> int:
     return round(datetime(year, month, day, hour, minute, tzinfo=ZoneInfo(zone)).timestamp() * 1000)
 
@@ -49,12 +53,36 @@ def shown(schedule: str, start: int, count: int, zone: str = BERLIN) -> list[str
         ("0 * * * *", at(2026, 10, 25, 1, 30), ["25 02:00 +0200", "25 02:00 +0100", "25 03:00 +0100"]),
         ("*/30 * * * *", at(2026, 10, 25, 2), ["25 02:30 +0200", "25 02:00 +0100", "25 02:30 +0100"]),
         ("0 0 29 2 *", at(2026, 3, 1), ["29 00:00 +0100"]),
+        ("30 2 * * *", SECOND_PASS, ["26 02:30 +0100"]),  # the first 02:30 is over, and is the one that counts
+        ("*/30 * * * *", SECOND_PASS, ["25 02:30 +0100", "25 03:00 +0100"]),
+        ("36h", at(2026, 10, 24, 12), ["25 23:00 +0100", "27 11:00 +0100"]),  # so much time passes, whatever clocks do
     ],
 )
 def test_a_schedule_means_the_clocks_of_its_zone_also_where_they_are_changed(
     schedule: str, start: int, expected: list[str]
 ) -> None:
     assert shown(schedule, start, len(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "schedule", "start"),
+    [("America/Toronto", "30 1 * * *", at(2026, 11, 1, 1, 10, "America/Toronto")),
+     ("Australia/Lord_Howe", "45 1 * * *", at(2026, 4, 5, 1, 40, "Australia/Lord_Howe"))],
+)  # fmt: skip
+def test_no_schedule_is_due_before_it_is_set(zone: str, schedule: str, start: int) -> None:
+    hour = 3_600_000
+    for moment in range(start, start + 2 * hour, hour // 12):
+        following = next_time(schedule, zone, moment)
+        assert following is not None
+        assert moment < following <= moment + 25 * hour
+
+
+def test_an_hour_that_comes_twice_is_meant_as_long_as_one_of_its_passes_is_to_come() -> None:
+    half_past = SECOND_PASS + 20 * 60_000
+    assert appointment(SECOND_PASS, at="2026-10-25 02:30", zone=BERLIN).due_at == half_past
+    assert appointment(SECOND_PASS - 3_600_000, at="2026-10-25 02:30", zone=BERLIN).due_at == half_past - 3_600_000
+    with pytest.raises(BadInput, match="a time to come"):
+        appointment(half_past, at="2026-10-25 02:30", zone=BERLIN)
 
 
 def test_the_next_time_follows_from_the_one_before_and_says_how_many_passed() -> None:
@@ -64,6 +92,9 @@ def test_the_next_time_follows_from_the_one_before_and_says_how_many_passed() ->
     assert passed("0 * * * *", BERLIN, nine, nine + hour - 1) == Passed(1, nine + hour)
     assert passed("0 * * * *", BERLIN, nine, nine + hour) == Passed(2, nine + 2 * hour)
     assert passed("0 * * * *", BERLIN, nine, nine + 10 * hour + 7) == Passed(11, nine + 11 * hour)
+    assert passed("90m", BERLIN, nine, nine + 3 * hour - 1) == Passed(2, nine + 3 * hour)
+    assert passed("90m", BERLIN, nine, nine + 3 * hour) == Passed(3, nine + 9 * hour // 2)
+    assert passed("1m", BERLIN, nine, nine + 10_000 * hour) == Passed(MOST_COUNTED + 1, nine + 10_000 * hour + 60_000)
 
 
 def test_so_many_missed_times_that_nobody_counts_them_are_passed_over() -> None:
@@ -85,6 +116,7 @@ def test_so_many_missed_times_that_nobody_counts_them_are_passed_over() -> None:
         ({"at": datetime(2026, 7, 1, 9, tzinfo=timezone(timedelta(hours=-5)))}, at(2026, 7, 1, 14, zone="UTC")),
         ({"at": datetime(2026, 3, 29, 2, 30)}, at(2026, 3, 29, 3, 30)),  # clocks that show it are an hour ahead
         ({"every": "0 9 * * 1-5"}, at(2026, 1, 15, 9)),
+        ({"every": "36h"}, WINTER + 36 * 3_600_000),
     ],
 )
 def test_a_time_is_given_in_one_of_three_ways(when: dict[str, Any], due: int) -> None:
@@ -111,6 +143,9 @@ def test_a_time_is_given_in_one_of_three_ways(when: dict[str, Any], due: int) ->
         ({"every": "@daily"}, "five fields"),
         ({"every": "0 9 * * * *"}, "five fields"),  # the first one would be seconds
         ({"every": "61 9 * * *"}, "bad minute"),
+        ({"every": "59s"}, "at least 1 minute apart; '59s' has some that are 59 seconds apart"),
+        ({"every": "36"}, "a length of time such as 36h"),
+        ({"every": "900w"}, "at most 316,224,000"),
         ({"every": "0 0 31 2 *"}, "bad day-of-month"),
         ({"after": 1, "zone": "Mars/Olympus"}, "Europe/Berlin; got 'Mars/Olympus'.*tzdata"),
         ({"after": 1, "zone": "../../etc/passwd"}, "Europe/Berlin"),
@@ -132,6 +167,14 @@ def test_what_is_no_time_is_refused_in_one_line_that_says_what_would_be(when: di
         ("*/5 * * * *", False),
         ("0,55 8,9 * * 1", False),
         ("* 3 1 1 *", False),
+        ("*/1 0 29 2 *", False),
+        ("0,5 0 29 2 *", False),
+        ("0,5 0 29 2 1#5", False),
+        ("55 8,9 * * *", True),
+        ("0,55 0,23 1,15 * *", True),  # no two of these days follow each other
+        ("3,57 0,23 28,29 2 *", False),
+        ("10m", True),
+        ("9m", False),
     ],
 )
 def test_a_schedule_may_have_to_leave_some_time_between_any_two_times(every: str, fits: bool) -> None:

@@ -15,6 +15,9 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
     [line] = session('/timer --every "0 9 * * 1-5" --zone Europe/Berlin --prompt look at the build')
     assert line.startswith("timer 1  ")
     assert line.endswith("09:00 Europe/Berlin, then 0 9 * * 1-5  prompt: look at the build")
+    first, *times = session('/timer --every "0 9 * * 1-5" --zone Europe/Berlin')
+    assert (first, len(times)) == ("With a TEXT it would fire, by the clocks of Europe/Berlin:", 5)
+    assert all(" 09:00 +0" in line for line in times)
     session("/timer --after 2h tea")
     other = session.system.root.fork(name="other")
     other.send(session.system.root, "later", after=9_000)
@@ -28,6 +31,7 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
         ("/timer tea", "one of at, after and every"),
         ("/timer --at 2020-01-01 tea", "a time to come"),
         ("/timer --after 10m", "Say of what"),
+        ("/timer --every 5s", "at least 1 minute apart"),
         ("/timer --cancel 1", "has no timer 1"),
     ):
         assert told in " ".join(session(wrong))
@@ -67,6 +71,8 @@ def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without
     with ActorSystem.open(durable, OfflineProvider()) as system:
         system.root.fork(name="buyer")
         assert ikigai(durable, "timers") == "No timers.\n"
+        assert len(json.loads(ikigai(durable, "timers", "--every", "36h", "--json"))) == 5
+        assert " 09:00 +0000" in ikigai(durable, "timers", "--every", "0 9 * * *", "--zone", "UTC")
         assert "reminder: look at it" in ikigai(durable, "timers", "buyer", "--after", "2h", "look", "at", "it")
         system.root.send("buyer", "tea", after=600)
     [first, second] = ikigai(durable, "timers").splitlines()

@@ -77,6 +77,36 @@ def test_what_nobody_ran_for_comes_once_and_says_how_much_that_was() -> None:
         ]
 
 
+@pytest.mark.parametrize(("days", "told"), [(0.5, "719"), (1.05, "more than 1,000")])
+def test_what_was_missed_is_counted_up_to_a_thousand(days: float, told: str) -> None:
+    with simulated() as world:
+        root = world.open(ScriptedProvider(echo)).root
+        root.remind("look", every="* * * * *", zone="UTC")
+        root.remind("tea", every="1m", zone="UTC")
+        world.clock.jump(days * 86_400)
+        world.sleep(15)
+        assert [mail.body.partition("\n\n(Missed ")[2].split(" times")[0] for mail in root.read_mail()] == [told] * 2
+
+
+def test_the_next_times_are_shown_before_a_timer_is_set() -> None:
+    with simulated() as world:
+        root = world.open(ScriptedProvider(echo)).root  # it is 13:46:40 on the 12th
+        hours = root.next_times(every=HOURLY, zone="UTC", count=3)
+        assert [f"{time:%H:%M %z}" for time in hours] == ["14:00 +0000", "15:00 +0000", "16:00 +0000"]
+        assert [f"{time:%d %H:%M}" for time in root.next_times(every="36h", zone="UTC", count=2)] == [
+            "14 01:46",
+            "15 13:46",
+        ]
+        assert len(root.next_times(after=60, zone="UTC")) == 1
+        with pytest.raises(BadInput, match="count"):
+            root.next_times(every=HOURLY, count=0)
+        assert root.timers() == []
+        root.remind("tea", every="36h", zone="UTC")
+        world.sleep(4 * 86_400)
+        [timer] = root.timers()
+        assert timer.when == "1970-01-17 01:46 UTC, then every 36h"
+
+
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_crash_at_any_commit_of_a_firing_neither_loses_nor_repeats_it(committed: bool) -> None:
     for commit in (1, 2, 3):

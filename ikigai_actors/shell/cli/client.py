@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ikigai_actors.arguments import parse_span
 from ikigai_actors.attachments import attachments
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.blob_references import stored_in
 from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.shell.text.spans import parse_span
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client

@@ -324,7 +324,7 @@ def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
 @click.argument("text", metavar="[TEXT]...", nargs=-1)
 @click.option("--after", metavar="TIME", help="When, as 90s, 10m, 2h or 3d.")
 @click.option("--at", metavar="TIME", help="When, as 09:00 or 2026-11-26T09:00.")
-@click.option("--every", metavar="CRON", help="Again and again, as '0 9 * * 1-5'.")
+@click.option("--every", metavar="CRON|TIME", help="Again and again, as '0 9 * * 1-5' or 36h.")
 @click.option("--zone", metavar="ZONE", help="Whose clocks are meant, as Europe/Berlin; else those of this machine.")
 @click.option("--prompt", is_flag=True, help="As a prompt, which begins a turn; else as mail.")
 @click.option("--cancel", metavar="N", type=click.IntRange(min=1), help="Cancel timer N of the AGENT.")
@@ -333,9 +333,11 @@ def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
 def timers(options: Options, /, agent: str, text: tuple[str, ...], cancel: int | None, json: bool, **how: Any) -> None:
     """Show the timers of all agents, or of an AGENT; with a TEXT remind the AGENT of it later.
 
+    With --every and no TEXT it is shown when that would be, and nothing is set.
     The process that runs the agent does so when the time comes; what it misses while it does not run comes once.
     """
     from ikigai_actors.shell.cli import timers
+    from ikigai_actors.shell.text.timers import next_lines
 
     if (text or cancel is not None) and not agent:
         raise click.UsageError("Say whose timer.")
@@ -343,6 +345,9 @@ def timers(options: Options, /, agent: str, text: tuple[str, ...], cancel: int |
         click.echo(timers.cancel(options.database, agent, cancel))
     elif text:
         click.echo(timers.set_timer(options.database, agent, " ".join(text), **how))
+    elif how["every"] and not (how["after"] or how["at"]):
+        times = timers.next_times(how["every"], how["zone"])
+        click.echo(timers.times_as_list(times) if json else "\n".join(next_lines(times)))
     elif any(how.values()):
         raise click.UsageError("Say of what: ikigai timers AGENT --after 10m TEXT.")
     else:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.shell.text.counts import counted
-from ikigai_actors.shell.text.spans import parse_span
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing

@@ -1,12 +1,18 @@
 """The timers of agents, beside a running shell or without one."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from ikigai_actors.actors.clock import SYSTEM_CLOCK
+from ikigai_actors.arguments import parse_span
+from ikigai_actors.records.schedules import appointment
 from ikigai_actors.records.timers import CancelTimer, Timer
 from ikigai_actors.shell.text.harmless import as_json, harmless
-from ikigai_actors.shell.text.spans import parse_span
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.remote.client import Client
+
+_SHOWN = 5
+"""How many of the next times are shown."""
 
 
 def list_timers(database: str | None, agent: str) -> tuple[list[Timer], dict[str, str]]:
@@ -23,6 +29,16 @@ def set_timer(database: str | None, agent: str, text: str, after: str | None, pr
         seconds = None if after is None else parse_span(after) / 1000
         timer = client.remind(client.find(agent).uuid, text, prompt=prompt, after=seconds, **when)
         return harmless(timer_line(timer, None))
+
+
+def next_times(every: str, zone: str | None) -> list[datetime]:
+    """When a timer would fire next that is not set. Raises what `AgentRef.next_times` does."""
+    return appointment(SYSTEM_CLOCK.now_ms(), every=every, zone=zone).times(_SHOWN)
+
+
+def times_as_list(times: Sequence[datetime]) -> str:
+    """The same as JSON."""
+    return as_json([time.isoformat() for time in times], indent=2)
 
 
 def cancel(database: str | None, agent: str, number: int) -> str:

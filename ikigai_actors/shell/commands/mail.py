@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 import click
 
+from ikigai_actors.arguments import parse_span
 from ikigai_actors.errors import AgentNotFound
 from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, kind_mark, preview
 from ikigai_actors.records.membership import group_in
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.spans import parse_span
 from ikigai_actors.shell.text.timers import timer_line
 
 _FROM_PERSON = ("person", "nobody")

@@ -1,5 +1,8 @@
 """Timers, as people read them."""
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
 from ikigai_actors.records.mail import preview
 from ikigai_actors.records.timers import Timer
 
@@ -9,3 +12,10 @@ def timer_line(timer: Timer, sender: str | None) -> str:
     what = {"notice": "reminder", "mail": f"mail of {sender or 'a person'}", "prompt": "prompt"}[timer.fires_as]
     missed = f" (missed {timer.missed:,})" if timer.missed else ""
     return f"timer {timer.id}  {timer.when}  {what}{missed}: {preview(timer.body)}"
+
+
+def next_lines(times: Sequence[datetime]) -> Iterator[str]:
+    """When a timer would fire that is not set."""
+    yield f"With a TEXT it would fire, by the clocks of {times[0].tzinfo}:"
+    for time in times:
+        yield f"  {time:%a %Y-%m-%d %H:%M %z}"
