@@ -303,15 +303,9 @@ MUTANTS = (
     Mutant(
         "stopped agents take prompts",
         "agent/turn/machine.py",
-        "            return not command.mail",
-        "            return state.phase in BETWEEN_TURNS",
+        "    return state.status is Status.STOPPED or (busy and prompt.stored is not None)",
+        "    return busy and prompt.stored is not None",
         (
-            Edit(
-                "agent/turn/machine.py",
-                "STOPPED:\n            return Step(state, Put",
-                "DEAD:\n            return Step(state, Put",
-            ),
-            Edit("agent/backlog.py", "is Status.STOPPED and (unkept := ", "is Status.DEAD and (unkept := "),
             Edit(
                 "agent/backlog.py", "stopped = state.status is Status.STOPPED", "stopped = state.status is Status.DEAD"
             ),

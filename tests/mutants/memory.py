@@ -9,8 +9,8 @@ MEMORY_MUTANTS = (
     Mutant(
         "a summary keeps from one message later on",
         "agent/turn/compaction.py",
-        '        "keep_from": plan.keep_from,\n',
-        '        "keep_from": plan.keep_from + 1,\n',
+        'return {"keep_from": plan.keep_from,',
+        'return {"keep_from": plan.keep_from + 1,',
     ),
     Mutant(
         "a call without a result is no reason not to cut",
