@@ -23,7 +23,7 @@ from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.facts import Facts
 from ikigai_actors.behaviour.forecasts import Forecast, largest
 from ikigai_actors.behaviour.judges import bounded, check_judge
-from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
+from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow, name_cell, number_cell
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW, Bisection, is_weight
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -61,7 +61,7 @@ class Bisected(ExperimentResult):
     curve: list[tuple[int, float]]
     """For each place its position, and the probability that the history is bad there."""
 
-    def _report(self, facts: Facts) -> Report:
+    def _report(self, facts: Facts) -> ExperimentReport:
         book = self.experiment.book
         probes = [
             (one, book.judged[number].verdict) for number, one in sorted(book.trials.items()) if number in book.judged
@@ -69,14 +69,14 @@ class Bisected(ExperimentResult):
         ended = [f"It ended before its plan: {self.ended}."] if self.ended else []
         told = [self._sentence(), *ended]
         rows = [
-            Row(
+            ReportRow(
                 (
                     name_cell(facts.trial(trial.number, trial.agent)),
                     number_cell(self.curve[trial.place][0]),
                     name_cell(f"{100 * self.curve[trial.place][1]:.1f} %"),
                     name_cell(said_of(verdict)),
-                    Cell(verdict.why),
-                    Cell(facts.answers.get(trial.agent, "")),
+                    ReportCell(verdict.why),
+                    ReportCell(facts.answers.get(trial.agent, "")),
                 )
             )
             for trial, verdict in probes
@@ -92,7 +92,7 @@ class Bisected(ExperimentResult):
             for trial, verdict in probes
         ]
         names = ("position", "answer", "sure", "probes", "curve", "ended")
-        return Report(
+        return ExperimentReport(
             f"Bisection: {f'message {self.position}' if self.answer == STEP else self.answer}",
             told,
             told,

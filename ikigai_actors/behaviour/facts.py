@@ -69,7 +69,7 @@ class Facts:
         """A trial, and the agent that it is."""
         return f"{number} ({self.called(uuid)})"
 
-    def told(self) -> list[tuple[str, str]]:
+    def described(self) -> list[tuple[str, str]]:
         """The same for people: names, and what they say."""
         if self.experiment is None:
             return []

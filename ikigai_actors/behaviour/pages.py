@@ -25,7 +25,7 @@ td.text{min-width:6rem}}
 del{background:#f004;text-decoration:none}ins{background:#0a04;text-decoration:none}"""
 
 
-class Cell(NamedTuple):
+class ReportCell(NamedTuple):
     """What stands in a cell."""
 
     text: str
@@ -35,27 +35,27 @@ class Cell(NamedTuple):
     """
 
 
-def name_cell(text: str) -> Cell:
+def name_cell(text: str) -> ReportCell:
     """A name, or an id."""
-    return Cell(text, "name")
+    return ReportCell(text, "name")
 
 
-def number_cell(number: float | None) -> Cell:
+def number_cell(number: float | None) -> ReportCell:
     """A number; empty for none."""
-    return Cell("" if number is None else f"{number:g}", "number")
+    return ReportCell("" if number is None else f"{number:g}", "number")
 
 
-class Row(NamedTuple):
+class ReportRow(NamedTuple):
     """A row of a table."""
 
-    cells: Sequence[Cell | Difference]
+    cells: Sequence[ReportCell | Difference]
     """A difference fills two columns."""
     best: bool = False
     """Whether it stands out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExperimentReport:
     """What an experiment has found, in all the forms that reports have."""
 
     title: str
@@ -65,7 +65,7 @@ class Report:
     """All of it, in lines."""
     head: Sequence[str]
     """The names of the columns. A page leaves out those in which nothing stands."""
-    rows: Sequence[Row]
+    rows: Sequence[ReportRow]
     data: Mapping[str, Any]
     """All of it, for JSON."""
 
@@ -102,18 +102,18 @@ def difference_as_json(one: Difference) -> dict[str, Any]:
     return {"position": one.position, "what": one.what, "recorded": one.recorded, "replayed": one.replayed}
 
 
-def _cells(part: Cell | Difference) -> tuple[Cell, ...]:
-    if isinstance(part, Cell):
+def _cells(part: ReportCell | Difference) -> tuple[ReportCell, ...]:
+    if isinstance(part, ReportCell):
         return (part,)
-    return Cell(as_words(part.recorded), "del"), Cell(as_words(part.replayed), "ins")
+    return ReportCell(as_words(part.recorded), "del"), ReportCell(as_words(part.replayed), "ins")
 
 
-def _row(cells: Iterable[Cell], best: bool) -> str:
+def _row(cells: Iterable[ReportCell], best: bool) -> str:
     opened = '<tr class="best">' if best else "<tr>"
     return f"{opened}{''.join(map(_cell, cells))}</tr>\n"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: ReportCell) -> str:
     text = escape(cell.text)
     if cell.kind in ("del", "ins"):
         return f'<td class="text"><{cell.kind}>{text}</{cell.kind}></td>'

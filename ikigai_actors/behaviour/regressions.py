@@ -23,7 +23,7 @@ from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.fingerprints import fingerprint
 from ikigai_actors.behaviour.judges import bounded, check_judge
-from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
+from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow, name_cell, number_cell
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, within_bounds
@@ -101,15 +101,15 @@ class RegressionReport(ExperimentResult):
         named = [one.agent for one in self.failures]
         return facts_of(self.experiment, self.of, named)
 
-    def _report(self, facts: Facts) -> Report:
+    def _report(self, facts: Facts) -> ExperimentReport:
         lines = [" ".join(_line(one, facts).split()) for one in self.failures]
         rows = [
-            Row(
+            ReportRow(
                 (
                     name_cell(facts.whose(one.agent)),
                     number_cell(None if one.agent == one.trial else one.position),
-                    Cell(one.prompt or ""),
-                    Cell(one.why),
+                    ReportCell(one.prompt or ""),
+                    ReportCell(one.why),
                     name_cell(facts.trial(one.number, one.trial)),
                 )
             )
@@ -119,7 +119,7 @@ class RegressionReport(ExperimentResult):
         counts = "cases", "needed", "undecided", "samples", "ended", "reasons"
         data = {name: getattr(self, name) for name in (*names, *counts)}
         verb = "Evaluation" if (self.experiment.book.terms or {}).get("verb") == "evaluate" else "Regression"
-        return Report(
+        return ExperimentReport(
             f"{verb}: {self.verdict}",
             self._told(),
             [*self._told(), *lines],

@@ -24,7 +24,14 @@ from ikigai_actors.behaviour.expectations import expected_trial, settings_of
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment
 from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
-from ikigai_actors.behaviour.pages import Cell, Report, Row, difference_as_json, name_cell, number_cell
+from ikigai_actors.behaviour.pages import (
+    ExperimentReport,
+    ReportCell,
+    ReportRow,
+    difference_as_json,
+    name_cell,
+    number_cell,
+)
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -68,21 +75,21 @@ class Replay(ExperimentResult):
     def _facts(self) -> Facts:
         return facts_of(self.experiment, [one.recorded.agent.uuid for one in self.turns])
 
-    def _report(self, facts: Facts) -> Report:
+    def _report(self, facts: Facts) -> ExperimentReport:
         found = [(one, difference) for one in self.turns for difference in one.differences]
         lines = []
         for one, difference in found:
             said = f"{facts.called(one.recorded.agent.uuid)} {difference}{_reason(one, difference)}"
             lines.append(f"{' '.join(said.split())}; trial {facts.trial(one.number, one.agent.uuid)}")
         rows = [
-            Row(
+            ReportRow(
                 (
                     name_cell(facts.whose(one.recorded.agent.uuid)),
                     number_cell(difference.position),
-                    Cell(one.recorded.prompt or ""),
+                    ReportCell(one.recorded.prompt or ""),
                     name_cell(difference.what),
                     difference,
-                    Cell(_reason(one, difference).removeprefix(": ")),
+                    ReportCell(_reason(one, difference).removeprefix(": ")),
                     name_cell(facts.trial(one.number, one.agent.uuid)),
                 )
             )
@@ -98,7 +105,7 @@ class Replay(ExperimentResult):
             for one in self.turns
         ]
         counted = self._counted(kinds)
-        return Report(
+        return ExperimentReport(
             "Replay",
             [counted],
             [*lines, counted],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.behaviour.facts import Facts, facts_of
 from ikigai_actors.behaviour.forecasts import Forecast
-from ikigai_actors.behaviour.pages import Report
+from ikigai_actors.behaviour.pages import ExperimentReport
 from ikigai_actors.errors import AgentDead
 
 
@@ -25,7 +25,7 @@ class ExperimentResult(ABC):
     def html(self) -> str:
         """One page, which needs nothing else: what was found, what was tried, when, by which model, and the cost."""
         facts = self._facts()
-        return self._report(facts).html(facts.told())
+        return self._report(facts).html(facts.described())
 
     def json(self) -> str:
         """All of it as JSON."""
@@ -36,7 +36,7 @@ class ExperimentResult(ABC):
         return facts_of(self.experiment)
 
     @abstractmethod
-    def _report(self, facts: Facts) -> Report:
+    def _report(self, facts: Facts) -> ExperimentReport:
         """What was found."""
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name, living_agent
 from ikigai_actors.behaviour.facts import Facts
 from ikigai_actors.behaviour.judges import check_judge
-from ikigai_actors.behaviour.pages import Cell, Report, Row, name_cell, number_cell
+from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow, name_cell, number_cell
 from ikigai_actors.behaviour.plans.plan import GO, UNJUDGED, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.results import ExperimentResult
@@ -80,28 +80,28 @@ class Found(ExperimentResult):
             raise BadInput("Nothing was found that could be kept.")
         return kept(self.experiment, self.number, name)
 
-    def _report(self, facts: Facts) -> Report:
+    def _report(self, facts: Facts) -> ExperimentReport:
         told = ["Nothing could be judged."]
         answer = "" if self.agent is None else facts.answers.get(self.agent.uuid) or self.agent.reply().text
         if self.score is not None:
             told = [f"{self.score:g} by trials {', '.join(map(str, self.path))}"]
         ended = [f"It ended before all was tried: {self.ended}."] if self.ended else []
         rows = [
-            Row(
+            ReportRow(
                 (
                     name_cell(facts.trial(one.number, one.agent)),
                     number_cell(one.of or None),
-                    Cell(one.prompt or "go on"),
+                    ReportCell(one.prompt or "go on"),
                     number_cell(one.score),
-                    Cell(one.why),
-                    Cell(facts.answers.get(one.agent, "")),
+                    ReportCell(one.why),
+                    ReportCell(facts.answers.get(one.agent, "")),
                 ),
                 one.number in self.path,
             )
             for one in self.trials
         ]
         best = "nothing" if self.score is None else f"{self.score:g}"
-        return Report(
+        return ExperimentReport(
             f"Search: {best}",
             [*told, *([answer] if answer else []), *ended],
             [*told, *([answer] if self.agent is not None else []), *ended],

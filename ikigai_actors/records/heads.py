@@ -7,6 +7,7 @@ store.read(lambda tx: section(tx, uuid, 17, 20))    # messages 18, 19 and 20 of 
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
@@ -69,6 +70,15 @@ def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:
 def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message]:
     """The latest message of each of these agents that lives and has no turn open, by uuid."""
     return {row[0]: Message.from_row(row) for row in tx.run("latest_at_rest", uuids=list(uuids))}
+
+
+def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
+    """The note of each of these agents that stands right behind the fork which made it, if there is one to be read."""
+    found: list[Message] = []
+    for row in tx.run("first_notes", uuids=list(uuids)):
+        with suppress(HistoryError):
+            found.append(Message.from_row(row))
+    return found
 
 
 def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) -> list[Message]:

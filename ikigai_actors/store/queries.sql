@@ -209,6 +209,12 @@ SELECT m.agent_uuid, m.id, m.kind, m.content, m.data, m.created_at
   FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
  WHERE a.uuid = ANY(:uuids) AND a.turn = 0 AND a.status = 'running'
 
+-- name: first_notes
+-- Behind the fork that made them: what an experiment is begun with.
+SELECT m.agent_uuid, m.id, m.kind, m.content, m.data, m.created_at
+  FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = a.fork_message_id + 2
+ WHERE a.uuid = ANY(:uuids) AND m.kind = 'note'
+
 -- name: controls_in
 -- What decides settings, marks, what counts and how it is shown, without a look at the rest of the logs: by messages_control, whose
 -- condition stands here word for word, else SQLite would not use it.

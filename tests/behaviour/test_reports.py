@@ -8,10 +8,13 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.behaviour import BestOf, Verdict, bisect, evaluate, recorded, regress, replay, same_text, search
-from ikigai_actors.behaviour.pages import Cell, Report, Row
+from ikigai_actors.behaviour.listing import books_in, listed_trials
+from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow
 from ikigai_actors.behaviour.results import ExperimentResult
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import sql
+from tests.kit.program import run
 
 CHANGE = {"system": "Be generous.", "max_tokens": None}
 
@@ -167,9 +170,56 @@ def test_what_was_not_begun_has_a_report_too(verb: str) -> None:
 
 
 def test_a_column_in_which_nothing_stands_is_left_out_and_the_best_row_stands_out() -> None:
-    rows = [Row((Cell("1"), Cell(""), Cell("a"))), Row((Cell("2"), Cell(""), Cell("")), best=True)]
-    text = Report("T", [], [], ["x", "y", "z"], rows, {}).html([("a", "<b>")])
+    rows = [
+        ReportRow((ReportCell("1"), ReportCell(""), ReportCell("a"))),
+        ReportRow((ReportCell("2"), ReportCell(""), ReportCell("")), best=True),
+    ]
+    text = ExperimentReport("T", [], [], ["x", "y", "z"], rows, {}).html([("a", "<b>")])
     page = Page(text)
     assert (page.head, page.rows, page.facts) == (["x", "z"], [["1", "a"], ["2", ""]], {"a": "<b>"})
     assert text.count('<tr class="best">') == 1
     assert "<b>" not in text
+
+
+def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_sqlite: NewDatabase) -> None:
+    database = new_sqlite()
+    with ActorSystem.open(database, ScriptedProvider(clerk)) as system:
+        agent = asked(system)
+        scores = iter([0.25, 0.5, 0.75, *[0.5] * 40])
+        found = search(agent, lambda run: next(scores), plan=BestOf(43), options=["More?"], name="many", parallel=1)
+        few = evaluate(agent, ["How much?"], lambda run: None, name="few")
+        shown = found.experiment.agent_of(3)
+        last = found.experiment.agent_of(43)
+        last.fork(name="below")
+        records = system.agents()
+        books = system.store.read(lambda tx: books_in(tx, records))
+        listed = listed_trials(records, books)
+        assert listed.notes[found.experiment.agent.uuid] == (
+            f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {shown.uuid[:6]}), worst 0.25 (trial 1, "
+            f"{found.experiment.agent_of(1).uuid[:6]}), 38 of them not shown: ikigai log many"
+        )
+        assert listed.notes[shown.uuid] == "trial 3 0.75 “More?”"
+        assert listed.notes[few.experiment.agent_of(1).uuid] == "trial 1 not judged “How much?” (change)"
+        assert listed.notes[few.experiment.agent.uuid] == "evaluate of clerk: 1 trial, 1 judged"
+        assert len(listed.hidden) == 39  # with what is below them
+        assert last.uuid in listed.hidden
+        assert last.uuid not in listed_trials(records, books, last.uuid).hidden
+        second = found.experiment.agent_of(2).uuid[:6]
+    tree = run("--database", database, "agents").stdout.splitlines()
+    assert sum("trial " in line for line in tree) == 7
+    assert tree[-1] == "49 running, 0 dead"
+    log = run("--database", database, "log", "many").stdout
+    assert f"trial 2 ({second}) 0.5 “More?”" in log
+    assert "messages are not shown: --last N shows the latest ones, --json all of them" in log
+    assert log.splitlines()[-1].startswith("search of clerk: 43 trials, 43 judged, best 0.75")
+    assert len(run("--database", database, "log", "many", "--json").stdout.splitlines()) > 80
+
+
+def test_a_book_that_cannot_be_read_is_no_experiment_of_a_list(new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(new_sqlite(), ScriptedProvider(clerk)) as system:
+        found = search(asked(system), judge, plan=BestOf(1), options=["More?"])
+        agent = found.experiment.agent
+        wrong = f"UPDATE messages SET data = '{{\"verdicts\": [1]}}' WHERE agent_uuid = '{agent.uuid}' AND id > "
+        system.store.write(lambda tx: sql(tx, f"{wrong}{agent.record.fork_message_id + 2} AND kind = 'note'"))
+        records = system.agents()
+        assert system.store.read(lambda tx: books_in(tx, records)) == {}

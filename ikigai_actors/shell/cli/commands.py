@@ -34,12 +34,11 @@ def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
     """Show the tree of agents. Reads the database, beside a running shell or without one."""
     from ikigai_actors.shell.cli import registry as reader
 
-    registry = reader.read(options.database)
     if json:
-        click.echo(reader.registry_as_json(registry, tree))
+        click.echo(reader.registry_as_json(reader.read(options.database), tree))
         return
     screen = Screen()
-    for line in reader.as_tree(registry, dead_too):
+    for line in reader.read_tree(options.database, dead_too):
         screen.line(line.text, dim=line.dead)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.text.harmless import as_json
@@ -16,10 +17,18 @@ def read(database: str | None) -> Overview:
         return client.overview()
 
 
-def as_tree(found: Overview, dead_too: bool) -> list[Line]:
+def read_tree(database: str | None, dead_too: bool) -> list[Line]:
+    """The tree of a database, with what its experiments have found. Raises as `read` does."""
+    with Client.open(database) as client:
+        found = client.overview()
+        books = client.read(lambda tx: books_in(tx, found.records))
+    return as_tree(found, dead_too, listed_trials(found.records, books))
+
+
+def as_tree(found: Overview, dead_too: bool, trials: ListedTrials = NO_TRIALS) -> list[Line]:
     """The tree; nobody is the current one."""
-    hosts = host_names(found.hosts)
-    return tree_lines(found.records, found.own, found.state, dead_too=dead_too, hosts=hosts, signs=found.signs)
+    hosts, signs = host_names(found.hosts), found.signs
+    return tree_lines(found.records, found.own, found.state, None, dead_too, hosts, signs, trials)
 
 
 def registry_as_json(found: Overview, tree: bool = False) -> str:

@@ -1,17 +1,21 @@
 """Logs of a database in another process's hands: as they are, and as they grow."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors.agent.subscriptions import HostEnded
+from ikigai_actors.behaviour.book import Book
+from ikigai_actors.behaviour.listing import books_in, summary_of, verdict_lines
 from ikigai_actors.frozen import as_dict
+from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
 from ikigai_actors.system.remote.client import Client
@@ -21,6 +25,9 @@ _Tell = Callable[[str], object]
 
 AT_ONCE = 500
 """Messages that are read at once."""
+
+MOST_OF_A_BOOK = 20
+"""Messages of the book of an experiment that are shown at its beginning and at its end; verdicts of one message."""
 
 _INDENT = " " * 10
 
@@ -34,6 +41,8 @@ class LogPrinter:
     def __init__(self, client: Client, echo: _Tell, json: bool) -> None:
         self._client, self._echo, self._json = client, echo, json
         self._known: dict[str, AgentRecord] = {}
+        self.books: Mapping[str, Book] = {}
+        """The books of experiments that are known, by uuid: their verdicts are told with the prompts."""
 
     def print(self, news: Message | Died) -> None:
         """Print one message or death."""
@@ -41,7 +50,7 @@ class LogPrinter:
         if self._json:
             self._echo(as_json(_as_object(record, news)))
         else:
-            self._echo(harmless(_as_text(record, news)))
+            self._echo(harmless(_as_text(record, news, self.books.get(news.agent_uuid))))
 
     def _record(self, uuid: str) -> AgentRecord:
         if uuid not in self._known:
@@ -58,11 +67,14 @@ def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
     return {"event": "message", "name": record.name, **as_dict(news)}
 
 
-def _as_text(record: AgentRecord, news: Message | Died) -> str:
+def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> str:
     if isinstance(news, Died):
         return f"{'':8}  {record.short} is dead: {' '.join((news.reason or news.cause).split())}"
     when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
-    first, *rest = words_of(news).entry.split("\n")
+    told = verdict_lines(book, news) if book is not None else []
+    if len(told) > MOST_OF_A_BOOK:
+        told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
+    first, *rest = told or words_of(news).entry.split("\n")
     head = f"{when}  {record.short}  {news.id:>4}  {news.kind:<11}  {first}".rstrip()
     return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in rest)])
 
@@ -81,8 +93,19 @@ def show_log(
             printer = LogPrinter(client, echo, json)
             scrollback, head = client.scrollback(record.uuid), feed.place(record.uuid)
             start = 0 if inherited else record.fork_message_id
-            for message in _parts(scrollback, start if last is None else max(start, head - last), head):
-                printer.print(message)
+            first = start if last is None else max(start, head - last)
+            printer.books = books = client.read(lambda tx: books_in(tx, [record]))
+            folds = bool(books) and last is None and not (json or follow) and head - first > 3 * MOST_OF_A_BOOK
+            if folds:
+                _print(scrollback, printer, first, first + MOST_OF_A_BOOK)
+                left = head - first - 2 * MOST_OF_A_BOOK
+                echo(f"{_INDENT}… {left:,} messages are not shown: --last N shows the latest ones, --json all of them")
+                first = head - MOST_OF_A_BOOK
+            _print(scrollback, printer, first, head)
+            if not json:
+                names = {one.uuid: one.short for one in client.read(lambda tx: _looked_at(tx, books.values()))}
+                for book in books.values():
+                    echo(harmless(summary_of(book, names)))
             if follow:
                 _follow(feed, printer, [record], notice)
 
@@ -120,6 +143,17 @@ def _hosted(hosts: Sequence[HostRecord]) -> str:
     if not hosts:
         return "No process runs these agents: nothing comes until one does, as ikigai does. Ctrl-C ends this."
     return f"These agents are run by {enumerated([str(host) for host in reversed(hosts)])}. Ctrl-C ends this."
+
+
+def _looked_at(tx: Transaction, books: Iterable[Book]) -> list[AgentRecord]:
+    """The agents whose histories experiments look at; none of those that look at several."""
+    of = [book.terms.get("of") for book in books if book.terms]
+    return registry.some(tx, [one for one in of if isinstance(one, str)])
+
+
+def _print(scrollback: Scrollback, printer: LogPrinter, start: int, end: int) -> None:
+    for message in _parts(scrollback, start, end):
+        printer.print(message)
 
 
 def _parts(scrollback: Scrollback, start: int, end: int) -> Iterator[Message]:

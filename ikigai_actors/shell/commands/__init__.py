@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from ikigai_actors.agent.turn.merging import PICK, RESULT, WAYS
+from ikigai_actors.behaviour.listing import books_in, listed_trials
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.registry import AgentRecord
@@ -130,13 +131,16 @@ def agents(shell: CommandContext, dead_too: bool) -> None:
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
     /context does not count it. Unread mail is counted where there is any. Of an agent in a turn it says when it gave
-    its latest sign of life. Where several hosts run the agents, a column names the host of each.
+    its latest sign of life. Where several hosts run the agents, a column names the host of each. An experiment says how
+    many trials it has, and shows the first of them, with their scores and prompts.
     """
     records, own, hosts = shell.system.store.read(
         lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
     )
-    signs = shell.system.signs()
-    for line in tree_lines(records, own, shell.system.state_of, shell.current.uuid, dead_too, hosts, signs):
+    books = shell.system.store.read(lambda tx: books_in(tx, records))
+    current, signs, state = shell.current.uuid, shell.system.signs(), shell.system.state_of
+    trials = listed_trials(records, books, current)
+    for line in tree_lines(records, own, state, current, dead_too, hosts, signs, trials):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.base import CUT_BY_BUDGET
 from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.mail import preview
 from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.replies import reply_of
@@ -110,8 +111,18 @@ def words_of(message: Message) -> MessageWords:
             entry, line = _merged(message)
         case Kind.OMITTED:
             entry, line = "", "left out: it was cleared before these agents were exported"
+        case Kind.FORK if "child" in data and "number" in data:
+            trial = f"trial {data['number']}"
+            asked = one_line(preview(str(data.get("prompt") or "go on")))
+            entry, line = f"{trial}, forked {data['child']}: {asked}", f"{trial} ({str(data['child'])[:6]}): {asked}"
         case Kind.FORK if "child" in data:
             entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
+        case Kind.NOTE if isinstance(data.get("verdicts"), list):
+            verdicts = [_verdict(one) for one in data["verdicts"]]
+            entry, line = "\n".join(verdicts) or "no verdict yet", "; ".join(verdicts) or "no verdict yet"
+        case Kind.NOTE if isinstance(data.get("terms"), dict):
+            entry = f"experiment {json.dumps(data['terms'], ensure_ascii=False)}"
+            line = f"experiment: {data['terms'].get('verb')}"
         case Kind.NOTE:
             entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
             line = entry
@@ -127,6 +138,16 @@ def attached_lines(message: Message) -> list[str]:
     """A line for each picture and the like that belongs to a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
     return [f"[attached: {one_line(name_and_size(one))}]" for one in listed]
+
+
+def _verdict(said: object) -> str:
+    """A verdict in the book of an experiment."""
+    match said:
+        case [number, None, str(why), *_]:
+            return f"trial {number}: not judged {one_line(why)}".rstrip()
+        case [number, float() | int() as score, str(why), *_]:
+            return f"trial {number}: {score:g} {one_line(why)}".rstrip()
+    return json.dumps(said, ensure_ascii=False)
 
 
 def _merged(message: Message) -> tuple[str, str]:

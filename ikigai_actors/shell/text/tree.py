@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
 from ikigai_actors.records.liveness import LATELY, Sign
 from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
 from ikigai_actors.shell.text.harmless import one_line
@@ -54,6 +55,7 @@ def tree_lines(
     dead_too: bool = False,
     hosts: Mapping[str, str] | None = None,
     signs: Mapping[str, Sign] | None = None,
+    trials: ListedTrials = NO_TRIALS,
 ) -> list[Line]:
     """The tree, and the line that counts.
 
@@ -65,9 +67,10 @@ def tree_lines(
         dead_too: show all the dead.
         hosts: the names of the hosts, by id; with some there is a column that tells which one runs an agent.
         signs: the latest signs of life of those that are in a turn.
+        trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
     """
     short = short_uuids(list(records))
-    nodes = drawn(records, dead_too)
+    nodes = drawn([one for one in records if one.uuid not in trials.hidden], dead_too)
     dead = {record.uuid for record in records if not record.living}
     labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
     states = [state(node.record) for node in nodes]
@@ -90,7 +93,8 @@ def tree_lines(
         why = f", stopped: {one_line(record.why_stopped)}" if record.why_stopped else ""
         seen = (signs or {}).get(record.uuid)
         sign = "" if seen is None or word.startswith(Phase.INTERRUPTED) else f", {sign_text(seen)}"
-        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}{sign}"
+        trial = f", {one_line(trials.notes[record.uuid])}" if record.uuid in trials.notes else ""
+        text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}{sign}{trial}"
         return Line(text, record.uuid == current, not record.living)
 
     lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]

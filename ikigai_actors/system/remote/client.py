@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.agent.turn.state import Phase
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 SPENDING_BATCH = 10_000
 """Messages that `Client.spending` reads at once."""
+
+T = TypeVar("T")
 
 
 class Overview(NamedTuple):
@@ -188,6 +190,10 @@ class Client:
             return late_by_rows(tx, record, shown_state(record, open_hosts(tx)))
 
         return self._store.read(read)
+
+    def read(self, work: "Callable[[Transaction], T]") -> T:
+        """What a function reads within one transaction."""
+        return self._store.read(work)
 
     def root(self) -> AgentRecord | None:
         """Agent 0; None before it was made."""

@@ -1,0 +1,114 @@
+"""The experiments among agents, for lists of agents: which trial each is, its score, and which are left out."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ikigai_actors.behaviour.book import Book, TrialRecord
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.records.heads import first_notes, section
+from ikigai_actors.records.identity import SHORT_LENGTH
+from ikigai_actors.records.mail import preview
+from ikigai_actors.records.messages import Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.store.base import Transaction
+
+MOST_LISTED = 5
+"""How many trials of an experiment stand in a list, if it has more than twice as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTrials:
+    """What a list of agents says of experiments."""
+
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What stands beside an experiment, and beside a trial, by uuid."""
+    hidden: Collection[str] = frozenset()
+    """The agents that are left out, by uuid."""
+
+
+NO_TRIALS = ListedTrials()
+
+
+def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]:
+    """The books of the experiments among these agents, by uuid; without what cannot be read, of which fsck tells."""
+    everybody = {one.uuid: one for one in records}
+    found: dict[str, Book] = {}
+    for note in first_notes(tx, list(everybody)):
+        if "terms" in note.data:
+            uuid = note.agent_uuid
+            with suppress(HistoryError, KeyError, TypeError, ValueError):
+                found[uuid] = Book(uuid, section(tx, uuid, everybody[uuid].fork_message_id))
+    return found
+
+
+def listed_trials(
+    records: Sequence[AgentRecord], books: Mapping[str, Book], current: str | None = None
+) -> ListedTrials:
+    """What a list of agents says of experiments. Pure.
+
+    Args:
+        records: the whole registry.
+        books: the experiments' books, by uuid.
+        current: an agent that is not left out.
+    """
+    names = {one.uuid: one.short for one in records}
+    notes: dict[str, str] = {}
+    folded: set[str] = set()
+    for uuid, book in books.items():
+        trials = [one for _, one in sorted(book.trials.items())]
+        left_out = [one.agent for one in trials[MOST_LISTED:]] if len(trials) > 2 * MOST_LISTED else []
+        more = f", {len(left_out):,} of them not shown: ikigai log {names.get(uuid, uuid)}" if left_out else ""
+        notes[uuid] = f"{summary_of(book, names)}{more}"
+        folded.update(one for one in left_out if one != current)
+        for one in trials:
+            notes[one.agent] = f"trial {one.number} {_said(book, one)}"
+    return ListedTrials(notes, _with_all_below(records, folded))
+
+
+def verdict_lines(book: Book, message: Message) -> list[str]:
+    """The verdicts that a message of an experiment tells, a line each, with the trials' agents and prompts."""
+    numbers = [one[0] for one in message.data.get("verdicts", ()) if isinstance(one, list) and one]
+    lines = []
+    for number in numbers:
+        if (one := book.trials.get(number)) is not None:
+            why = " ".join(book.judged[number].verdict.why.split())
+            lines.append(f"trial {number} ({one.agent[:SHORT_LENGTH]}) {_said(book, one)} {why}".rstrip())
+    return lines
+
+
+def _said(book: Book, trial: TrialRecord) -> str:
+    said = book.judged.get(trial.number)
+    score = "" if said is None else "not judged " if said.verdict.score is None else f"{said.verdict.score:g} "
+    arm = f" ({trial.arm})" if trial.arm else ""
+    return f"{score}“{preview(trial.prompt or 'go on')}”{arm}"
+
+
+def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
+    """An experiment in a line: of what it is, how many trials it has, and which are the best and the worst."""
+    terms = book.terms or {}
+    of = terms.get("of")
+    what = f"{terms.get('verb')} of {names.get(of, of[:SHORT_LENGTH])}" if isinstance(of, str) else terms.get("verb")
+    scores = {number: score for number, one in book.judged.items() if (score := one.verdict.score) is not None}
+    said = f"{what}: {len(book.trials):,} trial{'' if len(book.trials) == 1 else 's'}, {len(book.judged):,} judged"
+    if not scores:
+        return said
+    best = max(scores, key=lambda number: (scores[number], -number))
+    worst = min(scores, key=lambda number: (scores[number], number))
+    ends = {"best": best} if best == worst else {"best": best, "worst": worst}
+    for which, number in ends.items():
+        said += f", {which} {scores[number]:g} (trial {number}, {book.trials[number].agent[:SHORT_LENGTH]})"
+    return said
+
+
+def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> frozenset[str]:
+    """These agents, and all that they supervise."""
+    below: dict[str | None, list[str]] = {}
+    for one in records:
+        below.setdefault(one.supervisor_uuid, []).append(one.uuid)
+    found, waiting = set(agents), list(agents)
+    while waiting:
+        children = [one for one in below.get(waiting.pop(), ()) if one not in found]
+        found.update(children)
+        waiting += children
+    return frozenset(found)
