@@ -1,8 +1,12 @@
 """Where the replay of a turn begins, what it is held to, and what it has of the record.
 
     turn    the history as recorded before the turn, and its prompt: one case a turn
-    log     the same for the first turn of a log; each later one goes on from the replay of the one before
-    step    the history as recorded before each request of the turn: one case a request
+    log     the same for the first turn of a log; each later one goes on from the replay of the latest turn that still
+            counted before it. What was cleared, undone or rewound is gone for the replay, too
+    step    the history as recorded before each request of the turn: one case a request, whose first reply ends it
+
+A summary tells what was recorded, so behind one a log goes on from the history as recorded; and so it does where
+nothing that was replayed counts any more.
 
 The edit of a prompt is another prompt. The edit of what a step said, or of a result that it got, begins before that
 step, with a copy of it in which this is changed; the turn goes on from there.
@@ -12,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ikigai_actors.behaviour.expectations import views_of
 from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.heads import section
+from ikigai_actors.records.history import Lens, View
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.replies import calls_in
@@ -62,19 +68,43 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
         return steps
     left = dict(edit)
     cases: list[ReplayCase] = []
-    latest: dict[str, int] = {}  # by agent, the place of its latest case
+    views = _views(turns) if each == "log" else {}
     for turn in turns:
         own = {position: left.pop(position) for position in sorted(left) if turn.opens <= position <= turn.end}
-        if edit and not own and not (each == "log" and latest):
+        if edit and not own and not (each == "log" and cases):
             continue
         case = _edited(turn, own) if own else _whole(turn)
-        if each == "log":
-            case = case._replace(after=latest.get(turn.agent.uuid))
-            latest[turn.agent.uuid] = len(cases)
+        if each == "log" and case.start.prompt is not None:
+            case = case._replace(after=_after(turn, cases, views[turn.agent.uuid]))
         cases.append(case)
     if left:
         raise BadInput(f"Position {min(left)} is in none of the turns that are to be replayed.")
     return cases
+
+
+def _views(turns: Sequence[Turn]) -> dict[str, dict[int, View]]:
+    """What each log meant before each of its turns, by agent and position."""
+    places: dict[str, list[int]] = {}
+    for turn in turns:
+        places.setdefault(turn.agent.uuid, []).append(turn.opens - 1)
+    return {uuid: views_of(turns[0].agent.system, uuid, positions) for uuid, positions in places.items()}
+
+
+def _after(turn: Turn, cases: Sequence[ReplayCase], views: Mapping[int, View]) -> int | None:
+    """The case from whose end a turn goes on; None for the history as recorded."""
+    head = turn.opens - 1
+    view = views[head]
+    for place, case in reversed([*enumerate(cases)]):
+        earlier = case.turn
+        if earlier.agent.uuid == turn.agent.uuid and earlier.opens <= head and view.shows(earlier.opens, head):
+            then = views[earlier.opens - 1].lens
+            is_whole = view.shows(earlier.end, head)
+            return place if is_whole and _position_of(then) == _position_of(view.lens) else None
+    return None
+
+
+def _position_of(lens: Lens | None) -> tuple[str, int] | None:
+    return None if lens is None else (lens.agent, lens.id)
 
 
 def _whole(turn: Turn) -> ReplayCase:
@@ -89,11 +119,12 @@ def _prompted(turn: Turn, prompt: str) -> TrialStart:
 
 
 def _steps(turn: Turn) -> list[ReplayCase]:
-    cases = []
-    for reply in _replies(turn, _messages(turn)):
+    cases, replies = [], _replies(turn, _messages(turn))
+    for reply in replies:
         calls = tuple(call for call in turn.calls if call.position == reply.id)
-        text = turn.text if reply.id >= turn.end or not calls else reply.content
-        how = "open" if calls else ANSWERED
+        is_last = reply is replies[-1]
+        text = turn.text if is_last else reply.content
+        how = ANSWERED if is_last and not calls and turn.how == ANSWERED else "open"
         part = replace(turn, calls=calls, end=reply.id, text=text, how=how)
         cases.append(ReplayCase(part, _going(turn, reply.id - 1)))
     return cases

@@ -10,17 +10,21 @@ from ikigai_actors.system.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
 
-def effects(run: Iterable[str] = (), record: Sequence[Sequence[Any]] = (), missing: str = "stop") -> dict[str, Any]:
+def effects(
+    run: Iterable[str] = (), record: Sequence[Sequence[Any]] = (), missing: str = "stop", once: bool = False
+) -> dict[str, Any]:
     """The setting.
 
     Args:
         run: the tools that run, by name; each must only read.
         record: name, arguments, result and whether that is an error, of each recorded call.
         missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` tells the model.
+        once: whether the first reply ends the turn, also where the model would be asked for a value that fits.
     """
     named = sorted(run)
     recorded = [list(one) for one in record]
-    return {**({"record": recorded} if recorded else {}), "run": named, "missing": missing}
+    told = {"run": named, "missing": missing, **({"once": True} if once else {})}
+    return {**({"record": recorded} if recorded else {}), **told}
 
 
 def check_read_only(system: System, names: object, what: str = "tools") -> list[str]:

@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
-from ikigai_actors.records.history import EMPTY, merge, play
+from ikigai_actors.records.history import EMPTY, View, merge, play
 from ikigai_actors.records.lineage import read_lineage
 from ikigai_actors.records.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.replies import INTERRUPTED, spent_of
@@ -87,17 +87,22 @@ def further_request(newest_first: Iterable[Message]) -> TurnRequest:
 
 def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, Mapping[str, Any]]:
     """The settings in force at positions of a history; the same object where nothing has changed between two."""
+    return {position: view.settings for position, view in views_of(system, uuid, positions).items()}
+
+
+def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
+    """What a history meant at positions."""
     wanted = sorted(set(positions))
 
     def read(tx: Transaction) -> list[Message]:
         return StoredHistory(tx, read_lineage(tx, uuid, whole=True)).controls(wanted[-1])
 
     controls, view, place = system.store.read(read), EMPTY, 0
-    found: dict[int, Mapping[str, Any]] = {}
+    found: dict[int, View] = {}
     for position in wanted:
         while place < len(controls) and controls[place].id <= position:
             view, place = play(view, controls[place]), place + 1
-        found[position] = view.settings
+        found[position] = view
     return found
 
 

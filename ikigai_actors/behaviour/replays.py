@@ -190,7 +190,7 @@ def replay(
         edit: other texts for messages of these turns, by position: a prompt, a reply with calls, or a result. Then the
             turns alone that hold one are replayed.
         each: ``turn`` replays each from the history as recorded before it, ``log`` goes on from the replay of the turn
-            before, ``step`` asks for each reply by itself.
+            before, as far as that still counted, ``step`` asks for each reply by itself.
         run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
         samples: how often each turn is replayed.
         missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
@@ -316,7 +316,7 @@ def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Foreca
 def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
     case = terms.cases[trial.place]
     change = {} if trial.arm == BASELINE else terms.change
-    allowed = effects() if terms.each == "step" else effects(terms.run, case.record(), terms.missing)  # one reply
+    allowed = effects(once=True) if terms.each == "step" else effects(terms.run, case.record(), terms.missing)
     settings = {**_since(terms, case), "effects": allowed, **change}
     begin = case.start._replace(settings=settings, recorded=case.turn)
     if not trial.of:
@@ -334,12 +334,9 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
 
 
 def _again(agent: AgentRef, each: str) -> Turn:
-    """The turn that a trial has taken; of one that is to be a step, its first reply: no call of that has a result."""
+    """The turn that a trial has taken. One that is to be a step, and has ended with its first reply, is open."""
     turn = next(turns_in(agent, own_messages(agent)))
-    if each != "step" or not turn.calls:
-        return turn
-    first = turn.calls[0].position
-    return replace(turn, calls=tuple(call for call in turn.calls if call.position == first), how="open", error="")
+    return replace(turn, how="open", error="") if each == "step" and turn.how == DIVERGED else turn
 
 
 def _differs(recorded: Turn, again: Turn) -> Verdict:

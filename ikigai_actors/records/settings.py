@@ -48,7 +48,7 @@ _RESULT = (str, dict, str, bool)
 
 
 def _is_effects(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing"}:
+    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing", "once"}:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
@@ -57,7 +57,12 @@ def _is_effects(value: Any) -> bool:
         and (len(one) == 4 or (len(one) == 5 and are_references(one[4])))
         for one in record
     )
-    return recorded and _is_texts(value.get("run", [])) and value.get("missing", "stop") in ("stop", "tell")
+    return (
+        recorded
+        and _is_texts(value.get("run", []))
+        and value.get("missing", "stop") in ("stop", "tell")
+        and value.get("once", True) is True
+    )
 
 
 POLICIES = ("allow", "ask", "deny")

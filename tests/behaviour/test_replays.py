@@ -1,5 +1,6 @@
 """Replays as users make them: over the real store and the real agents, with a scripted model."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ from ikigai_actors import (
     attachment,
     tool,
 )
-from ikigai_actors.behaviour import ExperimentDiffers, Turn, bisect, recorded, replay
+from ikigai_actors.behaviour import ExperimentDiffers, Turn, bisect, recorded, regress, replay
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.turns import TurnCall
 from ikigai_actors.records.fsck.check import check
@@ -152,6 +153,116 @@ def test_a_log_is_gone_on_with_by_its_own_answers() -> None:
         assert found.turns[2].agent.context().settings["max_tokens"] == 7
         forced = replay(recorded(agent), change={"system": "b"})
         assert [one.again.text for one in forced.turns] == ["b1", "b3a1"]
+
+
+def fingerprint(request: Request) -> str:
+    """Stands in for a model that says what it was told: its answer depends on all of the request."""
+    said = [[part.get("text", part.get("content")) for part in one["content"]] for one in request.messages]
+    return hashlib.sha256(json.dumps([request.system, said]).encode()).hexdigest()[:8]
+
+
+def _undo(agent: AgentRef) -> None:
+    agent.prompt("taken back").get(timeout=DEADLINE)
+    agent.undo()
+
+
+def _rewind(agent: AgentRef) -> None:
+    agent.mark("here")
+    for text in ("gone", "gone, too"):
+        agent.prompt(text).get(timeout=DEADLINE)
+    agent.rewind("here")
+
+
+def _undo_several(agent: AgentRef) -> None:
+    agent.undo()
+    agent.prompt("once more").get(timeout=DEADLINE)
+    agent.undo()
+    agent.undo()
+
+
+def _summarise(agent: AgentRef) -> None:
+    for text in ("We sell tea. " * 2_000, *["And Assam. " * 2_000] * 3):
+        agent.prompt(text).get(timeout=DEADLINE)
+    agent.compact(timeout=DEADLINE)
+
+
+def _uncompact(agent: AgentRef) -> None:
+    _summarise(agent)
+    agent.prompt("behind the summary").get(timeout=DEADLINE)
+    agent.uncompact()
+
+
+BETWEEN: Mapping[str, Callable[[AgentRef], Any]] = {
+    "nothing": lambda agent: None,
+    "clear": lambda agent: agent.clear(),
+    "undo": _undo,
+    "rewind": _rewind,
+    "undo of several": _undo_several,
+    "summary": _summarise,
+    "uncompact": _uncompact,
+    "settings": lambda agent: agent.configure(system="Be brief."),
+}
+
+
+@pytest.mark.parametrize("what", BETWEEN)
+def test_a_log_is_replayed_with_what_stood_between_its_turns(what: str) -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(fingerprint)) as system:
+        agent = system.root.fork(name="ann")
+        for text in ("one", "two"):
+            agent.prompt(text).get(timeout=DEADLINE)
+        BETWEEN[what](agent)
+        for text in ("three", "four"):
+            agent.prompt(text).get(timeout=DEADLINE)
+        turns = recorded(agent)
+        assert replay(turns, each="log").differences == []
+        changed = replay(turns, each="log", change={"system": "Be kind."})
+        assert len(changed.differences) == len(turns)
+        assert check(system.store) == []
+
+
+def test_behind_what_was_taken_back_a_log_goes_on_from_the_replay_of_what_counts() -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider(fingerprint)) as system:
+        agent = system.root.fork(name="ann")
+        agent.prompt("one").get(timeout=DEADLINE)
+        _undo(agent)
+        agent.prompt("two").get(timeout=DEADLINE)
+        found = replay(recorded(agent), each="log", change={"system": "Be kind."})
+        one, _, two = found.turns
+        said = [message.content for message in two.agent.history() if message.kind in ("user", "assistant")]
+        assert said == ["one", one.again.text, "two", two.again.text]
+        assert one.again.text != one.recorded.text
+
+
+def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
+    asked: list[str] = []
+
+    def says(request: Request) -> Reply:
+        last = request.messages[-1]["content"][-1]
+        asked.append(request.system or "")
+        words = last.get("text", "")
+        if words.startswith("How many"):
+            return Reply("I look.")
+        if words.startswith("The result does not fit"):
+            return Reply("", (ToolCall("agents", {}, "a"),))
+        if request.system == "Guess." or "seven" in str(last.get("content")):
+            return Reply("", (ToolCall("give_result", {"result": 7}, f"g{len(asked)}"),))
+        return Reply("", (ToolCall("give_result", {"result": "seven"}, f"g{len(asked)}"),))
+
+    with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
+        agent = system.root.fork(name="ann")
+        assert agent.prompt("How many?", output=int).get(timeout=DEADLINE).output == 7
+        turns, made = recorded(agent), len(asked)
+        planned = replay(turns, each="step", dry_run=True).forecast
+        found = replay(turns, each="step")
+        assert found.differences == []
+        assert (planned.requests, len(asked) - made) == (made, made)
+        ends = [(one.recorded.how, one.again.how, len(one.again.calls)) for one in found.turns]
+        assert ends == [("open", "open", 0), ("open", "open", 1), ("open", "open", 0), ("answered", "answered", 0)]
+        assert [one.recorded.text for one in found.turns][::3] == ["I look.", "7"]
+        guessed = replay(turns, each="step", change={"system": "Guess."})
+        assert [str(one).split(" ", 1)[1] for one in guessed.differences] == ["end: open → answered"]
+        assert regress(turns, each="step").undecided == 0
+        assert check(system.store) == []
 
 
 def test_each_request_of_a_turn_is_replayed_by_itself() -> None:

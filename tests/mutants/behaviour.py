@@ -298,8 +298,29 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a replayed step goes on with its results",
         "behaviour/replays.py",
-        'allowed = effects() if terms.each == "step" else',
-        'allowed = effects() if terms.each == "reply" else',
+        'allowed = effects(once=True) if terms.each == "step" else',
+        'allowed = effects(once=True) if terms.each == "reply" else',
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "a log goes on from what was taken back",
+        "behaviour/cases.py",
+        "and view.shows(earlier.opens, head):",
+        "and True:",
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "a log goes on over a summary",
+        "behaviour/cases.py",
+        "return place if is_whole and _position_of(then) == _position_of(view.lens) else None",
+        "return place",
+        test=_REPLAYS,
+    ),
+    Mutant(
+        "a typed step is asked for another value",
+        "agent/turn/typed.py",
+        'return bool(effects.get("once"))',
+        "return False",
         test=_REPLAYS,
     ),
     Mutant(

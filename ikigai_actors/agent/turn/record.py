@@ -9,6 +9,8 @@ the agent, after a crash, on another host, years later, does nothing outside eit
 The k-th call of a tool with equal arguments since the birth gets the k-th such result of the record: the order between
 different calls does not matter, and what was called twice has two results. A call that the record does not have ends
 the turn (``stop``), or is told to the model (``tell``). Behind a result may stand its attachments.
+
+With ``"once": True`` the first reply ends the turn: a typed turn is not asked for a value that fits.
 """
 
 import json

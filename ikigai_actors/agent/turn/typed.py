@@ -18,7 +18,7 @@ from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import RequestModel, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, messages_of
-from ikigai_actors.errors import OutputError
+from ikigai_actors.errors import OutputError, ReplayDiverged
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
@@ -87,6 +87,8 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> S
     if not wrong:
         spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
         return _accept(state, value, spent, now, draft)
+    if _is_one_step(state):
+        return _end_step(state, now, draft)
     if state.repairs >= MOST_REPAIRS:
         return _fail(state, wrong, now, draft)
     repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": state.repairs + 1})
@@ -118,6 +120,8 @@ def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: Pe
 
 def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: Sequence[PendingMessage] = ()) -> Step:
     """Tell the model what is wrong with the value in its call, or fail."""
+    if _is_one_step(state):
+        return _end_step(state, now)
     if state.repairs >= MOST_REPAIRS:
         return _fail(state, wrong, now, *before, _result(call, _misfit(wrong), is_error=True))
     count = state.repairs + 1
@@ -127,6 +131,18 @@ def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: S
     settled = [call.id, *(one.id for one in state.calls if before and one.name == GIVE_RESULT)]
     after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), repairs=count)
     return Step(after, LogUnit(state.uuid, messages))
+
+
+def _is_one_step(state: State) -> bool:
+    """Whether the first reply ends the turn, whatever it is: that of a replayed step."""
+    effects: Mapping[str, Any] = state.view.settings.get("effects") or {}
+    return bool(effects.get("once"))
+
+
+def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
+    """End the turn of a replayed step, as one that diverges: the record has nothing behind its reply."""
+    text = "The reply has no result that fits, and ends the step: only this one is replayed."
+    return end_turn(state, now, ReplayDiverged(text), *drafts, (Kind.ERROR, text, {"diverged": ""}))
 
 
 def _fail(state: State, wrong: list[str], now: int, *drafts: PendingMessage) -> Step:

@@ -105,6 +105,10 @@ Then = tuple[str, str]
 AFTERWARDS = st.tuples(BEFORE, PROMPTS)
 """What is done with a trial when its experiment has ended, as `BehaviourRules.prompt_trial` does it."""
 
+TYPED = "typed"
+BETWEEN = ("", "clear", "undo", TYPED)
+"""What stands between the turns of an agent whose history is looked at; or both must give a value."""
+
 MEANWHILE = st.sampled_from(("", "", "grow", "kill", "prune", "prompt trial", "kill trial"))
 """What is done with the agent that is looked at, or with a trial, while trials are judged."""
 
@@ -259,6 +263,7 @@ class BehaviourRules(Stage):
             self.experiments.beginning = Beginning(
                 [(one.start.of, one.start.at) for one in cases],
                 lambda: Each(prompts, samples=samples, arms=arms, after=after),
+                replayed=[turn.opens for turn in turns],
             )
             how: dict[str, Any] = {"each": each, "missing": missing, "samples": samples, "under": under}
             how["parallel"] = BOUNDS.parallel
@@ -275,14 +280,17 @@ class BehaviourRules(Stage):
 
         self._try(who, act, then)
 
-    @rule(who=AGENTS)
-    def change_between_turns(self, who: int) -> None:
-        """An agent gets another setting between two turns, which were had under different settings then."""
+    @rule(who=AGENTS, between=st.sampled_from(BETWEEN))
+    def change_between_turns(self, who: int, between: str) -> None:
+        """An agent has two turns under different settings; between them, it may be cleared, or the first taken back."""
         for tokens in (200, 300):
             self.attempt(partial(self._set_tokens, who, tokens))
-            self.script(self.agent(who), Reply("", (ToolCall("check_mail"),)))
-            self.prompted(self.agent(who), "check")
+            given = [ToolCall("check_mail"), *([ToolCall("give_result", {"result": 3})] if between == TYPED else [])]
+            self.script(self.agent(who), *(Reply("", (call,)) for call in given))
+            self.prompted(self.agent(who), "check", **({"output": int} if between == TYPED else {}))
             self.attempt(self.world.settle)
+            if tokens == 200 and between not in ("", TYPED):
+                self.attempt(lambda: getattr(self.agent(who), between)(timeout=PATIENCE))
 
     def _set_tokens(self, who: int, tokens: int) -> None:
         self.agent(who).configure(max_tokens=tokens, timeout=PATIENCE)
@@ -373,7 +381,7 @@ class BehaviourRules(Stage):
 
         if not have_turns():
             self.fork_of(self.agent(0))
-            self.change_between_turns(len(self.ledger.known) - 1)
+            self.change_between_turns(len(self.ledger.known) - 1, BETWEEN[who % len(BETWEEN)])
         uuids, running = have_turns(), [one.uuid for one in self.living() if one.status == "running"]
         if uuids and running:
             of, under = uuids[who % len(uuids)], running[who % len(running)]

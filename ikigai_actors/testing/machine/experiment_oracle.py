@@ -7,12 +7,13 @@ settings    a trial has the settings of then, what its experiment changes, and `
 numbers     births and verdicts count 1, 2, 3 … in the book (fsck's law of experiments, at each commit)
 bounded     an experiment has no more trials than its plan asks for, and no more without a verdict than it may
 function    a trial goes on from where its plan says, however its history has grown; what the book says at the end is
-            what the plan asks for, given the verdicts, and each verdict is that on the trial with its number
+            what the plan asks for, given the verdicts, and each verdict is that on the trial with its number. The trial
+            of a log is shown the prompts that counted before its turn; that of a step ends with its first reply
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +22,8 @@ from ikigai_actors.agent.turn.record import NOT_RECORDED
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan, Verdict
 from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import calls_in
-from ikigai_actors.testing.machine.history_oracle import CopyingOracle
+from ikigai_actors.records.replies import INTERRUPTED, calls_in
+from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.machine.memory_check import settings_in
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
@@ -49,6 +50,8 @@ class Beginning(NamedTuple):
     """Makes its plan, as it is before the first trial."""
     judged: Callable[[int], Verdict | None] | None = None
     """The verdict on each trial, by its number; None when that cannot be told from the number."""
+    replayed: Collection[int] = ()
+    """Where the turns begin that are replayed."""
 
 
 class Tape:
@@ -151,7 +154,11 @@ class ExperimentOracle:
             assert self.beginning is not None  # the rule that begins it has said so
             self.begun[uuid] = Begun(data["terms"], self.beginning)
         elif kind == Kind.NOTE and uuid in self.begun:
-            self.begun[uuid].ends += [end for *_, end in data.get("verdicts", ())]
+            one = self.begun[uuid]
+            for *_, end in data.get("verdicts", ()):
+                if one.terms.get("each") == "step":
+                    self._check_step(one.trials[len(one.ends)], end)
+                one.ends.append(end)
         if (tape := self.tapes.get(uuid)) is not None:
             self._check_inside(message, tape)
 
@@ -178,11 +185,32 @@ class ExperimentOracle:
             due = one.trials[before - 1], one.ends[before - 1]
         if start != due:
             self._broken(f"function: trial {data['number']} of {one.terms} goes on from {start}, expected {due}")
+        if one.terms.get("each") == "log":
+            self._check_log(uuid, one.beginning.starts[data["place"]], one.beginning.replayed)
         changed = one.terms.get("change", {}) if data["arm"] == "change" else {}
         has = settings_in(self._histories.histories[uuid].written)
         expected = {**settings_in(self._histories.histories[of].written[:at]), **changed}
         if {**has, "effects": None} != {**expected, "effects": None} or uuid not in self.tapes:
             self._broken(f"settings: trial {uuid} is born with {has}, expected {expected}")
+
+    def _check_log(self, uuid: str, recorded: tuple[str, int], replayed: Collection[int]) -> None:
+        """Check the prompts before the turn of a trial. Turns that are not replayed are left out behind the first."""
+        (of, at), trial = recorded, self._histories.histories[uuid]
+        counted = _prompts(self._histories.histories[of].copy_of_beginning(at, ""))
+        told = [text for place, text in _prompts(trial) if place <= trial.fork]
+        due = [text for place, text in counted if place < min(replayed) or place in replayed]
+        if not (_is_within(due, told) and _is_within(told, [text for _, text in counted])):
+            self._broken(f"function: the trial {uuid} of a log is shown the prompts {told}, expected {due}")
+
+    def _check_step(self, uuid: str, end: int) -> None:
+        """Check that a trial has ended with its first reply. What a person has asked of it since does not count."""
+        trial, replies = self._histories.histories[uuid], 0
+        for _, kind, _, data in trial.written[trial.fork : end]:
+            if kind in (Kind.USER, Kind.ERROR, Kind.INTERRUPTED):
+                return
+            replies += kind == Kind.ASSISTANT and json.loads(data or "{}").get("stop_reason") != INTERRUPTED
+            if replies > 1:
+                self._broken(f"function: the trial {uuid} of a step has more than one reply")
 
     def _broken(self, what: str) -> None:
         self._world.process.broken(what)
@@ -204,6 +232,18 @@ class ExperimentOracle:
                     raise Broken(f"function: trial {told} of {book.terms} has {verdict}, and was judged {score}")
             else:
                 raise Broken(f"function: the plan does not ask for trial {asked + 1} of {book.terms} yet")
+
+
+def _prompts(history: Copy) -> list[tuple[int, str]]:
+    """The prompts that a model is shown, with their positions."""
+    shown = {*history.shown}
+    return [(place, text) for place, kind, text, _ in history.written if kind == Kind.USER and place in shown]
+
+
+def _is_within(some: Sequence[str], all_of: Sequence[str]) -> bool:
+    """Whether these are among those, in the same order."""
+    rest = iter(all_of)
+    return all(one in rest for one in some)
 
 
 def _texts(change: StoredChange) -> Iterator[str]:
