@@ -11,8 +11,6 @@ from ikigai_actors.providers.streamed_reply import CUT, NoStreamError, ServiceFa
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-_PAGE = 200
-"""Characters of a page that are quoted."""
 _BY_WORD = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -107,5 +105,4 @@ def _said(error: "APIStatusError") -> str:
         said = body.get("message") or body.get("detail") or body.get("error") or error.message
     else:
         said = body or error.message
-    shown = " ".join(str(said).split())
-    return shown if len(shown) <= 2 * _PAGE else f"{shown[: 2 * _PAGE]}…"
+    return remedies.page(str(said))

@@ -45,6 +45,8 @@ _OF_ATTACHED = (
     "The model does not take a picture or document of the conversation: take the prompt back (/undo, undo()), choose "
     "another model, or have the history summarised (/compact, compact()), which sends words alone"
 )
+_PAGE = 400
+"""Characters of a page that are quoted."""
 _SHOWN = 40
 """Characters of a prompt that are quoted to say which one is meant."""
 
@@ -71,6 +73,12 @@ def refused(
         remedy = _too_long(request)
     told = f"{remedy}. The API said: {said} ({', '.join(details)})"
     return f"{told}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else told
+
+
+def page(text: str) -> str:
+    """What came in place of an error, in one line, as far as it is shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= _PAGE else f"{line[:_PAGE]}…"
 
 
 def late(settings: Settings, suspected: str) -> str:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from ikigai_actors.errors import ProviderError
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from httpx2 import AsyncClient, Response
 
 _CERTIFICATES = "SSL_CERT_FILE"
 """The variable that names a file of certificates."""
+_LONGEST_PAGE = 2**20
+"""Bytes of an error's page that are read."""
 
 
 def new_transport() -> "AsyncClient":
@@ -25,7 +27,8 @@ def new_transport() -> "AsyncClient":
     named = os.environ.get(_CERTIFICATES)
     try:
         # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
-        return anthropic.DefaultAioHttpClient(limits=httpx2.Limits(max_connections=0))
+        limits = httpx2.Limits(max_connections=0)
+        return anthropic.DefaultAioHttpClient(limits=limits, event_hooks={"response": [shorten_page]})
     except OSError as error:
         if not named:
             raise
@@ -46,3 +49,19 @@ def check_key(key: str, setting: str) -> str:
             free=True,
         )
     return key
+
+
+async def shorten_page(response: "Response") -> None:
+    """Read the page of an error as far as it is looked at: clients read all of it, and it may have no end."""
+    if not response.is_error:
+        return
+    import httpx2
+
+    begun, stream = bytearray(), response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    async for piece in stream:
+        begun += piece
+        if len(begun) >= _LONGEST_PAGE:
+            break
+    await stream.aclose()
+    response.stream = httpx2.ByteStream(bytes(begun[:_LONGEST_PAGE]))

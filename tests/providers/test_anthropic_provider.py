@@ -381,6 +381,13 @@ def test_an_answer_that_is_no_stream_is_quoted_with_its_beginning(
     assert (raised.value.broke_off, raised.value.unavailable) == (False, True)
 
 
+def test_of_the_page_of_an_error_the_beginning_is_quoted(server: MessagesServer) -> None:
+    server.script.append(Sends(b"<html><h1>Bad\n gateway</h1>" + b"x" * 3_000_000, 502, "text/html"))
+    with pytest.raises(ProviderError, match="The API said: <html><h1>Bad gateway</h1>xx") as raised:
+        ask(server)
+    assert len(str(raised.value)) < 1_000
+
+
 def test_no_server_is_an_error_that_names_the_address_setting() -> None:
     with MessagesServer() as server:
         pass
