@@ -243,7 +243,7 @@ def test_a_server_that_becomes_read_only_is_unavailable_and_the_next_write_conne
     assert server_store.read(tree_version) == 1
 
 
-POOL = r"the pool of its pooler is used up\. .*default_pool_size"
+POOL = r"its pooler had no connection to give: the pool is used up.*default_pool_size"
 STANDBY = r"it is read-only, as a standby is.*target_session_attrs=read-write"
 
 

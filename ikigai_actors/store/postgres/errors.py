@@ -28,8 +28,8 @@ _RIGHTS = (
 _ENTRY = "this user may not enter it. GRANT CONNECT ON DATABASE, or name another user"
 _FULL = "it gives no more connections. Close some, or raise max_connections, or the limit of the role or database"
 _POOL = (
-    "the pool of its pooler is used up. A host takes up to 8 connections, an attached program up to 6: raise the limit "
-    "(PgBouncer: default_pool_size, or max_client_conn), or close some"
+    "its pooler had no connection to give: the pool is used up, or the pooler does not reach the server. A host takes "
+    "up to 8 connections, an attached program up to 6: raise the limit (PgBouncer: default_pool_size, max_client_conn)"
 )
 _READ_ONLY = (
     "it is read-only, as a standby is, or a server from which another takes over. Name the primary server, or all of "
