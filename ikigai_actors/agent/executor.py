@@ -26,6 +26,7 @@ from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
 from ikigai_actors.agent.jobs import ModelAnswer, ModelRequest, OnReply, OnResult, ToolRun
 from ikigai_actors.agent.service_gate import ServiceGate
+from ikigai_actors.agent.subscriptions import AS_EVENT
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.providers.function import FunctionProvider
@@ -308,7 +309,7 @@ class Executor:
     def _tell_once(self, tool: str, text: str) -> None:
         if tool not in self._told:
             self._told.add(tool)
-            logger.warning("%s: %s", tool, text)
+            logger.warning("%s: %s", tool, text, extra=AS_EVENT)
             self._tell(tool, text)
 
     @property

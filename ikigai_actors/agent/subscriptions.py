@@ -6,7 +6,7 @@ order in which they happened. When it falls too far behind, deltas are dropped a
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE = 30.0
 """Seconds that a callback may take for one event when its subscription is closed."""
+
+AS_EVENT: Mapping[str, object] = {"is_event": True}
+"""``extra`` of a log record that says what an event says: a program without subscribers reads the log."""
 
 _MOST_UNHEARD = 100
 """How much trouble with tools is kept for the first subscriber."""
@@ -133,6 +136,11 @@ Callback = Callable[[Event], None]
 CALLBACK = "a function that takes an event"
 EventTypes = tuple[type, ...]
 OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed)
+
+
+def is_no_event(record: logging.LogRecord) -> bool:
+    """A filter of log records, for front ends: they show what comes as an event."""
+    return not getattr(record, "is_event", False)
 
 
 def check_events(only: object) -> EventTypes:

@@ -32,7 +32,7 @@ from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
-from ikigai_actors.agent.subscriptions import Mailed, StoreTrouble, ToolTrouble
+from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.state import Phase, waits_for
@@ -412,7 +412,7 @@ class ActorSystem(System):
 
             if unsuitable := self.toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)
-                logger.warning("%s: %s", toolset.name, told)
+                logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)
                 tell(told)
 
     def statistics(self) -> SystemStatistics:

@@ -1,19 +1,19 @@
 """Tools in the form that every service takes: a tool that needs no change is itself."""
 
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.text import described
-from ikigai_actors.tools.function import FunctionTool, Result, Tool
+from ikigai_actors.tools.function import NAME, FunctionTool, Result, Tool
 from ikigai_actors.tools.plain_schema import Plain, Unsuitable, plain
 from ikigai_actors.tools.policy import ToolTraits
 
 logger = logging.getLogger(__name__)
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _MOST_SHOWN = 10
+_LONGEST = 200
+"""Characters of a reason that are shown: it may quote what a server has sent."""
 
 
 def fitted(tool: Tool) -> Tool:
@@ -25,7 +25,7 @@ def fitted(tool: Tool) -> Tool:
     except Exception as error:  # other people's code
         logger.info("Tool %s failed to describe itself", tool.name, exc_info=error)
         raise Unsuitable(f"it cannot be described: {described(error)}") from error
-    if not isinstance(tool.name, str) or _NAME.fullmatch(tool.name) is None:
+    if not isinstance(tool.name, str) or NAME.fullmatch(tool.name) is None:
         raise Unsuitable(f"its name is not 1 to 128 of a-z A-Z 0-9 _ -, but {tool.name!r}")
     made = plain(told.get("input_schema"), checked=isinstance(tool, FunctionTool))
     form = {"name": tool.name, "description": str(told.get("description") or ""), "input_schema": made.schema}
@@ -34,9 +34,13 @@ def fitted(tool: Tool) -> Tool:
 
 def left_out(why: Mapping[str, str]) -> str:
     """The sentence that tells a person which tools are left out; ``why`` has the reasons by their names."""
-    named = [f"{name}, because {reason}" for name, reason in list(why.items())[:_MOST_SHOWN]]
+    named = [f"{name}, because {_shortened(reason)}" for name, reason in list(why.items())[:_MOST_SHOWN]]
     more = f"; and {len(why) - _MOST_SHOWN} more" if len(why) > _MOST_SHOWN else ""
     return f"Some tools are left out, since no model can be asked with them: {'; '.join(named)}{more}."
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…"
 
 
 class _Fitted(Tool):

@@ -54,7 +54,8 @@ TIMEOUT = 120.0
 LIMIT = 50_000
 """Characters of a result; the rest is cut, and the result says so."""
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+"""A tool's name, as services take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,7 @@ def tool(
 
         signature = Signature(plain)
         called = name or plain.__name__
-        if _NAME.fullmatch(called) is None:
+        if NAME.fullmatch(called) is None:
             raise BadInput(f"A tool's name is 1 to 128 of a-z A-Z 0-9 _ -, got {called!r}; give it another.")
         return FunctionTool(called, description or signature.description, plain, signature, timeout, traits)
 

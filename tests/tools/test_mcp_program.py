@@ -17,7 +17,7 @@ from ikigai_actors.tools.mcp.server import mcp_servers
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import COMMAND, SERVER, Meeting
 from tests.kit.pictures import PDF, PNG
-from tests.kit.program import Program
+from tests.kit.program import Program, run
 from tests.kit.tool_scripts import calling, requests_of, results
 
 pytestmark = pytest.mark.slow("starts programs and MCP servers")
@@ -98,6 +98,17 @@ def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting:
         program.expect("tests_kit_mcp_sdk_server__add gave: 3\n.*> ")
         assert "tests_kit_mcp_sdk_server: The MCP server ended; a call to its tools starts it again." in program.said
         assert "\nready" not in program.said
+
+
+def test_the_program_says_once_which_tool_it_leaves_out_and_why() -> None:
+    tools = [{"name": "none", "inputSchema": {}}, {"name": "add", "inputSchema": {"type": "object"}}]
+    listing = json.dumps({"jsonrpc": "2.0", "id": "$ID", "result": {"tools": tools}}) + "\n"
+    command = f"{COMMAND} {b64encode(listing.encode()).decode()}"
+    done = run(
+        "--database", ":memory:", "--provider", "offline", "--mcp", command, lines='@mcp_server__add {"a":1,"b":2}\n'
+    )
+    assert done.stderr.count("mcp_server__none, because the server lists it against the protocol") == 1
+    assert "mcp_server__add" in done.stdout
 
 
 def test_kill_9_of_the_program_ends_also_a_server_that_is_deaf_to_the_end_of_its_input(

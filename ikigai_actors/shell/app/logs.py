@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from ikigai_actors.agent.subscriptions import is_no_event
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, one_line
 
 
@@ -24,6 +25,7 @@ class Notices(logging.Handler):
 
     def __init__(self, notice: Callable[[str], None], path: Path) -> None:
         super().__init__(logging.WARNING)
+        self.addFilter(is_no_event)
         self._notice, self._path = notice, path
 
     def emit(self, record: logging.LogRecord) -> None:

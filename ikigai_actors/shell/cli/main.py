@@ -250,8 +250,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _shell(options: Options) -> int:
     """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    from ikigai_actors.agent.subscriptions import is_no_event
     from ikigai_actors.shell.line.interrupts import Interrupts
 
+    for handler in logging.getLogger("ikigai_actors").handlers:
+        handler.addFilter(is_no_event)
     front = front_of(options.plain, options.follow, options.model or options.provider or "", options.config)
     if front.fills_screen:
         import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
