@@ -46,8 +46,6 @@ class FoundTrial(NamedTuple):
     prompt: str | None
     score: float | None
     """None when it was not judged, or could not be."""
-    agent: str = ""
-    """The uuid of the agent that it is."""
     why: str = ""
     """Why it has this score, or none."""
 
@@ -81,6 +79,7 @@ class Found(ExperimentResult):
         return kept(self.experiment, self.number, name)
 
     def _report(self, facts: Facts) -> ExperimentReport:
+        agents = {number: one.agent for number, one in self.experiment.book.trials.items()}
         told = ["Nothing could be judged."]
         answer = "" if self.agent is None else facts.answers.get(self.agent.uuid) or self.agent.reply().text
         if self.score is not None:
@@ -89,12 +88,12 @@ class Found(ExperimentResult):
         rows = [
             ReportRow(
                 (
-                    name_cell(facts.trial(one.number, one.agent)),
+                    name_cell(facts.trial(one.number, agents[one.number])),
                     number_cell(one.of or None),
                     ReportCell(one.prompt or "go on"),
                     number_cell(one.score),
                     ReportCell(one.why),
-                    ReportCell(facts.answers.get(one.agent, "")),
+                    ReportCell(facts.answers.get(agents[one.number], "")),
                 ),
                 one.number in self.path,
             )
@@ -112,7 +111,7 @@ class Found(ExperimentResult):
                 "path": self.path,
                 "agent": None if self.agent is None else self.agent.uuid,
                 "text": answer,
-                "trials": [one._asdict() for one in self.trials],
+                "trials": [{**one._asdict(), "agent": agents[one.number]} for one in self.trials],
                 "ended": self.ended,
             },
         )
@@ -256,7 +255,7 @@ def _checked_options(options: object) -> list[Continuation]:
 def _found(experiment: Experiment) -> Found:
     book = experiment.book
     trials = [
-        FoundTrial(one.number, one.of, one.prompt, said.score, one.agent, said.why)
+        FoundTrial(one.number, one.of, one.prompt, said.score, said.why)
         for number, one in sorted(book.trials.items())
         for said in (book.judged[number].verdict if number in book.judged else UNJUDGED,)
     ]
