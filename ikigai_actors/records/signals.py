@@ -22,6 +22,7 @@ from ikigai_actors.records.deaths import (
     refusal_of,
 )
 from ikigai_actors.records.exit_mails import End
+from ikigai_actors.records.identity import with_name
 from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
@@ -101,14 +102,14 @@ class SendSignal(Unit):
         self, tx: Transaction, locked: LockedRows, family: Family, hit: Mapping[str, Status]
     ) -> LifecycleChange:
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
-        why = End(cause, self._reason or f"{self._signal} by {self._sender or 'a person'}", self._sender)
+        why = End(cause, self._reason or f"{self._signal} by {self._by(family)}", self._sender)
         dying = [uuid for uuid, status in hit.items() if status is Status.DEAD]
         done = end_agents(tx, locked, family, dying, why, self._now) if dying else LifecycleChange()
         status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
         if status:
             locked.lock(tx, status)
             to = next(iter(set(status.values())))  # a signal leads the living to one status
-            reason = self._why(to, why)
+            reason = self._why(to, why, family)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         if self._signal is Signal.INT:
             self._interrupt(tx, locked, [family[uuid] for uuid in hit])
@@ -122,13 +123,19 @@ class SendSignal(Unit):
             locked.lock(tx, remote)
             tx.run("interrupt", uuids=remote)
 
-    def _why(self, status: Status, why: End) -> str | None:
+    def _by(self, family: Family) -> str:
+        """Who sends it, in words; a sender is named if it is of the family."""
+        if self._sender is None:
+            return "a person"
+        return with_name(self._sender, family[self._sender].name if self._sender in family else None)
+
+    def _why(self, status: Status, why: End, family: Family) -> str | None:
         """The reason that the registry shows for agents with this new status.
 
         A given reason stands behind the sender, so it cannot be taken for one of the runtime's own.
         """
         if status is Status.STOPPED:
-            return f"STOP by {self._sender or 'a person'}" + (f": {self._reason}" if self._reason else "")
+            return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")
         return why.reason if status is Status.TERMINATING else None
 
     def _record(self, tx: Transaction, top: Relative) -> None:

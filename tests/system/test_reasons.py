@@ -4,9 +4,11 @@ from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider, Signal
 from ikigai_actors.providers.base import Request
 from ikigai_actors.shell.cli import client, registry
 from ikigai_actors.store import open_store
+from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.echo import echo
 from tests.kit.open_on import open_on
+from tests.kit.tool_scripts import calling
 
 
 def why(agent: AgentRef) -> str:
@@ -46,6 +48,15 @@ def test_the_children_of_a_supervisor_that_gave_up_and_was_buried_say_why_they_s
         assert mail.body == f"gave up: wild ({wild.uuid}) failed too often: LookupError: as planned"
         system.root.adopt(calm)
         assert (calm.state, why(calm)) == ("idle", "")
+
+
+def test_who_is_killed_by_an_agent_says_by_its_name_whose_model_did_it(database: str) -> None:
+    script = {"boss": [calling(("kill", {"agent": "kid"})), "done"]}
+    with ActorSystem.open(database, ScriptedProvider(script)) as system:
+        boss = system.root.fork(name="boss")
+        kid = boss.fork(name="kid")
+        boss.prompt("go").get(timeout=DEADLINE)
+        assert kid.record.exit_reason == f"KILL by boss ({boss.uuid})"
 
 
 def test_an_orphan_that_a_policy_pauses_says_whose(database: str) -> None:
