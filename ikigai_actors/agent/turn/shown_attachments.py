@@ -62,8 +62,10 @@ class ShownAttachments:
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
         """The next blocks of the conversation as they are sent, in their order."""
-        new = [blob for _, block in said for blob in blobs_in(block) if self._counts(blob)]
-        if new and self._limits is not None:
+        attached = [blob for _, block in said for blob in blobs_in(block)]
+        if self._limits is None or not attached:
+            return [block for _, block in said]
+        if new := [blob for blob in attached if self._counts(blob)]:
             more = self._limits.excess(self._shown, new)
             self._shown, self.due = [*self._shown, *new][more:], self.due + more
         return [block if message is None else self._sent(message, block) for message, block in said]
