@@ -75,6 +75,8 @@ class MessagesReply(StreamedReply):
         match kind:
             case "error":
                 raise ServiceFailure(event.get("error") or event)
+            case "message_start" if self._message is not None:
+                raise MalformedStreamError("a broken event in the stream: the message begins twice")
             case "message_start":
                 self._message = expect(dict, event.get("message"), "message")
                 blocks = expect(list, self._message.get("content"), "content of the message")

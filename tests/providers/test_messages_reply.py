@@ -91,6 +91,7 @@ def test_counts_are_told_as_they_come_and_one_that_is_left_out_stays() -> None:
         ([{"choices": []}], "type of an event"),
         ([START, goes_on("text_delta", "x", 9)], "block 9 has not begun"),
         ([START, begins(TEXT), begins(CALL)], "block 0 begins twice"),
+        ([START, begins(CALL), START, ends()], "the message begins twice"),
         ([START, begins(CALL), goes_on("text_delta", "x")], "text for a block of type tool_use"),
         ([START, begins({"type": "thinking", "thinking": ""}), ends("end_turn")], "signature of a block"),
     ],
