@@ -149,10 +149,14 @@ def with_delay(body: str, missed: int, since: int | None, due: int, now: int, zo
         zone: for the clocks that are shown.
     """
     if missed and since is not None:
-        counted = f"{missed:,}" if missed <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-        often = "once" if missed == 1 else f"{counted} times"
+        often = "once" if missed == 1 else f"{counted(missed)} times"
         return f"{body}\n\n(Missed {often} since {clock_time(since, zone)}, {zone}.)"
     return f"{body}\n\n(This was due at {clock_time(due, zone)}, {zone}.)" if now - due >= NOTED_DELAY else body
+
+
+def counted(missed: int) -> str:
+    """How many times were missed, as far as they were counted."""
+    return f"{missed:,}" if missed <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
 
 def local_zone() -> str:

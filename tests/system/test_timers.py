@@ -16,6 +16,7 @@ from ikigai_actors import (
     TimerNotFound,
     ToolCall,
 )
+from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated
 from tests.kit.blocking_provider import DEADLINE
@@ -77,14 +78,19 @@ def test_what_nobody_ran_for_comes_once_and_says_how_much_that_was() -> None:
         ]
 
 
-@pytest.mark.parametrize(("days", "told"), [(0.5, "719"), (1.05, "more than 1,000")])
-def test_what_was_missed_is_counted_up_to_a_thousand(days: float, told: str) -> None:
+@pytest.mark.parametrize(
+    ("days", "told", "unread"), [(0.5, "719", "721"), (1.05, "more than 1,000", "more than 1,000")]
+)
+def test_what_was_missed_is_counted_up_to_a_thousand(days: float, told: str, unread: str) -> None:
     with simulated() as world:
         root = world.open(ScriptedProvider(echo)).root
         root.remind("look", every="* * * * *", zone="UTC")
         root.remind("tea", every="1m", zone="UTC")
         world.clock.jump(days * 86_400)
         world.sleep(15)
+        world.clock.jump(days * 86_400)
+        world.sleep(15)
+        assert f" (missed {unread}): look" in " ".join(timer_line(timer, None) for timer in root.timers())
         assert [mail.body.partition("\n\n(Missed ")[2].split(" times")[0] for mail in root.read_mail()] == [told] * 2
 
 

@@ -150,10 +150,10 @@ class AgentRules(Stage):
         """An agent is reminded of something, once."""
         self.set_timer(self.agent(who), prompt, after=seconds)
 
-    @rule(who=AGENTS, prompt=st.booleans())
-    def remind_again_and_again(self, who: int, prompt: bool) -> None:
-        """An agent is reminded of something every five minutes."""
-        self.set_timer(self.agent(who), prompt, every="*/5 * * * *")
+    @rule(who=AGENTS, prompt=st.booleans(), every=st.sampled_from(("*/5 * * * *", "7m")))
+    def remind_again_and_again(self, who: int, prompt: bool, every: str = "*/5 * * * *") -> None:
+        """An agent is reminded of something every few minutes."""
+        self.set_timer(self.agent(who), prompt, every=every)
 
     @rule(who=AGENTS, number=st.integers(1, 2))
     def cancel_timer(self, who: int, number: int) -> None:
