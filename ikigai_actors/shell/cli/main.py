@@ -266,6 +266,8 @@ def _shell(options: Options) -> int:
 
 
 def _serve(options: Options, port: int) -> int:
+    from ikigai_actors.shell.line.repl import leaving
+
     try:
         from ikigai_actors.shell.web.server import serve_pages
     except ModuleNotFoundError as error:
@@ -277,11 +279,18 @@ def _serve(options: Options, port: int) -> int:
         os.environ["IKIGAI_DATABASE_URL"] = options.database  # the pages inherit it; a command line is public
     if options.config is not None:
         os.environ["IKIGAI_CONFIG"] = options.config
+
+    def notice(text: str) -> None:
+        click.echo(text, err=True)
+
     with opened(options, interactive=True) as system:  # pages ask the person
-        click.echo(greeting(system), err=True)
+        notice(greeting(system))
         if system.stand_in_notice:
-            click.echo(system.stand_in_notice, err=True)
-        return while_it_lasts(system, lambda: serve_pages(port, lambda link: click.echo(link)))
+            notice(system.stand_in_notice)
+        status = while_it_lasts(system, lambda: serve_pages(port, click.echo, notice))
+        if told := leaving(system):
+            notice(told)
+        return status
 
 
 def _log_in_lines() -> None:

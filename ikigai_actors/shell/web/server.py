@@ -1,6 +1,6 @@
 """The server: textual-serve on loopback, behind the guard.
 
-    serve_pages(8000, print)        # until SIGINT, SIGTERM or SIGHUP
+    serve_pages(8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
 
 The port is bound before anything is made: the pages need to know it, and no other program can take it meanwhile.
 textual-serve starts a process for each page through a shell, and ends it when the page is closed.
@@ -27,6 +27,9 @@ from ikigai_actors.shell.web.guard import Guard
 _KEPT = 60.0
 """Seconds for which a browser's connection is kept between two requests."""
 
+_ENDING = 0.4
+"""Seconds that a page has to end, and a browser to take leave, when the server ends."""
+
 LOOPBACK = "127.0.0.1"
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -41,6 +44,17 @@ class ServedPage(AppService):
         if self._process is not None:
             await self._process.wait()
 
+    async def end(self, seconds: float) -> None:
+        """End it within a time: one that does not is killed, which harms nobody, for it runs no agents."""
+        # Not by a time-out, which cancels the page's own task: that takes the cancellation for its end, and returns.
+        ending = asyncio.create_task(self.stop())
+        await asyncio.wait([ending], timeout=seconds)
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        if self._task is not None:
+            self._task.cancel()
+        await ending
+
 
 class Pages(Server):
     """Serves pages of the application, each a process that is attached to the database of the environment."""
@@ -50,8 +64,16 @@ class Pages(Server):
         page = shlex.join([sys.executable, "-m", "ikigai_actors", "page"])
         super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
         self._guard = guard
-
         self._acceptor: Acceptor | None = None
+        self._open: set[ServedPage] = set()
+
+    def __len__(self) -> int:
+        """How many pages are open."""
+        return len(self._open)
+
+    async def close(self, seconds: float) -> None:
+        """End all pages within a time."""
+        await asyncio.gather(*(page.end(seconds) for page in tuple(self._open)))
 
     def open(self, acceptor: Acceptor) -> None:
         """Connect the guard with the acceptor."""
@@ -64,6 +86,7 @@ class Pages(Server):
         app.add_routes(
             [
                 web.get("/", self.handle_index, name="index"),
+                web.get("/focus.js", self._handle_focus),
                 web.get("/ws", self.handle_websocket, name="websocket"),
                 web.get("/download/{key}", self.handle_download, name="download"),
                 web.static("/static", self.statics_path, name="static"),
@@ -72,12 +95,16 @@ class Pages(Server):
         app.on_response_prepare.append(self._guard.harden)
         return app
 
+    async def _handle_focus(self, request: web.Request) -> web.FileResponse:
+        """The script that gives the keyboard to the terminal."""
+        return web.FileResponse(TEMPLATES / "focus.js")
+
     def _admit(self, transport: asyncio.BaseTransport | None) -> bool:
         return self._acceptor is None or self._acceptor.admit(transport)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a page for as long as its browser is there."""
-        browser = web.WebSocketResponse(heartbeat=15)
+        browser = web.WebSocketResponse(timeout=_ENDING, heartbeat=15)
         await browser.prepare(request)
 
         async def close() -> None:
@@ -90,30 +117,33 @@ class Pages(Server):
             close=close,
             download_manager=self.download_manager,
         )
-        await page.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
+        self._open.add(page)
         try:
+            await page.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
             await self._process_messages(browser, page)
         finally:
             await page.stop()
+            self._open.discard(page)
         return browser
 
 
-def serve_pages(port: int, tell: Callable[[str], object]) -> int:
+def serve_pages(port: int, tell: Callable[[str], object], notice: Callable[[str], object]) -> int:
     """Serve until a signal ends it; return the exit status.
 
     Args:
         port: the port, on loopback; 0 takes a free one.
         tell: called with the link to open.
+        notice: called with a line when it ends.
 
     Raises:
         BadInput: the port cannot be had.
     """
     logging.getLogger("textual-serve").addHandler(logging.NullHandler())
     listening = listen(LOOPBACK, port)
-    return asyncio.run(_serve(listening, tell))
+    return asyncio.run(_serve(listening, tell, notice))
 
 
-async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int:
+async def _serve(listening: socket.socket, tell: Callable[[str], object], notice: Callable[[str], object]) -> int:
     port = listening.getsockname()[1]
     guard = Guard(f"{LOOPBACK}:{port}")
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -126,7 +156,7 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
     # No access log: it would hold the link.
     pages = Pages(port, guard)
-    runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=5.0, keepalive_timeout=_KEPT)
+    runner = web.AppRunner(await pages.make_app(), access_log=None, shutdown_timeout=_ENDING, keepalive_timeout=_KEPT)
     await runner.setup()
     assert runner.server is not None
     acceptor = Acceptor(listening, runner.server, ConnectionLimits.of_process())
@@ -135,5 +165,7 @@ async def _serve(listening: socket.socket, tell: Callable[[str], object]) -> int
         tell(guard.link)
         return await ended
     finally:
+        notice(f"Ending: {len(pages)} open page{'s' * (len(pages) != 1)}.")
         await acceptor.close()
+        await pages.close(_ENDING)
         await runner.cleanup()

@@ -23,7 +23,7 @@ async def play(chromium: str, link: str, server: int) -> None:
         await page.open(link)
         await page.expect(rf"attached to pid {server}")
         await page.until("document.body.matches('.-first-byte')")
-        await page.shows("document.querySelector('textarea.xterm-helper-textarea').focus()")
+        await page.until("document.activeElement.matches('textarea.xterm-helper-textarea')")
         await page.type("Our shop sells tea.")
         await page.press("Enter")
         await page.expect("You said")

@@ -87,9 +87,30 @@ def test_pages_are_attached_to_the_server_and_see_one_another(tmp_path: Path) ->
         visit(program, play)
         program.process.send_signal(signal.SIGINT)
         assert program.ends() == 130
+        assert "Ending: " in program.said
         assert "Traceback" not in program.said
         assert re.search(r"ikigai .* 1 running, 0 dead", program.said)
     assert "idle" in run("--database", str(tmp_path / "tea.db"), "agents").stdout
+
+
+def test_a_signal_ends_the_server_and_its_open_pages_and_says_what_is_left(tmp_path: Path) -> None:
+    async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
+        assert await status(browser, link) == 200
+        async with browser.ws_connect(f"{base}/ws?width=100", origin=base) as one:
+            page = Page(one)
+            await page.expect("attached to pid")
+            await page.type('@wait {"timeout": 600}\r')
+            await page.expect("waits|in a turn")
+            program.process.send_signal(signal.SIGINT)
+            async for message in one:  # until it is closed
+                assert message.type is aiohttp.WSMsgType.BINARY
+        assert program.ends() == 130
+        assert "Ending: 1 open page." in program.said
+        assert "Leaving a turn that is in progress" in program.said
+        assert "Traceback" not in program.said
+
+    with served(tmp_path) as program:
+        visit(program, play)
 
 
 def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
@@ -97,7 +118,7 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
 ) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         port = base.rpartition(":")[2]
-        for path in ("/", "/?token=wrong", "/static/js/textual.js", "/ws", "/download/x"):
+        for path in ("/", "/?token=wrong", "/static/js/textual.js", "/focus.js", "/ws", "/download/x"):
             assert await status(browser, base + path) == 403, path
         for headers in ({"Host": f"evil.example:{port}"}, {"Host": "127.0.0.1"}, {"Origin": "http://evil.example"}):
             assert await status(browser, link, **headers) == 403, headers
@@ -114,7 +135,8 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
             assert "default-src 'none'" in rules["Content-Security-Policy"]
             assert "frame-ancestors 'none'" in rules["Content-Security-Policy"]
             assert (rules["Referrer-Policy"], rules["Cache-Control"]) == ("no-referrer", "no-store")
-        assert await status(browser, f"{base}/static/js/textual.js") == 200
+        for script in ("/static/js/textual.js", "/focus.js"):
+            assert await status(browser, base + script) == 200
         for listing in ("/static", "/static/", "/static/js", "/static/js/"):
             assert await status(browser, base + listing) in (403, 404), listing
         for origin in (None, "http://evil.example", f"http://localhost:{port}", "null"):
