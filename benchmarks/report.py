@@ -1,4 +1,4 @@
-"""The tables of the README and of docs/figures.md and the plots, made of the results file.
+"""The tables of docs/figures.md and the plots, made of the results file.
 
     python -m benchmarks.report         # rewrites the tables, draws docs/benchmarks/*.svg
 
@@ -14,7 +14,7 @@ from benchmarks.results import RESULTS, Results, Row, growth, read, series
 from benchmarks.table import exponent, figure, markdown, show, times
 
 ROOT = RESULTS.parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "figures.md")
+PAGE = ROOT / "docs" / "figures.md"
 PLOTS = ROOT / "docs" / "benchmarks"
 
 ABSENT = "not installed"
@@ -50,8 +50,7 @@ def main() -> None:
     from benchmarks.plots import draw
 
     results = read(RESULTS)
-    for page in PAGES:
-        page.write_text(rendered(page.read_text(encoding="utf-8"), results), encoding="utf-8")
+    PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
     for path in draw(results, PLOTS):
         print(path.relative_to(ROOT))
 
@@ -153,11 +152,6 @@ def _at(name: str, size: int | None, ratio: bool) -> Callable[[Sequence[Row]], s
     return text
 
 
-def _largest(name: str) -> Callable[[Sequence[Row]], str]:
-    """The largest size at which a figure was measured."""
-    return lambda rows: f"{max((row.size for row in rows if row.name == name and row.figure is not None), default=0):,}"
-
-
 def _growth(name: str) -> Callable[[Sequence[Row]], str]:
     return lambda rows: ", ".join(exponent(growth(each)) for each in series(row for row in rows if row.name == name))
 
@@ -190,10 +184,6 @@ def _phases(rows: Sequence[Row]) -> list[Column]:
 
 TABLES = {
     "fork": Table("fork", _by_size("fork", ratio=True), "inherited messages"),
-    "fork-summary": Table("fork", _both(
-        lambda rows: [Column("inherited messages", _largest("fork"))],
-        _at_largest(("a fork", "fork"), ratio=True),
-        lambda rows: [Column("growth", _growth("fork"))])),
     "fork-bytes": Table("fork", _by_size("fork: bytes written", ratio=True), "inherited messages"),
     "long": Table("long", _at_largest(("one turn of 100 model calls", "long turn"), ("files", "long turn: files"))),
     "journal": Table("journal", _by_size("durable appends", ratio=True), "agents"),
@@ -208,8 +198,6 @@ TABLES = {
                   "agents"),
     "actors": Table("actors", _by_name(
         ("idle", "idle actor"), ("start", "start"), ("tell to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"))),
-    "actors-summary": Table("actors", _at_largest(
-        ("idle", "idle actor"), ("start", "start"), ("tell to one", "tell"), ("ask", "ask"))),
     "cascade": Table("cascade", _both(
         _titled("tree", _by_size("kill of a tree", ratio=True)),
         _titled("chain", _by_size("kill of a chain", ratio=True))), "descendants"),

@@ -21,7 +21,6 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
 
 
 ROWS = {
-    "README.md": r"\| ([^|]+?) \d+/(\d+) (?=\|)",
     "docs/mutants.md": r"\| ([^|]+?) \| \d+ \| [\w-]+ \| (\d+) (?=\|)",
 }
 """How the pages show a mutant and the steps of its shortest program, behind the number of the one that found it."""

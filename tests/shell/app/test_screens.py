@@ -1,6 +1,6 @@
 """The main screens look as they are kept in ``screens`` beside this file.
 
-``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. The pictures in the README are
+``pytest tests/shell/app/test_screens.py --new-screens`` keeps them as they look now. The pictures in docs/shell.md are
 made of the same scenes by ``python -m tests.kit.screenshots``.
 """
 
@@ -41,7 +41,7 @@ def test_a_picture_loads_nothing_from_elsewhere(name: str, shown: dict[str, Show
         ElementTree.fromstring(svg)
 
 
-def test_the_readme_shows_each_picture() -> None:
-    readme = (PICTURES.parent.parent / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"docs/screens/(\w+)\.svg", readme)) == set(SCENES)
+def test_the_page_of_the_shell_shows_each_picture() -> None:
+    page = (PICTURES.parent / "shell.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"screens/(\w+)\.svg", page)) == set(SCENES)
     assert {path.stem for path in PICTURES.glob("*.svg")} == set(SCENES)
