@@ -340,8 +340,8 @@ MUTANTS = (
     Mutant(
         "the times of a schedule come twice",
         "records/schedules.py",
-        "        if following > now:\n            return Passed(count, following)",
-        "        if following > now:\n            return Passed(count, due)",
+        "        if following > now:\n            return Passed(times, following)",
+        "        if following > now:\n            return Passed(times, due)",
     ),
     Mutant(
         "a host that begins forgets its timers",
