@@ -228,8 +228,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the baseline is ignored",
         "behaviour/rates.py",
-        "usual = _means(baseline) if baseline is not None else",
-        "usual = _means({}) or",
+        "means, usual = _means(changed), _means(baseline or {})",
+        "means, usual = _means(changed), _means({})",
         test=_REGRESSIONS,
     ),
     Mutant(
@@ -263,8 +263,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the baseline is foretold of the changed model",
         "behaviour/replays.py",
-        "then[case.start.of][case.start.at], {} if arm == BASELINE else terms.change",
-        "then[case.start.of][case.start.at], terms.change",
+        "change = {} if arm == BASELINE else terms.change\n            terms.system",
+        "change = terms.change\n            terms.system",
         test=_FORECASTS,
     ),
     Mutant(

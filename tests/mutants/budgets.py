@@ -87,8 +87,8 @@ BUDGET_MUTANTS = (
     Mutant(
         "the portion of another host is settled",
         "records/budgets/ledger.py",
-        "                portion = level.portion(unit, row.held_host)\n",
-        "                portion = level.portion(unit, row.owner or row.held_host)\n",
+        "level.portion(unit, row.held_host).book(-held",
+        "level.portion(unit, row.owner or row.held_host).book(-held",
     ),
     Mutant(
         "those who wait are served by their names",

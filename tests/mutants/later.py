@@ -40,15 +40,15 @@ LATER_MUTANTS = (
     Mutant(
         "the least distance is looked at once only",
         "records/schedules.py",
-        "for earlier, later in pairwise(first)):",
-        "for earlier, later in list(pairwise(first))[:1]):",
+        "for earlier, later in pairwise(day)), default",
+        "for earlier, later in list(pairwise(day))[:1]), default",
         test=_SCHEDULES,
     ),
     Mutant(
         "one missed time too few is told",
         "records/schedules.py",
-        "    count = 1\n    for following",
-        "    count = 0\n    for following",
+        "    times = 1\n    for following",
+        "    times = 0\n    for following",
         test=_SCHEDULES,
     ),
     Mutant(
