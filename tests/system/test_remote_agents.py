@@ -26,6 +26,7 @@ from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from supervisors.signals import Signal
+from tests.kit.databases import sql
 from tests.kit.trees import HOST, plant
 
 
@@ -155,3 +156,10 @@ def test_what_leaves_with_an_agent_and_stands_in_a_row_is_not_asked_again(desk: 
     desk.look()
     assert [prompt.mail for prompt in desk.store.read(new_prompts)] == [kept]
     assert desk.remote.awaited() == frozenset()
+
+
+def test_an_interrupt_of_one_turn_that_leaves_with_an_agent_does_not_hit_the_next_turn(desk: Desk) -> None:
+    desk.says("a", 2, Kind.USER, "tea?", 2)
+    desk.remote.actor("a").take_over(on.Interrupt(Future(), turn=1))
+    desk.look()
+    assert desk.store.read(lambda tx: sql(tx, "SELECT uuid FROM agents WHERE interrupted <> 0")) == []

@@ -136,8 +136,8 @@ class RemoteAgents:
         caller = getattr(message, "caller", None)
         if isinstance(caller, RemoteCaller):
             caller.settle(Fenced(f"Agent {uuid} is left to another host.", uuid))  # it finds the row itself
-        elif isinstance(message, on.Prompt) and message.mail:
-            pass  # it finds that row, too, and nobody here waits for the answer
+        elif (isinstance(message, on.Prompt) and message.mail) or (isinstance(message, on.Interrupt) and message.turn):
+            pass  # it finds these rows, too, and nobody here waits
         elif caller is not None:
             self.post(uuid, message)
 
