@@ -249,7 +249,7 @@ def _has_days_in_a_row(schedule: str) -> bool:
 def _read_schedule(text: str) -> str:
     """The five fields, each separated by one space, or a length of time. Raises `BadInput`."""
     fields = text.split()
-    if is_span(text):
+    if is_span(text) and parse_span(text):
         return "".join(fields)
     try:
         if len(fields) != 5:  # a sixth would be seconds

@@ -144,6 +144,7 @@ def test_a_time_is_given_in_one_of_three_ways(when: dict[str, Any], due: int) ->
         ({"every": "0 9 * * * *"}, "five fields"),  # the first one would be seconds
         ({"every": "61 9 * * *"}, "bad minute"),
         ({"every": "59s"}, "at least 1 minute apart; '59s' has some that are 59 seconds apart"),
+        ({"every": "0h"}, "a length of time such as 36h"),
         ({"every": "36"}, "a length of time such as 36h"),
         ({"every": "900w"}, "at most 316,224,000"),
         ({"every": "0 0 31 2 *"}, "bad day-of-month"),
