@@ -148,6 +148,11 @@ class AgentActor(PooledActor):
     def __str__(self) -> str:
         return f"agent {self.state.uuid}"
 
+    @property
+    def called(self) -> str:
+        """What a person calls the agent: its name, or the first characters of its uuid. Thread-safe."""
+        return self.origin.name or self.state.uuid[:SHORT_LENGTH]
+
     def statistics(self) -> AgentStatistics:
         """What the agent is doing, and has done since the actor was made. Thread-safe; never waits."""
         return self.tally.report(self.state.shown.value, self.waiting)
@@ -510,8 +515,7 @@ class AgentActor(PooledActor):
         if isinstance(answer, Paused):
             if not isinstance(before, Paused):
                 level = logging.WARNING if answer.due is None else logging.INFO
-                name = self.origin.name or self.state.uuid[:SHORT_LENGTH]
-                logger.log(level, "%s waits for budget: %s", name, answer.text)
+                logger.log(level, "%s waits for budget: %s", self.called, answer.text)
             self.runtime.waits.changed(self.state.uuid)
             if answer.again_at is not None:
                 self.runtime.processes.serve((answer.budget,), answer.again_at)

@@ -29,4 +29,4 @@ def why_late(system: Directory, uuid: str) -> str:
 def _called(system: Directory, uuid: str) -> str:
     """What people call an agent, as far as memory tells."""
     actor = system.here(uuid)
-    return (actor is not None and actor.origin.name) or uuid[:SHORT_LENGTH]
+    return uuid[:SHORT_LENGTH] if actor is None else actor.called

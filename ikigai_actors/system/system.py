@@ -62,7 +62,7 @@ from ikigai_actors.records.budgets.limits import limit_everybody
 from ikigai_actors.records.budgets.status import is_limited
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.figures import other_writer_in
-from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
+from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.records.liveness import Sign
 from ikigai_actors.records.mail import PROMPT, Mail
 from ikigai_actors.records.membership import GroupSent
@@ -527,7 +527,7 @@ class ActorSystem(System):
         """What people call an agent."""
         actor = self._processes.get(uuid)
         if actor is not None:
-            return actor.origin.name or uuid[:SHORT_LENGTH]
+            return actor.called
         return self._store.read(lambda tx: registry.get(tx, uuid)).short
 
     @property

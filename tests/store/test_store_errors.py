@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ikigai_actors import ActorSystem
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
@@ -33,9 +34,11 @@ def test_a_new_file_is_readable_for_its_user_alone(file: Path) -> None:
     assert modes == {"a.db": 0o600, "a.db-wal": 0o600, "a.db-shm": 0o600}
 
 
-def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnusable, match=r"no directory .*missing"):
-        open_store(tmp_path / "missing" / "a.db")
+def test_a_missing_directory_is_named_and_not_made(tmp_path: Path) -> None:
+    for begin in (open_store, ActorSystem.open):
+        with pytest.raises(StoreUnusable, match=r"no directory .*missing. Make it"):
+            begin(tmp_path / "missing" / "a.db")
+    assert not (tmp_path / "missing").exists()
 
 
 def test_a_directory_is_no_database(tmp_path: Path) -> None:

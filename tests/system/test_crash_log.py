@@ -90,6 +90,14 @@ def test_a_request_that_waits_for_a_budget_is_one_line_with_the_way_on(caplog: p
     assert "or grant(), lets it go on." in line
 
 
+def test_an_agent_that_is_paused_by_the_death_of_its_supervisor_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
+        lead = system.root.fork(name="lead", on_orphan="stop")
+        lead.fork(name="buyer")
+        lead.kill()
+    assert said(caplog) == ["buyer paused: its supervisor died, whose policy is stop"]
+
+
 def test_the_frames_of_libraries_that_the_user_calls_stay_and_those_of_threads_go() -> None:
     def parse() -> None:
         json.loads("{")

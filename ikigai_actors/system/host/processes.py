@@ -202,6 +202,8 @@ class ProcessTable(Processes):
         for uuid, status in change.status.items():
             self._send_status(uuid, status, change.reason)
             self._parts.waits.changed(uuid)
+            if status is Status.STOPPED and change.dead and (actor := self._actors.get(uuid)) is not None:
+                logger.warning("%s paused: its supervisor died, whose policy is stop", actor.called)
         self.notified(change.notified)
 
     def notified(self, pairs: Iterable[tuple[str, str]]) -> None:

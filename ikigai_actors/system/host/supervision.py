@@ -364,7 +364,8 @@ class SupervisionLoop(Worker, Supervision):
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
-        named = with_name(failed, self._name(failed))
+        actor = self._processes.get(failed)  # None where another host runs it
+        named = failed if actor is None else with_name(failed, actor.origin.name)
         reason = f"{GAVE_UP}: {named} failed too often: {failure.reason}"
         if self._processes.get(supervisor) is not None:
             self._has_given_up(supervisor, reason)
@@ -372,13 +373,9 @@ class SupervisionLoop(Worker, Supervision):
             kind, body = encode(Fail(reason, Future()))
             self._journal.perform(AddRemoteCommand(supervisor, kind, body, self._clock.now_ms()))
 
-    def _name(self, agent: str) -> str | None:
-        """The name of an agent of this host; None without one."""
-        actor = self._processes.get(agent)
-        return actor.origin.name if actor is not None else None
-
     def _called(self, agent: str) -> str:
-        return self._name(agent) or agent[:SHORT_LENGTH]
+        actor = self._processes.get(agent)
+        return agent[:SHORT_LENGTH] if actor is None else actor.called
 
     def _has_given_up(self, supervisor: str, reason: str) -> None:
         """Decide on a supervisor that has given up: it has crashed."""
