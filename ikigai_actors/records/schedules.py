@@ -32,10 +32,10 @@ NOTED_DELAY = 60_000
 
 EXAMPLE = '"0 9 * * 1-5"'
 
-LEAST_APART = 60
+_LEAST_APART = 60
 """The least seconds between two times of a schedule; no five fields have any that are closer."""
 
-MOST_SHOWN = 1_000
+_MOST_TOLD = 1_000
 """So many of the next times are told at once, at most."""
 
 _DAY = 86_400_000
@@ -59,7 +59,7 @@ class Appointment:
         """When it fires, by the clocks of its zone, the first time first; so many times at most. Raises `BadInput`."""
         clocks = _zone(self.zone)
         following = _times(self.schedule, clocks, self.due_at) if self.schedule is not None else iter(())
-        further = islice(following, check_count(most, "count", least=1, most=MOST_SHOWN) - 1)
+        further = islice(following, check_count(most, "count", least=1, most=_MOST_TOLD) - 1)
         return [datetime.fromtimestamp(at / 1000, clocks) for at in (self.due_at, *further)]
 
 
@@ -79,7 +79,7 @@ def appointment(
     after: object = None,
     every: object = None,
     zone: object = None,
-    least: int = LEAST_APART,
+    least: int = _LEAST_APART,
 ) -> Appointment:
     """When a timer is to fire. Raises `BadInput`.
 
@@ -149,12 +149,12 @@ def with_delay(body: str, missed: int, since: int | None, due: int, now: int, zo
         zone: for the clocks that are shown.
     """
     if missed and since is not None:
-        often = "once" if missed == 1 else f"{counted(missed)} times"
+        often = "once" if missed == 1 else f"{missed_text(missed)} times"
         return f"{body}\n\n(Missed {often} since {clock_time(since, zone)}, {zone}.)"
     return f"{body}\n\n(This was due at {clock_time(due, zone)}, {zone}.)" if now - due >= NOTED_DELAY else body
 
 
-def counted(missed: int) -> str:
+def missed_text(missed: int) -> str:
     """How many times were missed, as far as they were counted."""
     return f"{missed:,}" if missed <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
@@ -208,9 +208,9 @@ def _check_schedule(every: object, least: int) -> str:
         every, str, "every", f"five fields as of cron, such as {EXAMPLE}, or a length of time such as 36h"
     )
     schedule = _read_schedule(text)
-    if (closest := _closest(schedule, least * 1000)) < max(least, LEAST_APART) * 1000:
+    if (closest := _closest(schedule, least * 1000)) < max(least, _LEAST_APART) * 1000:
         raise BadInput(
-            f"Expected times at least {_told(max(least, LEAST_APART))} apart; {schedule!r} has some that are "
+            f"Expected times at least {_told(max(least, _LEAST_APART))} apart; {schedule!r} has some that are "
             f"{_told(closest // 1000)} apart."
         )
     if (step := _step(schedule)) is not None:
@@ -232,7 +232,7 @@ def _closest(schedule: str, least: int) -> int:
     if (step := _step(schedule)) is not None:
         return step
     first = next_time(schedule, "UTC", 0)
-    if least <= LEAST_APART * 1000 or first is None:
+    if least <= _LEAST_APART * 1000 or first is None:
         return least
     day = [first, *takewhile(lambda time: time // _DAY == first // _DAY, _times(schedule, UTC, first))]
     closest = min((later - earlier for earlier, later in pairwise(day)), default=_DAY)

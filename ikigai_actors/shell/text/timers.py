@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ikigai_actors.records.mail import preview
-from ikigai_actors.records.schedules import counted
+from ikigai_actors.records.schedules import missed_text
 from ikigai_actors.records.timers import Timer
 
 
 def timer_line(timer: Timer, sender: str | None) -> str:
     """A timer on one line; ``sender`` is who has set it; None for a person."""
     what = {"notice": "reminder", "mail": f"mail of {sender or 'a person'}", "prompt": "prompt"}[timer.fires_as]
-    missed = f" (missed {counted(timer.missed)})" if timer.missed else ""
+    missed = f" (missed {missed_text(timer.missed)})" if timer.missed else ""
     return f"timer {timer.id}  {timer.when}  {what}{missed}: {preview(timer.body)}"
 
 
