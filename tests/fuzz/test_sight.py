@@ -148,7 +148,7 @@ def test_no_screen_of_the_application_shows_a_control_character() -> None:
         for line in LINES:
             if not line.startswith("/switch"):  # what the others print stands with the agent that is shown
                 stage.application._do(stage.application.main.page.agent, line)
-        await stage.until(lambda: "/wait" in stage.transcript, "/help, which ends with it")
+        await stage.until(lambda: "/move" in stage.transcript, "/help, which ends with it")
         await is_clean()
         assert not controls(stage.transcript, but="\n")
         for key in ("f3", "f4", "f5", "f6"):

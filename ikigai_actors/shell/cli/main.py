@@ -9,6 +9,7 @@
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
     ikigai cluster COMMAND          such hosts on a cluster of Ray
     ikigai demo                     a tour that plays itself
+    ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
 
 Beside a running shell, or without one (commands.py, documents.py):
 
@@ -74,14 +75,17 @@ from ikigai_actors.shell.front_end import (
     while_it_lasts,
     write_nowhere,
 )
+from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
 
 if TYPE_CHECKING:
     pass
 
 
-class CommandLine(click.Group):
+class CommandLine(HeadedGroup):
     """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
+
+    contents, help_command = COMMAND_LINE, "ikigai help"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -125,7 +129,11 @@ def _quoting() -> Iterator[None]:
         raise SystemExit(start.ENDED_BY_CTRL_C) from error
 
 
-@click.group(cls=CommandLine, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandLine,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MOST_COLUMNS},
+)
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
 @click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, MODULE:CLASS, …")
@@ -152,6 +160,18 @@ def cli(context: click.Context, /, **options: Any) -> None:
     if context.invoked_subcommand is None:
         context.exit(_shell(context.obj))
     start.hand_over()
+
+
+@cli.command("help")
+@click.argument("words", metavar="[COMMAND|all]", nargs=-1)
+@click.pass_context
+def show_help(context: click.Context, words: tuple[str, ...]) -> None:
+    """List the first commands, explain one, or list all under headings."""
+    assert context.parent is not None  # it runs within the group of commands
+    if words == (EVERYTHING,):
+        click.echo(cli.all_commands(context.parent))
+    else:
+        click.echo(cli.help_of(context.parent, [*words]))
 
 
 @cli.command()

@@ -7,7 +7,6 @@ of a subject stand in a module of their own; `context` is what they need of the 
 what the Tab key offers.
 """
 
-import difflib
 import json
 import re
 import shlex
@@ -37,6 +36,7 @@ from ikigai_actors.shell.commands import (
 from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.commands.documents import doc
+from ikigai_actors.shell.headings import EVERYTHING, MOST_COLUMNS, SLASH_COMMANDS, HeadedGroup
 from ikigai_actors.shell.text.diff import diff_page
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.pages import context_page, history_page, merged_document, written
@@ -45,18 +45,10 @@ from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.ref import Merged
 
 
-class SlashCommands(click.Group):
+class SlashCommands(HeadedGroup):
     """The group of all slash commands; the names begin with the slash."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; one that is not there is an error that names the nearest."""
-        if self.get_command(ctx, args[0]) is None:
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            meant = f"Did you mean {near[0]}?" if near else "/help lists the commands."
-            raise click.UsageError(f"There is no command {args[0]!r}. {meant}")
-        return super().resolve_command(ctx, args)
+    contents, help_command = SLASH_COMMANDS, "/help"
 
 
 @click.group(cls=SlashCommands, add_help_option=False)
@@ -76,7 +68,8 @@ def run(shell: CommandContext, line: str) -> None:
         shell.screen.error(f"{error}. Put text with quotes in it between quotes of the other kind.")
         return
     try:
-        commands.main(words, prog_name="", obj=shell, standalone_mode=False)
+        width = min(shell.screen.columns, MOST_COLUMNS)
+        commands.main(words, prog_name="", obj=shell, standalone_mode=False, terminal_width=width)
     except click.UsageError as error:
         usage, told = error.ctx.command_path if error.ctx is not None else "", error.format_message().rstrip(".")
         shell.screen.error(told + ("" if told.endswith("?") else ".") + (f" Try {usage} --help." if usage else ""))
@@ -97,7 +90,7 @@ a text that begins with /, and quotes around an argument of several words.
 Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
 alone then shows the rest of it.
 """
-"""What /help tells before it lists the commands."""
+"""What /help says before it lists the commands."""
 
 Words = tuple[str, ...]
 
@@ -410,19 +403,18 @@ def resume(shell: CommandContext) -> None:
 
 
 @commands.command("/help")
-@click.argument("command", type=COMMAND, required=False)
+@click.argument("command", metavar="[COMMAND|all]", type=COMMAND, required=False)
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
-    """List the commands, or explain one."""
+    """List the first commands, explain one, or list all under headings."""
     shell: CommandContext = ctx.obj
     assert ctx.parent is not None  # /help runs within the group of commands
     if command is None:
         shell.screen.block(_overview(ctx.parent))
-        return
-    name, found, _ = commands.resolve_command(ctx.parent, ["/" + command.removeprefix("/")])
-    assert found is not None  # resolve_command raises otherwise
-    with click.Context(found, info_name=name, parent=ctx.parent) as context:
-        shell.screen.block(found.get_help(context))
+    elif command == EVERYTHING:
+        shell.screen.block(commands.all_commands(ctx.parent))
+    else:
+        shell.screen.block(commands.help_of(ctx.parent, ["/" + command.removeprefix("/")]))
 
 
 @commands.command("/exit")
@@ -496,10 +488,5 @@ def _setting(shell: CommandContext, key: str, text: str | None) -> None:
 def _overview(ctx: click.Context) -> str:
     formatter = ctx.make_formatter()
     formatter.write_text(GUIDE.strip())
-    formatter.write_paragraph()
-    rows = []
-    for name, command in sorted(commands.commands.items()):
-        pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
-        rows.append((" ".join([name, *pieces]), command.get_short_help_str(100)))
-    formatter.write_dl(rows)
+    commands.format_commands(ctx, formatter)
     return formatter.getvalue().rstrip()

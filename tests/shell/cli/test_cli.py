@@ -56,7 +56,11 @@ def loaded_by(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo"))],
+    [
+        ["--help"],
+        ["help", "all"],
+        *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo")),
+    ],
 )
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)

@@ -1,5 +1,7 @@
 """The commands, through a real session over a real system on SQLite; the lines come from a pipe."""
 
+import re
+
 import pytest
 
 from ikigai_actors import (
@@ -310,10 +312,17 @@ def test_a_question_in_an_error_ends_with_its_own_mark(session: Session) -> None
     assert session("/swich x") == ["error: There is no command '/swich'. Did you mean /switch?"]
 
 
-def test_help_lists_every_command_on_a_line(session: Session) -> None:
-    printed = session("/help")
+def test_help_all_explains_every_command_on_a_line(session: Session) -> None:
+    printed = session("/help all")
     for name in commands.commands:
-        assert sum(line.startswith(f"{name} ") for line in printed) == 1, name
+        assert sum(line.startswith(f"  {name} ") for line in printed) == 1, name
+
+
+def test_help_explains_the_first_commands_and_names_the_others(session: Session) -> None:
+    printed = session("/help")
+    names = re.findall(r"(?<=\s)/[a-z-]+(?=\s)", "\n".join([*printed[printed.index("First commands:") :], ""]))
+    assert sorted({*names} - {"/help"}) == sorted(commands.commands.keys() - {"/help"})
+    assert sum(bool(re.match("  /[a-z]", line)) for line in printed) == 10
 
 
 @pytest.mark.parametrize("name", sorted(commands.commands))

@@ -1,0 +1,125 @@
+"""The help of a group of commands: those of a first day, then all of them under five headings.
+
+Imports click alone: ``ikigai --help`` answers at once.
+"""
+
+import difflib
+from dataclasses import dataclass
+from typing import ClassVar
+
+import click
+
+EVERYTHING = "all"
+"""The word after ``help`` that lists every command."""
+
+MOST_COLUMNS = 120
+"""The columns that help fills at most: longer lines are hard to read."""
+
+_WHOLE = 1_000
+"""More characters than the first sentence of any command's help has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Where the help of a group shows each command; names are separated by blanks."""
+
+    first_day: str
+    """The commands that a newcomer needs, in the order of need. They stand under their headings too."""
+    headings: dict[str, str]
+
+    def names(self) -> list[str]:
+        """Every command that stands under a heading."""
+        return [name for names in self.headings.values() for name in names.split()]
+
+
+COMMAND_LINE = Contents(
+    "demo agents log tail prompt fork send kill stats help",
+    {
+        "Look": "demo help agents log tail diff stats prices",
+        "Talk and act": "prompt fork send doc timers budget rename signal kill",
+        "Experiments": "search bisect replay regress",
+        "Hosts": "serve host hosts drain move cluster",
+        "Data": "backup copy export import prune fsck",
+    },
+)
+
+SLASH_COMMANDS = Contents(
+    "/fork /agents /switch /parent /history /send /undo /model /help /exit",
+    {
+        "Look and go": (
+            "/agents /switch /parent /child /next /prev /history /diff /context /settings /tools /help /exit /quit"
+        ),
+        "Talk": (
+            "/fork /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
+            "/approvals /approve /deny"
+        ),
+        "Agents together": (
+            "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "
+            "/rename /signal /finish /kill /adopt /orphans /supervise"
+        ),
+        "Experiments": "/bisect /good /bad /skip /replay /experiments",
+        "Data and hosts": "/doc /export /import /hosts /move",
+    },
+)
+
+
+class HeadedGroup(click.Group):
+    """A group whose help shows its commands under headings; a subclass names its contents."""
+
+    contents: ClassVar[Contents]
+    help_command: ClassVar[str]
+    """The command that explains the others, as a person types it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command. For a name that no command has, the error names the nearest that the help shows."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
+            near = difflib.get_close_matches(name, self.contents.names(), n=1)
+            meant = f"Did you mean {near[0]}?" if near else f"{self.help_command} lists the commands."
+            raise click.UsageError(f"There is no command {name!r}. {meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options: a newcomer needs the commands first."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of a first day with what each does, and under the headings the names of all others."""
+        first = self.contents.first_day.split()
+        self._section(ctx, formatter, "First commands", first)
+        others = [
+            (title, " ".join(name for name in names.split() if name not in first))
+            for title, names in self.contents.headings.items()
+        ]
+        with formatter.section(f"More commands ({self.help_command} {EVERYTHING} explains each)"):
+            formatter.write_dl(others)
+
+    def all_commands(self, ctx: click.Context) -> str:
+        """Every command with what it does, under its heading."""
+        formatter = ctx.make_formatter()
+        for title, names in self.contents.headings.items():
+            self._section(ctx, formatter, title, names.split())
+        return formatter.getvalue().strip("\n")
+
+    def help_of(self, ctx: click.Context, words: list[str]) -> str:
+        """The help of a command, or of one in a group of commands. Raises ``click.UsageError`` when there is none."""
+        command: click.Command = self
+        for word in words:
+            if not isinstance(command, click.Group):
+                raise click.UsageError(f"{ctx.command_path} has no commands of its own, so no {word!r} either.", ctx)
+            name, found, _ = command.resolve_command(ctx, [word])
+            assert found is not None  # resolve_command raises otherwise
+            command, ctx = found, click.Context(found, info_name=name, parent=ctx)
+        return command.get_help(ctx)
+
+    def _section(self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: list[str]) -> None:
+        rows = []
+        for name in names:
+            command = self.commands[name]
+            pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
+            rows.append((" ".join([name, *pieces]), command.get_short_help_str(_WHOLE)))
+        with formatter.section(title):
+            formatter.write_dl(rows)
