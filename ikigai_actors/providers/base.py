@@ -192,7 +192,7 @@ class Provider(Protocol):
     like. Older ones are then shown by reference where they are too many, and one that is too large is a line of text.
 
     A provider may have a method ``load()``: it imports what takes long. It is called before turns go on that were cut
-    off, where a budget holds tokens for their requests, on a thread that may wait.
+    off, and tokens of budgets are held for their requests; on a thread that may wait.
 
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ikigai_actors.actors.closing import Closing, note_failure
-from ikigai_actors.actors.futures import may_block
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
@@ -59,7 +58,6 @@ from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
-from ikigai_actors.records.budgets.status import is_limited
 from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.figures import other_writer_in
 from ikigai_actors.records.identity import new_agent_uuid
@@ -444,8 +442,6 @@ class ActorSystem(System):
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; return the agents with such turns."""
         self.check_open()
-        if may_block() and self._processes.cut_off() and self.store.read(is_limited):
-            self._runtime.providers.load()  # a crash while clients load would spend what is held for their requests
         return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def drain(self, timeout: float | None = None) -> None:

@@ -251,7 +251,7 @@ def test_a_client_is_loaded_before_anything_is_held_for_a_turn_that_goes_on(tmp_
         with ActorSystem.open(path, Loaded(["well", "fine"]), resume=True) as system:
             assert system.root.reply(timeout=DEADLINE).text == "well"
             assert system.resume() == []
-    assert held == [[{"tokens": 0}]]
+    assert held == [[], [{"tokens": 0}]]
 
 
 def test_killing_an_agent_spends_what_is_held_for_it_and_lets_others_go_on(database: str) -> None:

@@ -37,11 +37,6 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
     )
 
 
-def is_limited(tx: Transaction) -> bool:
-    """Whether any budget limits anything."""
-    return bool(tx.run("all_limits"))
-
-
 def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:
     """The budgets that limit something, agent 0's first; at most so many."""
     [(root,)] = tx.run("root_budget") or [("",)]

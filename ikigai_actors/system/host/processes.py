@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
@@ -338,12 +338,11 @@ class ProcessTable(Processes):
 
     def resume(self, among: Collection[str] | None = None) -> list[str]:
         """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
-        return [actor.origin.uuid for actor in self.cut_off(among) if actor.deliver(on.Resume(Future()))]
-
-    def cut_off(self, among: Collection[str] | None = None) -> list[AgentActor]:
-        """The actors whose turns were cut off; of all, or of some agents."""
         actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
-        return [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
+        cut_off = [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
+        if cut_off and may_block():
+            self._parts.providers.load()  # a crash while a client loads would spend what is held for its requests
+        return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future()))]
 
     def count(self) -> Living:
         """How many agents run here, and how many of them work."""
