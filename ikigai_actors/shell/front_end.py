@@ -38,8 +38,8 @@ class Front:
     """Whether it takes the whole screen."""
     follow: bool = True
     """Whether a fork goes to the child."""
-    asked: str = ""
-    """The model or provider that the person named; empty for none."""
+    is_named: bool = True
+    """Whether a person or a program has named the default model."""
     config: str | None = None
     """The ``ikigai.toml`` that has prices, too; None for the usual one."""
 
@@ -79,12 +79,12 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
         interrupts.remove()
 
 
-def front_of(plain: bool, follow: bool = True, asked: str = "", config: str | None = None) -> Front:
+def front_of(plain: bool, follow: bool = True, is_named: bool = True, config: str | None = None) -> Front:
     """The front end for where this process reads and writes."""
     is_interactive = _are_terminals(sys.stdin, sys.stdout)
     # Textual draws on standard error.
     fills_screen = is_interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
-    return Front(is_interactive, fills_screen and not plain, follow, asked, config)
+    return Front(is_interactive, fills_screen and not plain, follow, is_named, config)
 
 
 def show(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
@@ -111,8 +111,8 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     from ikigai_actors.shell.line.repl import leaving
 
     default = system.default_model
-    provider = default or front.asked or usual_provider()
-    model = "" if system.attached else front.asked or (default if ":" in default else "")
+    provider = default or usual_provider()
+    model = default if front.is_named or ":" in default else ""
     told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
     shown = terminal()
     application = Application(

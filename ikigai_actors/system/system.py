@@ -241,8 +241,9 @@ class ActorSystem(System):
             database: a path, or a URL: ``sqlite:///file``, ``sqlite:///:memory:``, ``postgresql://…``. None means
                 ``$IKIGAI_DATABASE_URL``, and else the default file.
             provider: answers for agents whose settings name no model: a provider, or ``"offline"``, ``"anthropic"``,
-                ``"anthropic:model"``. None means anthropic when ``ANTHROPIC_API_KEY`` is set, else offline. Never
-                stored.
+                ``"anthropic:model"``, or the name of one that an installed package offers. None means anthropic when
+                ``ANTHROPIC_API_KEY`` is set, else offline, which then answers only what it wrote alone
+                (`ProviderMissing`). Never stored.
             providers: further providers, by the name that ``model`` settings use.
             tools: tools for models, beside those that every agent has; see `tool` and `Toolset`.
             approvals: decides on calls of tools that ask: a function (see `Approver`); ``"ask"``, a person, through

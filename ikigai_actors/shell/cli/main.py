@@ -275,7 +275,8 @@ def _shell(options: Options) -> int:
 
     for handler in logging.getLogger("ikigai_actors").handlers:
         handler.addFilter(is_no_event)
-    front = front_of(options.plain, options.follow, options.model or options.provider or "", options.config)
+    is_named = bool(options.model or options.provider or options.app)
+    front = front_of(options.plain, options.follow, is_named, options.config)
     if front.fills_screen:
         import ikigai_actors.shell.app.application  # noqa: F401 - it takes long, and Ctrl-C leaves nothing open yet
     with start.interruptible():
