@@ -1,4 +1,4 @@
-"""``ikigai search``, ``bisect``, ``replay`` and ``regress``: experiments on histories, from the command line.
+"""``ikigai search``, ``bisect``, ``replay``, ``regress``, ``evaluate``: experiments on histories, at the terminal.
 
 They run the agents of the database, or ask the process that does. Nothing that a trial's model calls is done outside.
 Each says before its first request what it asks, what that costs, and which models read histories of others' writing.
@@ -153,6 +153,36 @@ def regress_command(context: click.Context, /, **how: Any) -> None:
     an answer: status 0 is right, 125 cannot be judged, else it is wrong.
     """
     _run(context, lambda trials: trials.regress_turns(context.obj, **how, tell=_notice), WRONG)
+
+
+@click.command("evaluate")
+@click.argument("agent")
+@click.option("--case", "texts", metavar="PROMPT", multiple=True, help="A prompt; @FILE reads it.  Repeatable.")
+@click.option("--cases", "file", metavar="FILE", help="A file with a prompt a line.")
+@click.option(
+    "--judge", "program", metavar="PROGRAM", required=True, help="Reads an answer: 0 right, 125 none, else wrong."
+)
+@_TIMEOUT
+@click.option("--with", "change", metavar="SETTING=VALUE", multiple=True, help="What differs; @FILE reads it.")
+@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Of each prompt in each arm.")
+@click.option("--baseline", is_flag=True, help="Ask without the change, too, and hold the change to that.")
+@click.option("--margin", type=click.FloatRange(0, 1), default=0.02, show_default=True, help="How much worse may be.")
+@_AT_LEAST
+@_AT
+@_TOOLS
+@_PARALLEL
+@_TRIALS
+@click.pass_context
+def evaluate_command(context: click.Context, /, **how: Any) -> None:
+    """Say how often an AGENT answers prompts rightly, by a PROGRAM that reads an answer.
+
+    The prompts are asked of forks; the AGENT itself gets no message. Exit status as of regress: 0 pass, 1 fail, 2 it
+    could not be tried, 3 unsure, also where neither --at-least nor --baseline says what is enough.
+    """
+    _run(context, lambda trials: trials.evaluate_agent(context.obj, **how, tell=_notice), WRONG)
+
+
+EXPERIMENTS = (search_command, bisect_command, replay_command, regress_command, evaluate_command)
 
 
 def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed: int) -> None:

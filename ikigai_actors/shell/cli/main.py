@@ -27,6 +27,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai bisect AGENT             the first bad turn of a history, by a program that may err: --ask, --judge
     ikigai replay AGENT|FILE        recorded turns once more, with a change or an edit; nothing is done outside
     ikigai regress AGENT|FILE       whether a change makes them worse; exit status 0 no, 1 yes, 3 unsure
+    ikigai evaluate AGENT           how often it answers prompts rightly, by a program: --case, --cases, --judge
     ikigai doc COMMAND              the documents that all agents share
     ikigai budget [AGENT] [+5usd]   what an agent and those below it may spend; grants more of it
     ikigai timers [AGENT] [TEXT]    what agents will be reminded of; reminds one later (--after 10m, --at, --every)
@@ -63,7 +64,7 @@ from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.documents import doc
-from ikigai_actors.shell.cli.experiments import bisect_command, regress_command, replay_command, search_command
+from ikigai_actors.shell.cli.experiments import EXPERIMENTS
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, notices_of
 from ikigai_actors.shell.front_end import (
@@ -234,7 +235,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc, cluster, search_command, bisect_command, replay_command, regress_command):
+for _command in (*commands.COMMANDS, doc, cluster, *EXPERIMENTS):
     cli.add_command(_command)
 
 

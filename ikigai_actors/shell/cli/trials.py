@@ -20,7 +20,7 @@ from ikigai_actors.behaviour.fingerprints import known_as
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.programs import run_program
-from ikigai_actors.behaviour.regressions import RegressionReport, regress
+from ikigai_actors.behaviour.regressions import RegressionReport, evaluate, regress
 from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.searches import search
@@ -141,6 +141,38 @@ def regress_turns(options: Options, check: str, timeout: float, tell: _Tell, **h
     return text, 0 if report is None else STATUS[report.verdict]
 
 
+def evaluate_agent(
+    options: Options,
+    agent: str,
+    texts: Sequence[str],
+    file: str | None,
+    program: str,
+    timeout: float,
+    change: Sequence[str],
+    dry_run: bool,
+    yes: bool,
+    html: str | None,
+    json: bool,
+    tell: _Tell,
+    **how: Any,
+) -> tuple[str, int]:
+    """Say how often an agent answers prompts rightly; ``how`` is as for `evaluate`, which may raise."""
+    command = Program(parse_program(program, "--judge"), timeout)
+    prompts, changed = parse_cases(texts, file), parse_change(change)
+    _check_page(html)
+
+    def judge(one: TrialRun) -> bool | Verdict | None:
+        return None if one.reply is None else _is_right(command, one.text)
+
+    with _opened(options) as system:
+        how |= {"change": changed, "on_trial": trial_lines(tell, score)}
+        begin = partial(evaluate, system.agent(agent), prompts, judge, **how)
+        if dry_run:
+            return _planned(begin, json)
+        found = _carried_out(begin, yes, tell, changed)
+        return _told(found, html, json), STATUS[found.verdict]
+
+
 def _replayed(
     verb: Callable[..., T],
     options: Options,
@@ -203,6 +235,15 @@ def parse_edits(texts: Sequence[str]) -> dict[int, str]:
             raise BadInput(f"Expected --edit N=TEXT, got {text!r}. For one: --edit 17=@new.txt")
         edits[int(position)] = _read(value)
     return edits
+
+
+def parse_cases(texts: Sequence[str], file: str | None) -> list[str]:
+    """The prompts that a person gave, and those of a file, one a line. Raises `BadInput` when there is none."""
+    lines = [] if file is None else [line for line in _read(f"@{file}").splitlines() if line.strip()]
+    prompts = [*map(_read, texts), *lines]
+    if not prompts:
+        raise BadInput("Expected a prompt: --case PROMPT, or --cases FILE with a prompt a line.")
+    return prompts
 
 
 def parse_check(text: str, timeout: float = PROGRAM_TIMEOUT) -> Check:

@@ -50,6 +50,11 @@ WORDS = [
         "At most 12 trials, 12 requests to offline, about 138 tokens in and 186 out by the record",
         "$0.51",
     ),
+    (
+        ["evaluate", "clerk", "--case", "Oolong?", "--case", "Keemun?", "--judge", "true"],
+        "At most 2 trials, 2 requests to offline, about 66 tokens in and 22 out by the record",
+        "$0.11",
+    ),
 ]
 """Commands, what they ask, and the dollars for that."""
 
@@ -122,6 +127,26 @@ def test_a_regression_ends_with_the_status_of_its_verdict(
     capsys.readouterr()
     assert ikigai(shop, "regress", file, "--with", "model=nowhere:big", "--yes") == 2
     assert "not registered" in capsys.readouterr().err
+
+
+def test_an_evaluation_ends_with_the_status_of_its_verdict(
+    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cases.txt").write_text("Oolong?\n\nKeemun?\n", "utf-8")
+    arguments = ["evaluate", "clerk", "--case", "Assam?", "--cases", str(tmp_path / "cases.txt")]
+    assert ikigai(shop, *arguments, "--judge", "grep -q said", "--at-least", "0.4") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("pass: right 100.0 % (43.9 to 100.0), to be at least 40.0 %\n3 cases, 3 samples")
+    assert re.findall(r"trial (\d): 1\n", told.err) == ["1", "2", "3"]
+    named = ["--name", "other"]
+    assert ikigai(shop, *arguments, *named, "--judge", "grep -q euros", "--at-least", "0.8", "--samples", "2") == 1
+    assert "Keemun?" in capsys.readouterr().out
+    assert ikigai(shop, *arguments, "--judge", "true", "--name", "third") == 3
+    assert "A verdict needs at_least" in capsys.readouterr().out
+    for wrong in (["--at-least", "0.8", "--baseline"], ["--with", "model=nowhere:m", "--yes"], ["--run", "fly"]):
+        assert ikigai(shop, *arguments, *wrong, "--judge", "true", "--name", "fourth") == 2
+    assert ikigai(shop, "evaluate", "clerk", "--judge", "true") == 2
+    assert "--case PROMPT" in capsys.readouterr().err
 
 
 def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +245,7 @@ def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
     assert (shown["models"], shown["usd"], shown["new_readers"]) == (["offline:"], float(usd[1:]), [])
     with ActorSystem.open(shop, "offline") as system:
         assert len(system.agents()) == 2
-    assert ikigai(shop, *arguments) == (3 if arguments[0] == "regress" else 0)
+    assert ikigai(shop, *arguments) == (3 if arguments[0] in ("regress", "evaluate") else 0)
     assert capsys.readouterr().err.startswith(f"ikigai: {asked}; no price is known here for offline.\n")
 
 
