@@ -80,7 +80,7 @@ def grown(drawn: Sequence[tuple[bool, bool, list[Blob], list[Blob]]]) -> list[Me
 
 
 @given(st.lists(rounds, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_request_never_holds_what_its_service_refuses_and_is_the_same_whoever_asked_before(
     drawn: list[tuple[bool, bool, list[Blob], list[Blob]]],
 ) -> None:
@@ -94,7 +94,7 @@ def test_a_request_never_holds_what_its_service_refuses_and_is_the_same_whoever_
 
 
 @given(st.lists(blobs, min_size=1, max_size=6), st.lists(rounds, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_came_last_is_shown_if_the_service_takes_it(
     new: list[Blob], drawn: list[tuple[bool, bool, list[Blob], list[Blob]]]
 ) -> None:
