@@ -1,6 +1,7 @@
 """Text that can be stored and shown: a caller's text is checked, a text from elsewhere is repaired."""
 
 import re
+from datetime import UTC, datetime
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
@@ -34,6 +35,11 @@ def check_text(text: str, what: str) -> str:
 def storable(text: str) -> str:
     """Make a text from outside (a model, a tool) fit to be stored: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def iso_time(at: int) -> str:
+    """A time in milliseconds since 1970 as ISO 8601 writes it, in UTC: ``2026-11-26T09:28:33.120Z``."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def binary_size(count: int) -> str:

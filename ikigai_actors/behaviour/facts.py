@@ -13,6 +13,7 @@ from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.records.messages import Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.location import MEMORY
+from ikigai_actors.text import iso_time
 
 _MOST = 5
 """How many agents are named."""
@@ -97,8 +98,8 @@ class Facts:
             "of": list(self.of),
             "terms": dict(self.terms),
             "models": list(self.models),
-            "began_at": None if one is None else one.created_at,
-            "ended_at": self.ended_at or None,
+            "began_at": None if one is None else iso_time(one.created_at),
+            "ended_at": iso_time(self.ended_at) if self.ended_at else None,
             "trials": self.trials,
             "judged": self.judged,
             "tokens": self.tokens,

@@ -1,6 +1,7 @@
 """Reports of the five results: what was found, what was tried, by which model, when, and what it cost."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 
@@ -120,6 +121,7 @@ def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_i
         about = data["about"]
         assert (about["experiment"], about["of"], about["models"]) == (experiment.uuid, [agent.uuid], ["scripted:"])
         assert about["began_at"] <= about["ended_at"]
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", about["ended_at"])
         trials = [row[head.index("trial")] for row in page.rows]
         for trial in trials:
             number, _, short = trial.partition(" ")

@@ -86,15 +86,18 @@ def diff(options: Options, a: str, b: str, json: bool) -> None:
 
     AGENT and OTHER are a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
     """
-    from dataclasses import asdict
-
+    from ikigai_actors.shell.cli.rows import as_row
     from ikigai_actors.shell.text.diff import diff_page
     from ikigai_actors.system.remote.client import Client
 
     with Client.open(options.database) as client:
         found = client.diff(a, b)
     if json:
-        click.echo(as_json(asdict(found)))
+        tails = {
+            name: as_row(tail) | {"messages": [*map(as_row, tail.messages)]}
+            for name, tail in (("a", found.a), ("b", found.b))
+        }
+        click.echo(as_json(as_row(found) | tails))
         return
     for line in diff_page(found, shutil.get_terminal_size().columns):
         click.echo(harmless(line))

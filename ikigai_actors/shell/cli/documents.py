@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from ikigai_actors.frozen import as_dict
 from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def show(options: Options, path: str, version: int | None, json: bool) -> None:
     with _opened(options) as client:
         found = client.documents.read(path, version)
     if json:
-        click.echo(as_json(as_dict(found)))
+        click.echo(as_json(as_row(found)))
     elif sys.stdout.isatty():
         click.echo(harmless(found.body))
     else:
@@ -108,7 +108,7 @@ def _opened(options: Options) -> "Client":
 
 def _tell(client: "Client", versions: "list[DocumentVersion]", json: bool, with_path: bool) -> None:
     if json:
-        click.echo(as_json([as_dict(version) for version in versions], indent=2))
+        click.echo(as_json([as_row(version) for version in versions], indent=2))
         return
     authors = sorted({version.author for version in versions if version.author is not None})
     names = {record.uuid: record.short for record in client.get_all(authors)}

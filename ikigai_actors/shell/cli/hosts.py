@@ -4,7 +4,7 @@ from time import monotonic
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.remote_commands import Move
-from ikigai_actors.frozen import as_dict
+from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 from ikigai_actors.system.remote.client import Client
@@ -56,5 +56,5 @@ def move(database: str | None, agent: str, host: str, timeout: float) -> str:
 
 def as_objects(hosts: list[HostRecord]) -> str:
     """The same as a JSON list."""
-    shown = ({name: value for name, value in as_dict(host).items() if name not in _INNER} for host in hosts)
+    shown = ({name: value for name, value in as_row(host).items() if name not in _INNER} for host in hosts)
     return as_json([{**one, "state": host.state} for one, host in zip(shown, hosts, strict=True)], indent=2)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
-from ikigai_actors.frozen import as_dict
 from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
 from ikigai_actors.store.hosts.rows import host_names
@@ -53,4 +53,4 @@ def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:
     messages = found.own.get(record.uuid, 0)
     sign = found.signs.get(record.uuid)
     told = {"state": found.state(record), "host": host, "silent": None if sign is None else sign.seconds}
-    return {**as_dict(record), "messages": messages, **told, "lately": None if sign is None else sign.tokens}
+    return {**as_row(record), "messages": messages, **told, "lately": None if sign is None else sign.tokens}

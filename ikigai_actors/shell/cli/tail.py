@@ -7,11 +7,11 @@ from typing import Any
 from ikigai_actors.agent.subscriptions import HostEnded
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.listing import books_in, summary_of, verdict_lines
-from ikigai_actors.frozen import as_dict
 from ikigai_actors.records import registry
 from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import words_of
@@ -64,7 +64,7 @@ def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
         return {
             "event": "died", "agent_uuid": record.uuid, "name": record.name, "cause": news.cause, "reason": news.reason,
         }  # fmt: skip
-    return {"event": "message", "name": record.name, **as_dict(news)}
+    return {"event": "message", "name": record.name, **as_row(news)}
 
 
 def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> str:

@@ -10,6 +10,7 @@ from ikigai_actors.records.timers import CancelTimer, Timer
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.remote.client import Client
+from ikigai_actors.text import iso_time
 
 _SHOWN = 5
 """How many of the next times are shown."""
@@ -65,7 +66,7 @@ def as_list(timers: Sequence[Timer]) -> str:
         {
             "agent_uuid": timer.agent_uuid,
             "id": timer.id,
-            "due_at": timer.due_at,
+            "due_at": iso_time(timer.due_at),
             "every": timer.schedule,
             "zone": timer.zone,
             "as": timer.fires_as,

@@ -1,0 +1,17 @@
+"""Records as objects of JSON output: their fields by name, times as people and programs read them."""
+
+from typing import Any
+
+from ikigai_actors.frozen import as_dict
+from ikigai_actors.text import iso_time
+
+
+def as_row(record: Any) -> dict[str, Any]:
+    """The fields of a record by name, its times in ISO 8601. What a model or person wrote stays as it is stored."""
+    return {name: _shown(name, value) for name, value in as_dict(record).items()}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name.endswith("_at") or name == "deadline":
+        return iso_time(value) if value else None  # 0 of `active_at`: never
+    return value
