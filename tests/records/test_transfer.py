@@ -734,6 +734,11 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
         put("agent", spent_tokens=10**15 + 1),
         "spent_tokens of all agents to be",
     ),
+    "no period": (put("agent", period=0), "expected the period of agent .* to be above 0"),
+    "an unknown cause of death": (
+        lambda records: of(records, "agent", status="dead").update(exit_cause="boredom"),
+        "expected an agent to end by one of .*; got 'boredom'",
+    ),
     "a time beyond all calendars": (
         put("message", created_at=10**15),
         "created_at of the record message is out of range",

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_choice, check_flag
-from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, ImportRefused
+from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, ImportRefused, StoreConflict
 from ikigai_actors.records import registry
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.fsck.check import judge
@@ -166,7 +166,10 @@ class Import(Addressed):
             raise HostElsewhere(f"Another host runs agent {under.short}: import there, or under another agent.")
         graft = Graft(tx, self._file, under, self._now, self._random_bytes)
         _count(tx, locked, self._hearers, under, graft.records)
-        graft.load()
+        try:
+            graft.load()
+        except StoreConflict as error:
+            raise ImportRefused(f"The database takes no rows of the file, and nothing was imported: {error}") from error
         graft.judge()
         graft.restrict()
         return graft.imported()

@@ -25,9 +25,11 @@ from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
 from ikigai_actors.records.transfer.rights import allowed_by
+from supervisors.causes import Cause
 from supervisors.signals import Status
 
 MESSAGE_KINDS = {kind.value: kind for kind in Kind}
+CAUSES = tuple(cause.value for cause in Cause)
 MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
@@ -133,6 +135,12 @@ class Manifest:
             if row.living and row.name in self._names:
                 raise wrong_line(line, f"a second living agent named {row.name!r}")
             self._names |= {row.name} if row.living else set()
+        if row.period < 1:
+            raise wrong_line(line, f"expected the period of agent {row.uuid} to be above 0")
+        if row.exit_cause is not None and row.exit_cause not in CAUSES:
+            raise wrong_line(
+                line, f"expected an agent to end by one of {', '.join(CAUSES)}; got {row.exit_cause!r:.60}"
+            )
         for violation in check_life(row, {row.exit_sender or "": row}):  # who that is, is looked at in the end
             raise wrong_line(line, f"agent {row.uuid}: {violation.text}")
 
@@ -172,8 +180,8 @@ class Manifest:
         """Whether what an agent reads when it goes on can be read: costs, calls, attachments, types of values."""
         if (wrong := problem_of(form, data)) is not None:
             raise wrong_line(line, wrong)
-        usage = data.get("usage") if form is not None else None
-        if isinstance(usage, dict) and any(number > MOST for number in usage.values()):
+        usage = data.get("usage")  # of a kind that has none it is left alone
+        if isinstance(usage, dict) and any(isinstance(number, int) and number > MOST for number in usage.values()):
             raise wrong_line(line, f"expected a usage of {MOST:,} tokens at most, got {usage!r:.200}")
         output = data.get("output") if form in (prompt_form, birth_form) else None
         if output is not None and (text := encode_data(output["schema"])) not in self._schemas:
