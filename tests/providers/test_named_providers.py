@@ -1,5 +1,6 @@
 """Providers by name: of installed packages, of classes in ikigai.toml, and as MODULE:NAME; and each way to be wrong."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput, ProviderError
+from ikigai_actors import ActorSystem, BadInput, FunctionProvider, ProviderError
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.named import imported, named_provider
 from tests.kit.blocking_provider import DEADLINE
@@ -201,3 +202,12 @@ def test_a_class_in_a_file_that_cannot_be_used_is_one_line(shop: str, tmp_path: 
 def test_what_is_imported_may_lie_within_a_class(shop: str) -> None:
     found: Any = imported(f"{shop}:Mine.respond", "--check")
     assert found.__name__ == "respond"
+
+
+def test_a_provider_of_ones_own_gets_the_options_as_they_are() -> None:
+    options = {"top_k": 5, "nested": {"a": [1, None]}}
+    with ActorSystem.open(
+        ":memory:", FunctionProvider(lambda request: json.dumps(request.settings["options"]))
+    ) as system:
+        system.root.configure(options=options)
+        assert json.loads(answer(system)) == options

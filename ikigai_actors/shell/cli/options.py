@@ -88,9 +88,7 @@ class Options:
         """
         providers, provider = self._addressed(), self.provider
         if provider is not None and ":" in provider and not self._knows(provider.partition(":")[0], providers):
-            from ikigai_actors.providers.named import named_provider
-
-            made = named_provider(provider, "--provider")
+            made = self._of_class(provider)
             providers[made.name], provider = made, made.name
         if self.model is None or provider is None:
             return self.model or provider, providers
@@ -98,6 +96,20 @@ class Options:
         if colon and named != provider:
             raise BadInput(f"--provider {self.provider} and --model {self.model} disagree; give one of them.")
         return f"{provider}:{model if colon else self.model}", providers
+
+    def _of_class(self, reference: str) -> "Provider":
+        """The provider that is named as MODULE:CLASS. Raises `BadInput`."""
+        from ikigai_actors.providers.named import named_provider
+        from ikigai_actors.providers.selection import known_names
+        from ikigai_actors.system.configuration import configuration
+
+        try:
+            return named_provider(reference, "--provider")
+        except BadInput as error:
+            if isinstance(error.__cause__, ModuleNotFoundError):  # perhaps a provider was meant, and its model
+                known = ", ".join(sorted(known_names(configuration(self.config))))
+                raise BadInput(f"{error} Those that are known by name: {known}.") from error
+            raise
 
     def _knows(self, name: str, addressed: "Mapping[str, Provider]") -> bool:
         """Whether a provider has this name, so that no module is meant."""

@@ -124,6 +124,10 @@ def test_experiments_run_with_the_tools_of_an_app(
     ("given", "told"),
     [
         (["--provider", "nowhere:P"], "--provider 'nowhere:P' cannot be imported: ModuleNotFoundError"),
+        (
+            ["--provider", "opnai:gpt"],
+            "No module named 'opnai'. Those that are known by name: anthropic, offline, openai.",
+        ),
         (["--provider", "{shop}:Clerk", "--model", "other:large"], "disagree"),
         (["--provider", "nowhere"], "There is no provider 'nowhere'"),
         (["--provider", "{shop}:price"], "--provider {shop}:price"),
