@@ -28,7 +28,7 @@ from ikigai_actors.arguments import (
 from ikigai_actors.cluster import local
 from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.connection import RayConnection, connected
-from ikigai_actors.cluster.shim import REPLACED, Shim, ShimReport
+from ikigai_actors.cluster.shim import Shim, ShimReport
 from ikigai_actors.errors import BadInput, ClusterError, NoHost, StoreError
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.location import Location, locate
@@ -445,7 +445,7 @@ def _host(name: str, report: ShimReport | None, record: HostRecord | None) -> Fl
     shards, agents = (0, 0) if record is None else (record.shards, record.agents)
     if report is None:
         return FleetHost(name, "waiting", "", None, shards, agents, "")
-    if report.status == REPLACED:
+    if report.is_replaced:
         state = "replaced"
     elif report.status is not None:
         state = "failed"

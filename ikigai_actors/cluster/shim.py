@@ -19,7 +19,7 @@ from ikigai_actors.cluster.child import HostProcess, Launch
 _SHORT = 10.0
 """Seconds: a host that ended sooner may not be able to start."""
 
-REPLACED = 76
+_REPLACED = 76
 """Exit status of a host whose place another one of its name has taken (`ikigai_actors.shell.cli.host`)."""
 
 _REST = 2.0
@@ -39,6 +39,11 @@ class ShimReport(NamedTuple):
     said: str
     """The latest line that it has printed."""
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether it has ended since another host has taken its place."""
+        return self.status == _REPLACED
+
 
 class Shim:
     """Runs one host. Ray calls the methods on threads of their own."""
@@ -57,7 +62,7 @@ class Shim:
         return self._child.stop(timeout)
 
     def _end_with_it(self, status: int) -> None:
-        if status == REPLACED:
+        if status == _REPLACED:
             return
         if time.monotonic() - self._began < _SHORT:
             threading.Event().wait(_REST)

@@ -51,7 +51,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
     match error:
         case anthropic.APIStatusError():
             details = [str(error.status_code), *(str(each) for each in (error.type, error.request_id) if each)]
-            said = error.api_message or remedies.page(error.message)
+            said = error.api_message or remedies.quoted_page(error.message)
             return remedies.refused(_status(error), said, details, request, settings, suspected)
         case ServiceFailure():
             return remedies.refused(_status(error), str(error), error.words, request, settings, suspected)

@@ -105,4 +105,4 @@ def _said(error: "APIStatusError") -> str:
         said = body.get("message") or body.get("detail") or body.get("error") or error.message
     else:
         said = body or error.message
-    return remedies.page(str(said))
+    return remedies.quoted_page(str(said))

@@ -75,7 +75,7 @@ def refused(
     return f"{told}.{suspected}" if status == HTTPStatus.NOT_FOUND and suspected else told
 
 
-def page(text: str) -> str:
+def quoted_page(text: str) -> str:
     """What came in place of an error, in one line, as far as it is shown."""
     line = " ".join(text.split())
     return line if len(line) <= _PAGE else f"{line[:_PAGE]}…"

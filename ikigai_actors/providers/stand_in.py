@@ -12,7 +12,7 @@ from ikigai_actors.providers.offline import OfflineProvider
 _OWN = f"{OfflineProvider.name}:"
 _ASK = "or ask for the stand-in: --model offline."
 _NAME = "--provider MODULE:CLASS or --app MODULE:NAME, in a program ActorSystem.open(provider=...)"
-NOBODY = (
+UNWRITTEN = (
     "Nobody named a model and ANTHROPIC_API_KEY is not set, so only the offline stand-in could answer. Set the key, or "
     f"name a provider ({_NAME}), {_ASK}"
 )
@@ -26,7 +26,7 @@ def notice(writer: str) -> str:
         writer: a model that wrote in the database, as ``provider:model``; empty when the stand-in wrote everything.
     """
     if writer:
-        return refusal(writer, "in this database")
+        return why_silent(writer, "in this database")
     return "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
 
 
@@ -35,7 +35,7 @@ def other_writer(writers: Iterable[str]) -> str:
     return next((one for one in writers if one and not one.startswith(_OWN)), "")
 
 
-def refusal(writer: str, wrote: str = "this history") -> str:
+def why_silent(writer: str, wrote: str = "this history") -> str:
     """Why the stand-in does not answer, and what to do.
 
     Args:

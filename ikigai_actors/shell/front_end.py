@@ -74,7 +74,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
     notice = system.stand_in_notice
     interrupts = Interrupts().install()
     try:
-        return show(system, front, [notice] if notice else [], interrupts)
+        return show_front(system, front, [notice] if notice else [], interrupts)
     finally:
         interrupts.remove()
 
@@ -87,7 +87,7 @@ def front_of(plain: bool, follow: bool = True, is_named: bool = True, config: st
     return Front(is_interactive, fills_screen and not plain, follow, is_named, config)
 
 
-def show(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
+def show_front(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
     """Show a system until the person leaves; return the exit status. Raises `SystemClosed`.
 
     Args:

@@ -50,7 +50,7 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.providers.stand_in import NOBODY, notice, other_writer, refusal
+from ikigai_actors.providers.stand_in import UNWRITTEN, notice, other_writer, why_silent
 from ikigai_actors.records import registry
 from ikigai_actors.records.append import AppendCompleted, CallAppended
 from ikigai_actors.records.blobs import read_blobs
@@ -564,7 +564,7 @@ class ActorSystem(System):
         if self._runtime.providers.only_stands_in(settings):
             writer = other_writer(writers)
             if writer or not writers:
-                raise ProviderMissing(refusal(writer) if writer else NOBODY)
+                raise ProviderMissing(why_silent(writer) if writer else UNWRITTEN)
 
     @property
     def stand_in_notice(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors.cluster import local
 from ikigai_actors.cluster.child import Launch
 from ikigai_actors.cluster.fleet import _fleet_hosts, _stranger
-from ikigai_actors.cluster.shim import REPLACED, ShimReport
+from ikigai_actors.cluster.shim import ShimReport
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.shell.cli import host
 from ikigai_actors.store.hosts.rows import HostRecord
@@ -36,7 +36,7 @@ def row(pid: int, name: str = "host-1", shards: int = 0, draining: bool = False)
         (report(5), row(5, shards=3, draining=True), "drains"),
         (report(5), row(5, draining=True), "drained"),
         (report(5, 75), row(5, shards=3), "failed"),
-        (report(5, REPLACED), row(6, shards=3), "replaced"),
+        (report(5, host.REPLACED), row(6, shards=3), "replaced"),
     ],
 )
 def test_the_state_of_a_host_is_what_its_shim_and_its_row_tell_together(
@@ -54,7 +54,8 @@ def test_a_living_host_that_no_shim_runs_is_a_stranger() -> None:
 
 
 def test_a_shim_knows_the_status_of_a_host_that_was_replaced() -> None:
-    assert REPLACED == host.REPLACED
+    assert report(5, host.REPLACED).is_replaced
+    assert not report(5, host.START_AGAIN).is_replaced
 
 
 def test_a_database_says_the_same_of_itself_however_its_url_is_spelled(new_postgres: NewDatabase) -> None:

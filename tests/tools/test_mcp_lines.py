@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from ikigai_actors.tools.mcp.lines import UNREADABLE, Heard, read_line, write_line
+from ikigai_actors.tools.mcp.lines import UNREADABLE_LINE, Heard, read_line, write_line
 
 UNREADABLE_VALUES = {
     "a number of 6,000 digits": "9" * 6_000,
@@ -47,7 +47,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_the_request_that_it_answer
     heard = read_line(line(answer.replace("%s", body)))
     assert not isinstance(heard, Exception)
     assert isinstance(heard.message, JSONRPCError)
-    assert (heard.message.id, heard.message.error.data) == (5, UNREADABLE)
+    assert (heard.message.id, heard.message.error.data) == (5, UNREADABLE_LINE)
     assert heard.message.error.message
 
 

@@ -21,12 +21,12 @@ _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
 def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option ``--app`` of a command that runs agents; it may stand before the command as well."""
 
-    def take(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    def note_app(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None:
             context.obj = replace(context.obj, app=value)
 
     told = "A function that returns arguments of ActorSystem.open: provider, tools, …"
-    option = click.option("--app", metavar="MODULE:FUNCTION", expose_value=False, callback=take, help=told)
+    option = click.option("--app", metavar="MODULE:FUNCTION", expose_value=False, callback=note_app, help=told)
     decorated: Callable[..., Any] = option(command)
     return decorated
 

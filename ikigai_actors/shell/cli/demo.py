@@ -36,7 +36,7 @@ from ikigai_actors.shell.cli.demo_team import (
 )
 from ikigai_actors.shell.text.harmless import harmless
 
-PATIENCE = 30.0
+_PATIENCE = 30.0
 """Seconds that an answer may take."""
 
 _PIECES = 5
@@ -121,12 +121,12 @@ class Tour:
             self._title("The interrupted turn goes on")
             slow = system.agent(SLOW_ONE)
             slow.resume()
-            self._talk(Word(SAYS, SLOW_ONE, slow.reply(timeout=PATIENCE).text))
+            self._talk(Word(SAYS, SLOW_ONE, slow.reply(timeout=_PATIENCE).text))
             self._title("A merge brings a child's work home")
-            merged = system.root.merge(slow, timeout=PATIENCE)
+            merged = system.root.merge(slow, timeout=_PATIENCE)
             self._say(f"{FIRST} takes in what {SLOW_ONE} has said: message {merged.position} of its history.")
             self._talk(Word(TOLD, FIRST, "What do we know?"))
-            self._talk(Word(SAYS, FIRST, system.root.prompt("What do we know?").get(timeout=PATIENCE).text))
+            self._talk(Word(SAYS, FIRST, system.root.prompt("What do we know?").get(timeout=_PATIENCE).text))
         self._console.print()
         self._console.print(_NEXT, highlight=False)
         self._say(f"Done in {time.perf_counter() - self._begun:.1f} s.", "dim")

@@ -72,7 +72,7 @@ from ikigai_actors.shell.front_end import (
     fill_screen,
     front_of,
     greeting,
-    show,
+    show_front,
     while_it_lasts,
     write_nowhere,
 )
@@ -284,7 +284,7 @@ def _shell(options: Options) -> int:
         running = opened(options, front.is_interactive)
     interrupts = Interrupts().install()
     with running as system:
-        return show(system, front, notices_of(system, options), interrupts)
+        return show_front(system, front, notices_of(system, options), interrupts)
 
 
 def _serve(options: Options, port: int) -> int:

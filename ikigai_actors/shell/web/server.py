@@ -44,7 +44,7 @@ class ServedPage(AppService):
         if self._process is not None:
             await self._process.wait()
 
-    async def end(self, seconds: float) -> None:
+    async def end_within(self, seconds: float) -> None:
         """End it within a time: one that does not is killed, which harms nobody, for it runs no agents."""
         # Not by a time-out, which cancels the page's own task: that takes the cancellation for its end, and returns.
         ending = asyncio.create_task(self.stop())
@@ -73,7 +73,7 @@ class Pages(Server):
 
     async def close(self, seconds: float) -> None:
         """End all pages within a time."""
-        await asyncio.gather(*(page.end(seconds) for page in tuple(self._open)))
+        await asyncio.gather(*(page.end_within(seconds) for page in tuple(self._open)))
 
     def open(self, acceptor: Acceptor) -> None:
         """Connect the guard with the acceptor."""

@@ -97,7 +97,7 @@ class AgentFailure(NamedTuple):
     """What the log says when the agent goes on, or its supervisor gives up; empty for nothing."""
 
     @property
-    def told(self) -> str:
+    def why(self) -> str:
         """The reason, as the log has it."""
         return on_one_line(self.reason) or "it has exited, and is permanent"
 
@@ -243,15 +243,15 @@ class SupervisionLoop(Worker, Supervision):
         if not record.living:
             return
         if record.supervisor_uuid is None:  # agent 0 has no supervisor: it is always started
-            self._start(uuid, uuid, failure._replace(line=f"{record.short} restarted: {failure.told}"))
+            self._start(uuid, uuid, failure._replace(line=f"{record.short} restarted: {failure.why}"))
             return
         after, decisions = otp.exited(supervisor, uuid, failure.cause, now)
         if supervisor.strategy is Strategy.ONE_FOR_ONE:  # else all its children live on one host, which is this one
             failure = failure._replace(known=KnownRestarts(now - supervisor.period, supervisor.restarts))
-        line = f"{record.short} restarted by {above.short}: {failure.told} ({restarts_so_far(after)})"
+        line = f"{record.short} restarted by {above.short}: {failure.why} ({restarts_so_far(after)})"
         if any(isinstance(decision, otp.GiveUp) for decision in decisions):
             often = f"more than {supervisor.intensity} in {span(supervisor.period)}"
-            line = f"{above.short} gave up: {record.short} failed too often ({often}): {failure.told}"
+            line = f"{above.short} gave up: {record.short} failed too often ({often}): {failure.why}"
         failure = failure._replace(line=line)
         try:
             for decision in decisions:
@@ -274,7 +274,7 @@ class SupervisionLoop(Worker, Supervision):
         for decision in decisions:
             self._carry_out(decision, record.supervisor_uuid, uuid, failure)
             if isinstance(decision, otp.Retry):
-                note_decision(f"{record.short} starts again in {span(decision.after)}: {failure.told}")
+                note_decision(f"{record.short} starts again in {span(decision.after)}: {failure.why}")
 
     def _start_later(self, uuid: str, restarted: Restarted) -> None:
         next_attempt = restarted._replace(attempt=restarted.attempt + 1)
@@ -326,7 +326,7 @@ class SupervisionLoop(Worker, Supervision):
         earlier = self._failures.get(agent, failure)
         if failure is None and earlier is not None and earlier.restarted is None:
             # Taken along by a sibling, it had crashed itself meanwhile.
-            failure = earlier._replace(line=f"{self._called(agent)} restarted with a sibling: {earlier.told}")
+            failure = earlier._replace(line=f"{self._called(agent)} restarted with a sibling: {earlier.why}")
         recorded: Recorded = self._journal.perform(
             RecordRestart(
                 agent,

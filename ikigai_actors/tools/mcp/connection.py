@@ -40,7 +40,7 @@ from pydantic import ValidationError
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import Result, ToolError, cut
-from ikigai_actors.tools.mcp.lines import UNREADABLE, Heard
+from ikigai_actors.tools.mcp.lines import UNREADABLE_LINE, Heard
 from ikigai_actors.tools.mcp.process import ServerProcess
 from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Policy, ToolTraits
@@ -390,4 +390,4 @@ def _is_closed(error: BaseException) -> bool:
 
 
 def _is_unreadable(error: BaseException) -> bool:
-    return isinstance(error, MCPError) and error.error.data is UNREADABLE
+    return isinstance(error, MCPError) and error.error.data is UNREADABLE_LINE

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 Heard = SessionMessage | Exception
 
-UNREADABLE = object()
+UNREADABLE_LINE = object()
 """The data of an error that stands for an answer which cannot be read: no server can send it."""
 
 _ESCAPE = re.compile(
@@ -42,7 +42,7 @@ def read_line(line: bytes) -> Heard:
         request = _answered(text)
         if request is None:
             return error
-        fault = ErrorData(code=PARSE_ERROR, message=_fault(error), data=UNREADABLE)
+        fault = ErrorData(code=PARSE_ERROR, message=_fault(error), data=UNREADABLE_LINE)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=fault))
 
 

@@ -27,7 +27,7 @@ def test_a_page_that_does_not_end_is_killed_though_its_browser_takes_nothing() -
         page = ServedPage(DEAF, write_bytes=take, write_str=say, close=close, download_manager=DownloadManager())
         await page.start(80, 24)
         await drawn.wait()
-        await page.end(0)
+        await page.end_within(0)
         assert page._process is not None
         return page._process.returncode
 
