@@ -35,9 +35,9 @@ class Contents:
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
-        "Look": "demo help agents log tail diff stats prices",
+        "Look": "demo help completion agents log tail diff stats prices",
         "Talk and act": "prompt fork send doc timers budget rename signal kill",
-        "Experiments": "search bisect replay regress",
+        "Experiments": "search bisect replay regress evaluate",
         "Hosts": "serve host hosts drain move cluster",
         "Data": "backup copy export import prune fsck",
     },

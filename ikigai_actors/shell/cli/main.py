@@ -10,6 +10,7 @@
     ikigai cluster COMMAND          such hosts on a cluster of Ray
     ikigai demo                     a tour that plays itself
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
+    ikigai completion SHELL         the script that completes at the Tab key: bash, zsh or fish; --install
 
 Beside a running shell, or without one (commands.py, documents.py):
 
@@ -63,6 +64,7 @@ from ikigai_actors.shell import start
 from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
+from ikigai_actors.shell.cli.completion import completion
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.experiments import EXPERIMENTS
 from ikigai_actors.shell.cli.opening import opened
@@ -163,8 +165,12 @@ def cli(context: click.Context, /, **options: Any) -> None:
     start.hand_over()
 
 
+def _explained(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in (*cli.contents.names(), EVERYTHING) if name.startswith(incomplete)]
+
+
 @cli.command("help")
-@click.argument("words", metavar="[COMMAND|all]", nargs=-1)
+@click.argument("words", metavar="[COMMAND|all]", nargs=-1, shell_complete=_explained)
 @click.pass_context
 def show_help(context: click.Context, words: tuple[str, ...]) -> None:
     """List the first commands, explain one, or list all under headings."""
@@ -235,7 +241,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc, cluster, *EXPERIMENTS):
+for _command in (*commands.COMMANDS, doc, cluster, completion, *EXPERIMENTS):
     cli.add_command(_command)
 
 
