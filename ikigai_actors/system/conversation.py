@@ -240,6 +240,10 @@ class Questions:
         self._shown.update(new)
         return new
 
+    def was_shown(self, number: int) -> bool:
+        """Whether `news` has given the question of this number."""
+        return number in self._shown
+
     def show_again(self, agent: str) -> bool:
         """Count the open questions of an agent as new; return whether there are any."""
         numbers = {number for number, call in self.open().items() if call.agent == agent}

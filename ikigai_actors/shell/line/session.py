@@ -22,7 +22,7 @@ from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
-from ikigai_actors.shell.text.call_page import described_call
+from ikigai_actors.shell.text.call_page import described_call, visible
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import decided, inherited, resume_waits, waits_for_cont
@@ -238,7 +238,7 @@ class Shell(CommandContext):
         number = next((number for number, call in questions.items() if call.agent == self.current.uuid), None)
         if number is None:
             return False
-        if self.keyboard.ahead:
+        if self.attended and (self.keyboard.ahead or not self.questions.was_shown(number)):
             raise BadInput(f"“{key}” was typed before the question was shown: read it, and answer again.")
         self.decide(number, key != "n", always=key == "a")
         return True
@@ -272,9 +272,10 @@ class Shell(CommandContext):
         self.keyboard.note_ahead()
         for number, call in new.items():
             asks = f"[{number}] {named(self.system.handle(call.agent))} asks to run {described_call(call)}"
-            keys = "y, n or a (always); " if call.agent == self.current.uuid else ""
             between = "\n    " if "\n" in asks else "   "
-            self.screen.line(f"{asks}{between}{keys}/approve {number} or /deny {number}", bold=True)
+            self.screen.line(f"{asks}{between}/approve {number} or /deny {number}", bold=True)
+            if call.agent == self.current.uuid:
+                self.screen.line(f"    y runs it, n does not, a runs {visible(call.tool)} always")
 
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle by now is a commit away from it, and waited for."""

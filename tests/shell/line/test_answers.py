@@ -12,6 +12,8 @@ from tests.shell.line.test_terminal import told_by
 
 LONG = f"echo {'again  and ' * 40}again; rm -rf ~/precious; echo end"
 
+KEYS = "    y runs it, n does not, a runs erase always"
+
 Play = Callable[..., tuple[list[str], list[str]]]
 
 
@@ -43,9 +45,10 @@ def play(capsys: pytest.CaptureFixture[str]) -> Play:
 @pytest.mark.parametrize(("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), (" a ", "a.txt is gone")])
 def test_a_letter_answers_the_call_of_the_current_agent_and_is_not_sent(play: Play, key: str, result: str) -> None:
     printed, told = play([asking("a.txt"), "well", "again"], "erase it", key, "y")
-    assert printed[0].endswith('asks to run erase {"path": "a.txt"}   y, n or a (always); /approve 1 or /deny 1')
-    assert result in printed[1]
-    assert printed[2:] == ["well", "again"]  # without a question the letter is a prompt
+    assert printed[0].endswith('asks to run erase {"path": "a.txt"}   /approve 1 or /deny 1')
+    assert printed[1] == KEYS
+    assert result in printed[2]
+    assert printed[3:] == ["well", "again"]  # without a question the letter is a prompt
     assert [each for each in told if len(each) == 1] == ["y"]
 
 
@@ -58,7 +61,7 @@ def test_letters_answer_the_calls_one_after_the_other(play: Play) -> None:
 def test_a_long_call_is_shown_whole_here_and_by_the_list_of_approvals(play: Play) -> None:
     printed, told = play([asking(LONG), "well"], "erase it", "/approvals", "y")
     assert [line.strip() for line in printed].count(f"path: {LONG}") == 2
-    assert printed[2].strip() == "y, n or a (always); /approve 1 or /deny 1"
+    assert printed[2:4] == ["    /approve 1 or /deny 1", KEYS]
     assert "echo  is gone" in told
 
 
@@ -70,8 +73,10 @@ def test_a_call_of_another_agent_is_answered_by_its_number_alone_and_shown_again
         kid = system.root.fork("erase it", name="kid")
         eventually(system.approvals.pending, "the question")
         printed = Session(system, capsys).by(Typist("/switch kid", "/parent", "y", "/switch kid", "y"))
-        asked = [line.partition("}")[2].strip() for line in printed if "asks to run" in line]
-        assert asked == ["/approve 1 or /deny 1", *["y, n or a (always); /approve 1 or /deny 1"] * 2]
+        assert [line == KEYS for line in printed if "asks to run" in line or line == KEYS] == [
+            False,
+            *[False, True] * 2,
+        ]
         assert "for the parent" in printed
         assert "a.txt is gone" in [each.content for each in kid.history()]
 
@@ -93,8 +98,22 @@ def test_a_letter_that_was_typed_before_the_question_does_not_answer_it(capsys: 
         ":memory:", ScriptedProvider([asking("a.txt"), "well"]), tools=[erase], approvals="ask"
     ) as system:
         printed = Session(system, capsys).by(Hasty("erase it", "y", "n"))
-    assert printed[1] == "error: “y” was typed before the question was shown: read it, and answer again."
-    assert "denied" in printed[2]
+    assert printed[2] == "error: “y” was typed before the question was shown: read it, and answer again."
+    assert "denied" in printed[3]
+
+
+def test_a_letter_does_not_answer_a_call_that_has_come_unseen(capsys: pytest.CaptureFixture[str]) -> None:
+    script = ScriptedProvider([asking("a.txt"), asking("b.txt"), "well"])
+    with ActorSystem.open(":memory:", script, tools=[erase], approvals="ask") as system:
+
+        def deny_elsewhere() -> None:
+            [first] = system.approvals.pending()
+            system.approvals.deny(first)
+            eventually(lambda: [call for call in system.approvals.pending() if call != first], "the next question")
+
+        printed = Session(system, capsys).by(Typist("erase it", deny_elsewhere, "y", "y"))
+        assert "b.txt is gone" in [message.content for message in system.root.history()]
+    assert "error: “y” was typed before the question was shown: read it, and answer again." in printed
 
 
 READ_AROUND_A_QUESTION = """

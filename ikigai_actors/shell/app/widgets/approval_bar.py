@@ -106,13 +106,15 @@ class QuestionBar(Vertical, can_focus=True):
         if question is None:
             self._number = 0
             return
-        width = screen.width - 2
-        call = question.call
-        head, lines = f"[{question.number}] {question.who}{call_line(call)}", list[str]()
-        if cell_len(head) > width - len(_KEYS):
-            head, lines = f"[{question.number}] {question.who}{visible(call.tool)}", call_page(call)
+        width, call = screen.width - 2, question.call
+        room, asked = max(10, width - len(_KEYS)), f"[{question.number}] {question.who}"
+        head, lines = f"{asked}{call_line(call)}", list[str]()
+        if cell_len(head) > room:
+            head, lines = f"{asked}{visible(call.tool)}", call_page(call)
+        if cell_len(head) > room:
+            lines = [head, *lines]
         text = Text(head, "bold")
-        text.truncate(max(10, width - len(_KEYS)), overflow="ellipsis")
+        text.truncate(room, overflow="ellipsis")
         self._head.update(text.append(_KEYS, "reverse"))
         self._text.show(lines, width, screen.height // 2)
         if before is None or before[0] != question.number:
