@@ -3,7 +3,7 @@
     with ActorSystem.open("team.db", Mine(), approvals="ask") as system:
         sys.exit(run(system))
 
-`run` is for programs that bring their own system; ``ikigai`` does the same by `show`.
+`run` is for programs that bring their own system; ``ikigai`` does the same by `show_front`.
 """
 
 import os
@@ -102,7 +102,7 @@ def show_front(system: "System", front: Front, notices: Sequence[str], interrupt
 
 
 def fill_screen(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts | None" = None) -> int:
-    """As `show`, on the whole screen."""
+    """As `show_front`, on the whole screen."""
     from ikigai_actors.providers.selection import usual_provider
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
