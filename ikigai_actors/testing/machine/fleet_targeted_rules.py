@@ -85,7 +85,7 @@ class AimedFleetRules(FleetStage):
         self.attempt(lambda: self.set_mark(self.on(other, agent), "here"))
         self.forget_trap()
 
-    @rule(who=AGENTS, signal=st.sampled_from((Signal.STOP, Signal.CONT, Signal.KILL)))
+    @rule(who=AGENTS, signal=st.sampled_from((Signal.KILL, Signal.STOP, Signal.CONT)))
     def signal_remotely(self, who: int, signal: Signal) -> None:
         """``followed``: an agent gets a signal by another host than its own, which has its actor follow."""
         if (found := self.apart(who)) is None:
