@@ -1,6 +1,6 @@
-"""Mutants of what keeps several hosts apart, for `FleetMachine`, which finds each within a minute of the processor.
+"""Mutants of what keeps several hosts apart, for `FleetMachine`, which finds each within 75 seconds of the processor.
 
-nice python -m tests.mutants --hosts --seconds 60
+nice python -m tests.mutants --hosts --seconds 75
 """
 
 from tests.mutants import Edit, Mutant
