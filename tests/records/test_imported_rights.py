@@ -48,9 +48,9 @@ class Machine:
 
         self.tools: list[Tool] = [shell]
 
-    def open(self) -> ActorSystem:
+    def open(self, database: str = MEMORY) -> ActorSystem:
         """A new system on it. Nobody can be asked there, so what asks is denied."""
-        return ActorSystem.open(MEMORY, ScriptedProvider(_calling), tools=self.tools)
+        return ActorSystem.open(database, ScriptedProvider(_calling), tools=self.tools)
 
 
 def _calling(request: Request) -> Reply:
@@ -186,14 +186,16 @@ def test_a_call_of_an_open_turn_was_neither_approved_nor_started_by_anybody_here
         assert check(system.store) == []
 
 
-def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(machine: Machine, tmp_path: Path) -> None:
+def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
+    machine: Machine, tmp_path: Path, database: str
+) -> None:
     with Machine().open() as system:
         top = system.root.fork(name="top")
         top.configure(policies={"send": "deny", "fork": "ask"}, tools=["recall", "shell", "send"])
         below = top.fork("Look.", name="below")
         below.reply(timeout=DEADLINE)
         system.export(top, tmp_path / "1")
-    with machine.open() as system:
+    with machine.open(database) as system:
         under = system.root.fork(name="under")
         under.configure(policies={"shell": "deny", "send": "ask", "kill": "allow"}, tools=["shell", "send", "kill"])
         free = system.import_(tmp_path / "1")
