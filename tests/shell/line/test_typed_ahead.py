@@ -1,14 +1,17 @@
 """What a person types while an answer arrives: each prompt is in the database before the next line is read."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem
 from ikigai_actors.system.conversation import take_in
 from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.program import Program, run
 from tests.kit.sessions import Line, OpenSession, Typist
 from tests.system.test_stopped_prompts import kept, said
 
@@ -82,3 +85,14 @@ def test_a_command_that_was_just_given_is_counted_among_what_is_lost(gate: Gate)
         take_in(system, DEADLINE)
         assert system.statistics().pending == 50
         gate.open()
+
+
+@pytest.mark.slow("starts a program at a terminal")
+def test_prompts_that_are_typed_while_the_program_starts_are_answered_once_each(tmp_path: Path) -> None:
+    place = ("--database", str(tmp_path / "tea.db"), "--provider", "offline")
+    with Program.at_terminal(*place, "--plain") as shell:
+        shell.send("ONE\nTWO\n/exit\n")
+        assert shell.ends() == 0
+    told = run(*place, lines="/resume\n/rename boss\n/wait 60 boss\n/history\n").stdout
+    assert [told.count(f"user         {text}\n") for text in ("ONE", "TWO")] == [1, 1]
+    assert re.search(r"You said “TWO”\. I remember 2 prompts", told)
