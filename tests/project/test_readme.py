@@ -16,13 +16,13 @@ from tests.kit.zygote import PYTHON
 
 pytestmark = pytest.mark.slow("every page is played")
 
-README = ROOT / "README.md"
+README, INDEX = ROOT / "README.md", ROOT / "docs" / "README.md"
 DEFAULT, SERVER = "~/.local/share/ikigai/ikigai.db", "postgresql:///team"
 """How the pages call the default database, and one of a server."""
 
 
 def name(page: Path) -> str:
-    return page.stem
+    return "index" if page == INDEX else page.stem
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text("utf-8")], ids=name)
@@ -116,9 +116,14 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
             assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 
 
-def test_the_readme_leads_to_every_page_and_is_read_in_five_minutes() -> None:
+def test_the_index_leads_to_every_page() -> None:
+    linked = {(INDEX.parent / place).resolve() for place in re.findall(r"\]\(([^)#:]+)", INDEX.read_text("utf-8"))}
+    assert {*PAGES} - {INDEX} <= linked
+
+
+def test_the_readme_leads_to_the_index_and_is_read_in_five_minutes() -> None:
     text = README.read_text(encoding="utf-8")
-    assert {f"docs/{page.name}" for page in PAGES if page != README} <= set(re.findall(r"\]\(([^)#]*)", text))
+    assert "](docs/README.md)" in text
     assert len(text.split()) <= 900
 
 
