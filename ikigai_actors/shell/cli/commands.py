@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
@@ -37,9 +36,11 @@ def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
     if json:
         click.echo(reader.registry_as_json(reader.read(options.database), tree))
         return
-    screen = Screen()
+    from ikigai_actors.shell.cli.paint import show
+    from ikigai_actors.shell.text.colours import Coloured
+
     for line in reader.read_tree(options.database, dead_too):
-        screen.line(line.text, dim=line.dead)
+        show(Coloured(line.text, line.spans), dim=line.dead)
 
 
 @click.command()
@@ -54,10 +55,11 @@ def log(context: click.Context, /, agent: str, **how: Any) -> None:
 
     AGENT is a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
     """
+    from ikigai_actors.shell.cli.paint import show
     from ikigai_actors.shell.cli.tail import show_log
 
     with _ended_early(context):
-        show_log(context.obj.database, agent, **how, echo=click.echo, notice=_notice)
+        show_log(context.obj.database, agent, **how, show=show, notice=_notice)
 
 
 @click.command()
@@ -71,9 +73,10 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
     process that runs the agents nothing comes, and it says so.
     """
     from ikigai_actors.shell.cli import tail as tails
+    from ikigai_actors.shell.cli.paint import show
 
     with _ended_early(context):
-        tails.tail(context.obj.database, agents, json=json, echo=click.echo, notice=_notice)
+        tails.tail(context.obj.database, agents, json=json, show=show, notice=_notice)
 
 
 @click.command()
@@ -297,7 +300,13 @@ def stats(options: Options, tokens: bool, json: bool) -> None:
     from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures
 
     figures = read_figures(options.database, tokens)
-    click.echo(as_object(figures) if json else "\n".join(as_lines(figures)))
+    if json:
+        click.echo(as_object(figures))
+        return
+    from ikigai_actors.shell.cli.paint import show
+
+    for line in as_lines(figures):
+        show(line)
 
 
 @click.command()

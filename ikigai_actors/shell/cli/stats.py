@@ -11,7 +11,8 @@ from ikigai_actors.records.identity import with_name
 from ikigai_actors.records.replies import spent_of
 from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.text.budgets import budget_lines
-from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.shell.text.colours import Coloured, Meaning, coloured
+from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
@@ -83,7 +84,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
     )
 
 
-def as_lines(found: Figures) -> Iterator[str]:
+def as_lines(found: Figures) -> Iterator[Coloured]:
     """A line for each thing that is counted."""
     rows: dict[str, Any] = {
         "database": found.database,
@@ -104,18 +105,36 @@ def as_lines(found: Figures) -> Iterator[str]:
     branches = {**found.spent, **found.branches}
     dearest = sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
     for title, text in rows.items():
-        yield harmless(f"{title:<10} {text}")
+        yield coloured(f"{title:<10} ", *_marked(found, title, str(text)))
         for agent, cost in dearest if title == "spent" else ():
             own = _cost_text([found.spent.get(agent, _cost(0, 0))])
             below = f", with all below it {_cost_text([cost])}" if agent in found.branches else ""
-            yield harmless(f"{'':10} {_named(found, agent)} {own}{below}")
+            yield coloured(f"{'':10} {_named(found, agent)} {own}{below}")
         for one in found.budgets[:SHOWN] if title == "spent" or (title == "messages" and not found.spent) else ():
             budget = BudgetStatus(**one)
             _, *limits = map(str.strip, budget_lines(budget, budget.owner))
-            yield harmless(f"{'budget':<10} {_named(found, budget.owner)} {'; '.join(limits)}")
+            yield coloured(f"{'budget':<10} {_named(found, budget.owner)} {'; '.join(limits)}")
     most = sorted((found.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
     for agent, used in most:
-        yield harmless(f"{'':10} {_named(found, agent)} {used['input']} in, {used['output']} out")
+        yield coloured(f"{'':10} {_named(found, agent)} {used['input']} in, {used['output']} out")
+
+
+def _marked(found: Figures, title: str, text: str) -> Iterator[tuple[str, Meaning | None]]:
+    """The text of a row, and what its parts mean."""
+    match title:
+        case "agents":
+            means = {"stopped": Meaning.PERSON, "dead": Meaning.PAST}
+            for place, (status, count) in enumerate(found.agents.items()):
+                yield ", " if place else "", None
+                yield f"{count} {status}", means.get(status) if count else None
+        case "host":
+            yield text, None if found.host else Meaning.PERSON
+        case "prompts":
+            yield text, Meaning.PERSON if found.prompts and not found.host else None
+        case "restarts":
+            yield text, Meaning.FAILURE if found.restarts else None
+        case _:
+            yield text, None
 
 
 def as_object(found: Figures) -> str:

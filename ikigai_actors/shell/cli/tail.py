@@ -12,7 +12,8 @@ from ikigai_actors.records.messages import Message
 from ikigai_actors.records.registry import AgentRecord, Died
 from ikigai_actors.records.scrollback import Scrollback
 from ikigai_actors.shell.cli.rows import as_row
-from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
+from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
 from ikigai_actors.shell.text.pages import words_of
 from ikigai_actors.store.base import Transaction
@@ -22,6 +23,7 @@ from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.feed import Feed
 
 _Tell = Callable[[str], object]
+_Show = Callable[[Coloured], object]
 
 AT_ONCE = 500
 """Messages that are read at once."""
@@ -38,8 +40,8 @@ class LogPrinter:
     Every line of a text but its first is indented, so no text looks like the next message.
     """
 
-    def __init__(self, client: Client, echo: _Tell, json: bool) -> None:
-        self._client, self._echo, self._json = client, echo, json
+    def __init__(self, client: Client, show: _Show, json: bool) -> None:
+        self._client, self._show, self._json = client, show, json
         self._known: dict[str, AgentRecord] = {}
         self.books: Mapping[str, Book] = {}
         """The books of experiments that are known, by uuid: their verdicts are told with the prompts."""
@@ -48,9 +50,9 @@ class LogPrinter:
         """Print one message or death."""
         record = self._record(news.agent_uuid)
         if self._json:
-            self._echo(as_json(_as_object(record, news)))
+            self._show(Coloured(as_json(_as_object(record, news))))
         else:
-            self._echo(harmless(_as_text(record, news, self.books.get(news.agent_uuid))))
+            self._show(_as_text(record, news, self.books.get(news.agent_uuid)))
 
     def _record(self, uuid: str) -> AgentRecord:
         if uuid not in self._known:
@@ -67,20 +69,23 @@ def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
     return {"event": "message", "name": record.name, **as_row(news)}
 
 
-def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> str:
+def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> Coloured:
     if isinstance(news, Died):
-        return f"{'':8}  {record.short} is dead: {' '.join((news.reason or news.cause).split())}"
+        death = f"{record.short} is dead: {' '.join((news.reason or news.cause).split())}"
+        return coloured(" " * 10, (death, meaning_of_death(news.cause)))
     when = strftime("%H:%M:%S", localtime(news.created_at / 1000))
     told = verdict_lines(book, news) if book is not None else []
     if len(told) > MOST_OF_A_BOOK:
         told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
     first, *rest = told or words_of(news).entry.split("\n")
-    head = f"{when}  {record.short}  {news.id:>4}  {news.kind:<11}  {first}".rstrip()
-    return "\n".join([head, *(f"{_INDENT}{line}".rstrip() for line in rest)])
+    said = f"  {first}".rstrip()
+    kind = f"{news.kind:<11}" if said else news.kind
+    said = "\n".join([said, *(f"{_INDENT}{line}".rstrip() for line in rest)])
+    return coloured(f"{when}  {record.short}  {news.id:>4}  ", (kind, meaning_of_message(news)), said)
 
 
 def show_log(
-    database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, echo: _Tell,
+    database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, show: _Show,
     notice: _Tell,
 ) -> None:  # fmt: skip
     """Tell an agent's log, and go on with what comes until the agent is dead.
@@ -90,7 +95,7 @@ def show_log(
     with Client.open(database) as client:
         record = client.find(agent)
         with client.feed([record.uuid]) as feed:
-            printer = LogPrinter(client, echo, json)
+            printer = LogPrinter(client, show, json)
             scrollback, head = client.scrollback(record.uuid), feed.place(record.uuid)
             start = 0 if inherited else record.fork_message_id
             first = start if last is None else max(start, head - last)
@@ -99,18 +104,19 @@ def show_log(
             if folds:
                 _print(scrollback, printer, first, first + MOST_OF_A_BOOK)
                 left = head - first - 2 * MOST_OF_A_BOOK
-                echo(f"{_INDENT}… {left:,} messages are not shown: --last N shows the latest ones, --json all of them")
+                left_out = f"{left:,} messages are not shown: --last N shows the latest ones, --json all of them"
+                show(coloured(f"{_INDENT}… {left_out}"))
                 first = head - MOST_OF_A_BOOK
             _print(scrollback, printer, first, head)
             if not json:
                 names = {one.uuid: one.short for one in client.read(lambda tx: _looked_at(tx, books.values()))}
                 for book in books.values():
-                    echo(harmless(summary_of(book, names)))
+                    show(coloured(summary_of(book, names)))
             if follow:
                 _follow(feed, printer, [record], notice)
 
 
-def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: _Tell, notice: _Tell) -> None:
+def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show, notice: _Tell) -> None:
     """Tell what these agents write from now on, or all of them; until all of these are dead.
 
     Raises what `Client.open` and `Client.find` do.
@@ -118,7 +124,7 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, echo: _Tell
     with Client.open(database) as client:
         records = client.find_all(agents)
         with client.feed([record.uuid for record in records] or None) as feed:
-            _follow(feed, LogPrinter(client, echo, json), records, notice)
+            _follow(feed, LogPrinter(client, show, json), records, notice)
 
 
 def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:

@@ -34,9 +34,9 @@ class Screen:
         """Make it; ``columns`` gives the width of the terminal, or None when no person is there."""
         self._margin = None if columns is None else Margin(columns)
         self._columns = columns
-        self.styled = _styled(sys.stdout)
+        self.styled = is_coloured(sys.stdout)
         """Whether bold and dim are used."""
-        self._notices_styled = _styled(sys.stderr)
+        self._notices_styled = is_coloured(sys.stderr)
         self._open = False
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
@@ -86,7 +86,8 @@ def _style(text: str, bold: bool = False, dim: bool = False) -> str:
     return click.style(text, bold=bold or None, dim=dim or None) if text and (bold or dim) else text
 
 
-def _styled(stream: IO[str] | None) -> bool:
+def is_coloured(stream: IO[str] | None) -> bool:
+    """Whether what is printed there may have colours, bold and dim: it is a terminal that nobody wants plain."""
     return (
         stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )

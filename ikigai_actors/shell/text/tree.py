@@ -21,6 +21,7 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
 from ikigai_actors.records.liveness import LATELY, Sign
 from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.shell.text.colours import Span, meaning_of_agent
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.wrap import width
 
@@ -37,6 +38,8 @@ class Line(NamedTuple):
     text: str
     current: bool = False
     dead: bool = False
+    spans: tuple[Span, ...] = ()
+    """What parts of it mean."""
 
 
 class Node(NamedTuple):
@@ -73,7 +76,8 @@ def tree_lines(
     nodes = drawn([one for one in records if one.uuid not in trials.hidden], dead_too)
     dead = {record.uuid for record in records if not record.living}
     labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
-    states = [state(node.record) for node in nodes]
+    words = [state(node.record) for node in nodes]
+    states = words
     if hosts:
         places = [hosts.get(node.record.owner or "", "-") if node.record.living else "" for node in nodes]
         first, second = max(map(width, states), default=0), max(map(width, places), default=0)
@@ -83,7 +87,7 @@ def tree_lines(
     before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)
     own_width = max((len(str(own.get(node.record.uuid, 0))) for node in nodes), default=0)
 
-    def line(node: Node, label: str, word: str) -> Line:
+    def line(node: Node, label: str, word: str, bare: str) -> Line:
         record = node.record
         mine, before = own.get(record.uuid, 0), record.fork_message_id
         columns = f"{pad(label, label_width)}  {pad(word, state_width)}  {before:>{before_width}} inherited"
@@ -95,9 +99,11 @@ def tree_lines(
         sign = "" if seen is None or word.startswith(Phase.INTERRUPTED) else f", {sign_text(seen)}"
         trial = f", {one_line(trials.notes[record.uuid])}" if record.uuid in trials.notes else ""
         text = f"{star} {columns} + {mine:>{own_width}} own{mail}{orphan}{why}{sign}{trial}"
-        return Line(text, record.uuid == current, not record.living)
+        start, meaning = len(f"{star} {pad(label, label_width)}  "), meaning_of_agent(record, bare)
+        spans = () if meaning is None else (Span(start, start + len(bare), meaning),)
+        return Line(text, record.uuid == current, not record.living, spans)
 
-    lines = [line(*each) for each in zip(nodes, labels, states, strict=True)]
+    lines = [line(*each) for each in zip(nodes, labels, states, words, strict=True)]
     return [*lines, Line(summary(records))]
 
 

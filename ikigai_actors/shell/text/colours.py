@@ -1,0 +1,75 @@
+"""What the colours of a line mean, the same everywhere: amber waits for a person, red is a failure, grey is past.
+
+Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.cli.paint` colours them at a terminal.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.records.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.shell.text.harmless import harmless
+
+FAILED = {"crashed", "gave up", "damaged"}
+"""The causes of death that are failures."""
+
+_FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, "stopped"}
+"""The states that a person ends: by an answer, a grant, /resume, or CONT."""
+
+
+class Meaning(StrEnum):
+    """What a part of a line means, as the name of its colour."""
+
+    PERSON = "yellow"
+    """It waits for a person."""
+    FAILURE = "red"
+    PAST = "bright_black"
+
+
+class Span(NamedTuple):
+    """A part of a text that means something."""
+
+    start: int
+    end: int
+    meaning: Meaning
+
+
+class Coloured(NamedTuple):
+    """A text that a terminal may have, and what its parts mean; the spans do not overlap, and are in order."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
+    """Put a text together of parts, some of which mean something. Each is made harmless."""
+    text, spans = "", []
+    for part in parts:
+        words, meaning = (part, None) if isinstance(part, str) else part
+        shown = harmless(words)
+        if meaning is not None and shown:
+            spans.append(Span(len(text), len(text) + len(shown), meaning))
+        text += shown
+    return Coloured(text, tuple(spans))
+
+
+def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
+    """What the state of an agent means."""
+    if not record.living:
+        return meaning_of_death(record.exit_cause)
+    return Meaning.PERSON if state in _FOR_A_PERSON else None
+
+
+def meaning_of_death(cause: str | None) -> Meaning:
+    """What a death means, by its cause."""
+    return Meaning.FAILURE if cause in FAILED else Meaning.PAST
+
+
+def meaning_of_message(message: Message) -> Meaning | None:
+    """What a message in a log means: all that no model is shown is past."""
+    if message.kind == Kind.ERROR or message.data.get("is_error"):
+        return Meaning.FAILURE
+    if message.kind == Kind.APPROVAL:
+        return Meaning.PERSON
+    return None if message.kind in CONVERSATION else Meaning.PAST
