@@ -161,5 +161,11 @@ BUDGET_MUTANTS = (
         "                return spent.usage, size + grown, blocks",
         "                return spent.usage, size + 0 * grown, blocks",
     ),
+    Mutant(
+        "what waits and is changed leaves with nothing held",
+        "agent/turn/steps.py",
+        "    unit = LogUnit(state.uuid, messages, asks=True, unpaused=True)\n",
+        "    unit = LogUnit(state.uuid, messages, unpaused=True)\n",
+    ),
 )
 """All of them."""
