@@ -1,0 +1,59 @@
+"""The pages in plain English have no word of the project's old dialect."""
+
+import re
+
+import pytest
+
+from tests.kit.databases import ROOT
+
+PLAIN = ("README", "behaviour", "library", "tasks")
+"""Pages of docs/. One joins when its English is plain."""
+
+WORDS = {
+    "anew": "again",
+    "behind": "after",
+    "by (?:now|then)": "now, then",
+    "for ever": "forever",
+    "in the midst": "in the middle",
+    "likewise": "too",
+    "of late": "recently",
+    "otherwise than": "differently from",
+    "so many": "this many",
+    "stands?(?!-in)(?! in for)": "is, are",
+    "(?:am|are|be|been|is|was|were) told": "reads, gets, hears",
+    "tells?": "reports, prints, raises, says",
+    "whence": "from where",
+    "(?-i:Who)(?! [^.]*[?])": "you, or if you",
+    "whoever": "the one who acts, by name",
+    "whom": "who",
+}
+"""What to write in place of each; an expression for what has several forms."""
+
+CODE = re.compile(r"^```.*?^```$|`[^`]+`|[“\"][^”\"\n]*[”\"]", re.MULTILINE | re.DOTALL)
+
+
+def dialect(text: str) -> list[str]:
+    """Each such word of a page outside of code and quotations: its line, itself, what to write."""
+    prose = CODE.sub(lambda code: re.sub(r"\S", "`", code[0]), text)
+    found = [
+        (prose.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), better)
+        for word, better in WORDS.items()
+        for match in re.finditer(rf"\b(?:{word})\b".replace(" ", r"\s+"), prose, re.IGNORECASE)
+    ]
+    return [f"{line}: {word!r}; write: {better}" for line, word, better in sorted(found)]
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_a_page_is_in_plain_english(page: str) -> None:
+    place = f"docs/{page}.md"
+    assert [f"{place}:{each}" for each in dialect((ROOT / place).read_text(encoding="utf-8"))] == []
+
+
+def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
+    page = "Again.\n\n```sh\nikigai tell\n```\n\nThe offline stand-in lives for\never. Who asks is told.\nWho asks?\n"
+    assert dialect(page) == [
+        "7: 'for ever'; write: forever",
+        "8: 'Who'; write: you, or if you",
+        "8: 'is told'; write: reads, gets, hears",
+    ]
+    assert dialect("Of “for ever” and `anew` nothing is reported.") == []
