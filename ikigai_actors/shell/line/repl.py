@@ -120,7 +120,7 @@ class LineMode:
             self._tell_what_is_left()
 
     def _tell_what_is_left(self) -> None:
-        if notice := leaving(self._shell.system, self._shell.keyboard.untaken()):
+        if notice := leaving(self._shell.system, self._shell.undone):
             self._shell.screen.notice(notice)
 
 

@@ -80,6 +80,11 @@ class Shell(CommandContext):
         return self._turns.failed
 
     @property
+    def undone(self) -> list[str]:
+        """The lines that were taken, or came after the end, and are not in the database."""
+        return [*self._turns.unstored(), *self.keyboard.untaken()]
+
+    @property
     def prompt(self) -> str:
         """The prompt line: the current agent, its unread mail, and how many calls wait for the person."""
         notes = []

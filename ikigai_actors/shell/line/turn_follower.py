@@ -104,6 +104,11 @@ class TurnFollower:
                 self.failed = self.failed or isinstance(outcome, ProviderError | AgentDead)
                 self._screen.line(ended(turn.agent, outcome))
 
+    def unstored(self) -> list[str]:
+        """The prompts that are not in the database yet, since that does not answer."""
+        replies = ((turn.prompt, turn.outcome) for turn in self._turns)
+        return [text or "" for text, reply in replies if isinstance(reply, PromptReply) and not reply.stored.done]
+
     def awaited(self) -> list[Future[Reply]]:
         """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
         return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]

@@ -3,16 +3,24 @@
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ikigai_actors import ActorSystem
+from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.line.output import Screen
+from ikigai_actors.shell.line.turn_follower import TurnFollower
+from ikigai_actors.store import open_store
 from ikigai_actors.system.conversation import take_in
 from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
+from tests.kit.faults import HeldStore
+from tests.kit.open_on import open_on
 from tests.kit.program import Program, run
-from tests.kit.sessions import Line, OpenSession, Typist
+from tests.kit.sessions import Line, OpenSession, Session, Typist
 from tests.system.test_stopped_prompts import kept, said
 
 
@@ -65,6 +73,57 @@ def test_each_prompt_is_in_the_database_before_the_next_line_is_read(open_sessio
         "A line was not done: “FOUR”. Leaving a turn that is in progress: next time shown as interrupted, and /resume "
         "goes on. 2 prompts wait in the database until the agent goes on.\n"
     )
+
+
+def test_the_next_line_is_not_read_before_the_commit(
+    durable: str, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order: list[str] = []
+    store = HeldStore(open_store(durable))
+
+    def commit() -> None:
+        assert store.held.wait(DEADLINE)
+        order.append("commit")
+        store.let_go()
+
+    with open_on(store, gate.provider) as system:
+        store.hold()
+        committing = threading.Thread(target=commit)
+        committing.start()
+        keyboard = Ahead("ONE", lambda: order.append("next line"), "/exit")
+        Session(system, capsys).by(keyboard)
+        keyboard.close()
+        committing.join()
+        gate.open()
+    assert order == ["commit", "next line"]
+
+
+def test_a_prompt_that_is_given_up_before_the_commit_is_undone(durable: str, gate: Gate) -> None:
+    store, interrupts = HeldStore(open_store(durable)), Interrupts().install()
+
+    def give_up() -> None:
+        raise KeyboardInterrupt
+
+    def press() -> None:
+        assert store.held.wait(DEADLINE)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    try:
+        with open_on(store, gate.provider) as system:
+            follower = TurnFollower(system, Typist(), Screen(), interrupts, give_up)
+            store.hold()
+            pressing = threading.Thread(target=press)
+            pressing.start()
+            with pytest.raises(KeyboardInterrupt):
+                follower.prompt(system.root, "ONE")
+            assert follower.unstored() == ["ONE"]
+            store.let_go()
+            eventually(lambda: not follower.unstored(), "the commit")
+            pressing.join()
+            follower.close()
+            gate.open()
+    finally:
+        interrupts.remove()
 
 
 def test_who_leaves_by_ctrl_c_is_told_too(open_session: OpenSession, gate: Gate) -> None:
