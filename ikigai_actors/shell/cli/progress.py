@@ -1,15 +1,19 @@
-"""A line that tells a person what is waited for, when that takes long. It goes when it is over.
+"""What a person sees while a command works: a line that says what it waits for, or a bar where it can count.
 
     with progress_line("Opening team.db"):
         system = ActorSystem.open("team.db")
+    with progress_bar("messages") as advance:
+        advance(300, 1_000)
 
-Only on a terminal; and only after a while, so that nothing flickers.
+Both are only for terminals, on standard error, and go when the work is over. The line comes after a while, so that
+nothing flickers.
 """
 
 import contextlib
+import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _PATIENCE = 0.4
 """Seconds that may pass in silence."""
@@ -29,6 +33,23 @@ def progress_line(what: str) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], object]]:
+    """Show how many of how many things are done, as the block says by calling what it is given.
+
+    Without a terminal that can draw it, nothing is shown.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda done, total: None
+        return
+    from rich.console import Console  # slow to import
+
+    from ikigai_actors.shell.cli.bars import bar_on
+
+    with bar_on(Console(stderr=True), what) as advance:
+        yield advance
 
 
 def _show(what: str, over: threading.Event) -> None:

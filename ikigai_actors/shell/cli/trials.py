@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ from ikigai_actors.behaviour.regressions import RegressionReport, evaluate, regr
 from ikigai_actors.behaviour.replays import Replay, replay
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.searches import search
-from ikigai_actors.behaviour.trials import TrialRun
+from ikigai_actors.behaviour.trials import OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.named import imported
@@ -33,6 +34,7 @@ from ikigai_actors.records.messages import NO_DATA
 from ikigai_actors.records.settings import parse_setting
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.trials import good_or_bad, same_or_different, score, trial_lines
 from ikigai_actors.store.existing import open_existing
@@ -314,7 +316,7 @@ def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, i
     return planned.json() if json else planned.text(), 0
 
 
-def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mapping[str, Any] = NO_DATA) -> R:
+def _carried_out(begin: "partial[R]", yes: bool, tell: _Tell, change: Mapping[str, Any] = NO_DATA) -> R:
     """Carry out an experiment, once it is said what it asks. Raises what it does, and `BadInput`."""
     before = begin(dry_run=True)
     planned = before.forecast
@@ -328,10 +330,23 @@ def _carried_out(begin: Callable[..., R], yes: bool, tell: _Tell, change: Mappin
     if (planned.new_services or (names_one and planned.new_readers)) and not (yes or sys.stdout.isatty()):
         readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
         raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
-    found = begin()
+    with progress_bar("trials") as advance:
+        found = begin(on_trial=_counting(begin.keywords["on_trial"], planned.trials, advance))
     if found.ended:
         tell(f"It has ended before its plan ({found.ended}); after a grant the same command goes on.")
     return found
+
+
+def _counting(show: OnTrial, total: int, advance: Callable[[int, int], object]) -> OnTrial:
+    """Show each trial that is judged, and say how many of all those that were planned are judged now."""
+    numbers = count(1)
+
+    def judged(run: TrialRun, verdict: Verdict) -> None:
+        show(run, verdict)
+        done = next(numbers)
+        advance(done, max(done, total))
+
+    return judged
 
 
 def _is_right(program: Program, text: str) -> bool | Verdict:

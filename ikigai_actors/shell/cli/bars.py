@@ -1,0 +1,50 @@
+"""The bar of a long command: how much of it is done, how fast it goes, and how long it still takes.
+
+A module of its own, since rich takes its time to load; `ikigai_actors.shell.cli.progress` loads it at a terminal.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+_MINUTE = 60
+
+
+class _Rate(ProgressColumn):
+    """How many are done in a second, or in a minute where that says more."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 1 else f"{speed * _MINUTE:,.1f}/min")
+
+
+@contextmanager
+def bar_on(
+    console: Console, what: str, get_time: Callable[[], float] = monotonic, refreshed: bool = True
+) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a console until the block ends; gives the function that is told how many of how many are done.
+
+    Args:
+        console: where it is shown.
+        what: what is counted.
+        get_time: the clock of rate and time left, in seconds.
+        refreshed: whether a thread of its own draws the bar; otherwise each call does.
+    """
+    columns = (
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.description}"),
+        BarColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=console, transient=True, get_time=get_time, auto_refresh=refreshed) as bar:
+        task = bar.add_task(what, total=1, visible=False)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True, refresh=not refreshed)
+
+        yield advance
