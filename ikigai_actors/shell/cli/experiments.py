@@ -4,6 +4,7 @@ They run the agents of the database, or ask the process that does. Nothing that 
 Each says before its first request what it asks, what that costs, and which models read histories of others' writing.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 
     Trials are forks; the AGENT itself gets no message. Killed in the middle, the same command goes on.
     """
-    _run(context, lambda trials: trials.search_history(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.search_history(context.obj, **how, tell=show_notice), 1)
 
 
 @click.command("bisect")
@@ -118,7 +119,7 @@ def bisect_command(context: click.Context, /, **how: Any) -> None:
 
     The PROGRAM may err: how often is found out on the way. Killed in the middle, the same command goes on.
     """
-    _run(context, lambda trials: trials.bisect_history(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.bisect_history(context.obj, **how, tell=show_notice), 1)
 
 
 @click.command("replay")
@@ -131,7 +132,7 @@ def replay_command(context: click.Context, /, **how: Any) -> None:
 
     Calls are answered from the record. A FILE is read into a database in memory.
     """
-    _run(context, lambda trials: trials.replay_turns(context.obj, **how, tell=_notice), 1)
+    _run(context, lambda trials: trials.replay_turns(context.obj, **how, tell=show_notice), 1)
 
 
 @click.command("regress")
@@ -152,7 +153,7 @@ def regress_command(context: click.Context, /, **how: Any) -> None:
     Exit status: 0 it does not, 1 it does, 2 it could not be tried, 3 unsure; so git bisect can run it. A PROGRAM reads
     an answer: status 0 is right, 125 cannot be judged, else it is wrong.
     """
-    _run(context, lambda trials: trials.regress_turns(context.obj, **how, tell=_notice), WRONG)
+    _run(context, lambda trials: trials.regress_turns(context.obj, **how, tell=show_notice), WRONG)
 
 
 @click.command("evaluate")
@@ -179,7 +180,7 @@ def evaluate_command(context: click.Context, /, **how: Any) -> None:
     The prompts are asked of forks; the AGENT itself gets no message. Exit status as of regress: 0 pass, 1 fail, 2 it
     could not be tried, 3 unsure, also where neither --at-least nor --baseline says what is enough.
     """
-    _run(context, lambda trials: trials.evaluate_agent(context.obj, **how, tell=_notice), WRONG)
+    _run(context, lambda trials: trials.evaluate_agent(context.obj, **how, tell=show_notice), WRONG)
 
 
 EXPERIMENTS = (search_command, bisect_command, replay_command, regress_command, evaluate_command)
@@ -192,16 +193,18 @@ def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed:
     try:
         told, status = work(trials)
     except KeyboardInterrupt:
-        _notice("Cut off; the same command goes on.")
+        show_notice("Cut off; the same command goes on.")
         context.exit(ENDED_BY_CTRL_C)
     except IkigaiError as error:
         if failed == 1 and not isinstance(error, ProviderMissing):
             raise
-        _notice(str(error))
+        show_notice(str(error))
         context.exit(WRONG)
     click.echo(harmless(told))
     context.exit(status)
 
 
-def _notice(text: str) -> None:
-    click.echo(f"ikigai: {harmless(text)}", err=True)
+def show_notice(text: str) -> None:
+    """Print what nobody asked for on standard error, above a bar that is shown there."""
+    # by name: click itself would write to the stream beneath the one that the bar has put in its place
+    click.echo(f"ikigai: {harmless(text)}", file=sys.stderr)
