@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.databases import ROOT
 
-PLAIN = ("README", "behaviour", "budgets", "library", "mail", "supervision", "tasks", "timers")
+PLAIN = ("README", "behaviour", "budgets", "history", "library", "mail", "supervision", "tasks", "timers")
 """Pages of docs/. One joins when its English is plain."""
 
 WORDS = {
