@@ -9,7 +9,7 @@ reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that 
 that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.records.blobs import drop_unreferenced, unreferenced
@@ -53,7 +53,13 @@ def prunable(tx: Transaction, before: int) -> Pruned:
     return Pruned(len(uuids), messages, mails, len(blobs), size + bytes_)
 
 
-def prune_logs(store: Store, before: int, now: int, batch: int = BATCH) -> Pruned:
+def prune_logs(
+    store: Store,
+    before: int,
+    now: int,
+    batch: int = BATCH,
+    advance: Callable[[int, int], object] = lambda done, total: None,
+) -> Pruned:
     """Delete the messages and mail of those who were dead for long and whom nobody needs; hosts go on meanwhile.
 
     Args:
@@ -61,6 +67,7 @@ def prune_logs(store: Store, before: int, now: int, batch: int = BATCH) -> Prune
         before: of agents that died before this time, in milliseconds since 1970.
         now: the time that is noted with them, likewise.
         batch: rows that are deleted in one transaction.
+        advance: is told how many of how many agents have been dealt with.
 
     Returns:
         What was deleted; with what an earlier prune has left that was cut off.
@@ -73,6 +80,7 @@ def prune_logs(store: Store, before: int, now: int, batch: int = BATCH) -> Prune
         for table in _TABLES:
             while _delete(store, table, some, batch) == batch:
                 pass
+        advance(start + len(some), len(left))
     store.write(drop_unreferenced)
     return found
 

@@ -6,7 +6,7 @@ source: their number, and a sum of their hashes. The sum does not depend on the 
 texts differently. A running host is not copied as one: it does not own the copy.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from ikigai_actors.errors import StoreError, StoreUnusable
@@ -24,7 +24,9 @@ _BITS = 128
 class TableSum:
     """How many rows went by, and a sum of their hashes. Two tallies of the same rows in any order are equal."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: Callable[[int], object] = lambda rows: None) -> None:
+        """Begin with no rows; ``passed`` is told how many have just gone by."""
+        self._passed = passed
         self.rows = 0
         self._sum = 0
 
@@ -38,15 +40,19 @@ class TableSum:
                 digest = blake2b(repr(row).encode(errors="surrogatepass"), digest_size=_BITS // 8).digest()
                 self._sum = (self._sum + int.from_bytes(digest, "big")) % (1 << _BITS)
             self.rows += len(rows)
+            self._passed(len(rows))
             yield rows
 
 
-def copy_database(source: Store, target: Store) -> dict[str, int]:
+def copy_database(
+    source: Store, target: Store, advance: Callable[[int, int], object] = lambda done, total: None
+) -> dict[str, int]:
     """Copy everything that is committed at this moment; a host that runs on the source may go on.
 
     Args:
         source: the database to copy; nothing in it is changed.
         target: a database without any table.
+        advance: is told how many of how many rows were copied, or compared after that.
 
     Returns:
         How many rows each table got.
@@ -57,31 +63,43 @@ def copy_database(source: Store, target: Store) -> dict[str, int]:
     """
     require_schema(source)
     schema_version(target)  # tables of somebody else's have an error of their own
-    return source.read(lambda reading: target.write(lambda writing: _copy(reading.schema, writing, target.location)))
+    return source.read(
+        lambda reading: target.write(lambda writing: _copy(reading.schema, writing, target.location, advance))
+    )
 
 
-def _copy(reading: SchemaTransaction, transaction: Transaction, location: str) -> dict[str, int]:
+def _copy(
+    reading: SchemaTransaction, transaction: Transaction, location: str, advance: Callable[[int, int], object]
+) -> dict[str, int]:
     columns = {table: reading.columns(table) for table in reading.tables()}
     writing = transaction.schema
     if writing.tables():
         raise StoreUnusable(f"Database {location} is not empty: nothing was copied. Name one that is.")
     create_schema(transaction, location)
     _refuse_others({table: writing.columns(table) for table in writing.tables()}, columns, location)
+    total = 2 * sum(int(reading.execute(f"SELECT count(*) FROM {table}")[0][0]) for table in columns)
+    done = 0
+
+    def passed(rows: int) -> None:
+        nonlocal done
+        done += rows
+        advance(done, total)
+
     tallies: dict[str, TableSum] = {}
     for table in sorted(columns, key=lambda name: (name not in _FIRST, name)):
         writing.execute(f"DELETE FROM {table}")  # what a new schema comes with
-        tallies[table] = TableSum()
+        tallies[table] = TableSum(passed)
         writing.load(table, columns[table], tallies[table].counting(reading.scan(table, columns[table])))
     for table, tally in tallies.items():
-        if _tally(writing, table, columns[table]) != tally:
+        if _tally(writing, table, columns[table], passed) != tally:
             raise StoreError(f"Database {location} gave back other rows of table {table} than it was given.")
     for host, *_ in transaction.run("open_hosts"):
         transaction.run("end_host", id=host)
     return {table: tally.rows for table, tally in tallies.items()}
 
 
-def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str]) -> TableSum:
-    tally = TableSum()
+def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str], passed: Callable[[int], object]) -> TableSum:
+    tally = TableSum(passed)
     for _ in tally.counting(schema.scan(table, columns)):
         pass
     return tally

@@ -10,7 +10,7 @@ import base64
 import os
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -69,6 +69,7 @@ def export_file(
     now: int,
     from_clear: bool = False,
     notice: Callable[[str], object] = lambda text: None,
+    advance: Callable[[int, int], object] = lambda done, total: None,
 ) -> Exported:
     """Write an agent and all below it, by lineage or supervision, to a new file.
 
@@ -79,6 +80,7 @@ def export_file(
         now: the time that the file names, in milliseconds since 1970.
         from_clear: leave out what the agents inherit and cannot see.
         notice: is told, before anything is written, what will be in the file that the agents cannot see.
+        advance: is told how many of how many records are written.
 
     Raises:
         AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
@@ -98,11 +100,19 @@ def export_file(
             part.seek(0)  # it may be read again
             part.truncate()
             counts = branch.counts()
-            part.writelines(file_lines(branch.records(counts, now)))
+            part.writelines(_counted(file_lines(branch.records(counts, now)), sum(counts.values()), advance))
             agents, messages, mails, documents, blobs = (counts[kind] for kind in _COUNTED)
             return Exported(agents, messages, mails, documents, blobs, 0 if from_clear else hidden)
 
         return store.read(work)
+
+
+def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], object]) -> Iterator[bytes]:
+    """The same lines; tells now and then how many of how many went by. The header and the end are not counted."""
+    for done, line in enumerate(lines):
+        if done % _AT_ONCE == 0:
+            advance(min(done, total), total)
+        yield line
 
 
 def as_path(file: str | os.PathLike[str]) -> Path:

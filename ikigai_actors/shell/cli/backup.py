@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import Report, inspect
 from ikigai_actors.shell.cli.fsck import as_lines
+from ikigai_actors.shell.cli.progress import progress_line
+from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.sqlite.backup import as_target, back_up
 
@@ -21,6 +23,7 @@ def make(database: str | None, file: str) -> Backup:
     """Back a database up to a new file, and check that. Raises what `existing`, `as_target` and `back_up` do."""
     target = as_target(file)
     with existing(database) as store:
-        report: Report = back_up(store, target, inspect)
+        with progress_line(harmless(f"Backing up {store.location}")):
+            report: Report = back_up(store, target, inspect)
         lines = [f"Backed {store.location} up to {target}.", *as_lines(report)]
     return Backup(lines, not report.violations)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
@@ -59,7 +60,7 @@ def log(context: click.Context, /, agent: str, **how: Any) -> None:
     from ikigai_actors.shell.cli.tail import show_log
 
     with _ended_early(context):
-        show_log(context.obj.database, agent, **how, show=show, notice=_notice)
+        show_log(context.obj.database, agent, **how, show=show, notice=show_notice)
 
 
 @click.command()
@@ -76,7 +77,7 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
     from ikigai_actors.shell.cli.paint import show
 
     with _ended_early(context):
-        tails.tail(context.obj.database, agents, json=json, show=show, notice=_notice)
+        tails.tail(context.obj.database, agents, json=json, show=show, notice=show_notice)
 
 
 @click.command()
@@ -153,9 +154,9 @@ def prompt(
     database, said = context.obj.database, " ".join(text)
     with _ended_early(context):
         left = (
-            client.prompt_and_wait(database, agent, said, timeout, _notice, attach)
+            client.prompt_and_wait(database, agent, said, timeout, show_notice, attach)
             if wait
-            else client.prompt(database, agent, said, _notice, attach)
+            else client.prompt(database, agent, said, show_notice, attach)
         )
     if json:
         reply = left.reply
@@ -167,7 +168,9 @@ def prompt(
     elif not wait:
         click.echo(f"prompt {left.mail} to {left.agent.short}")
     if wait and left.reply is None:
-        _notice(f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays. {left.why}".rstrip())
+        show_notice(
+            f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays. {left.why}".rstrip()
+        )
         context.exit(TIMED_OUT)
 
 
@@ -231,7 +234,7 @@ def fork(
             click.echo("\n".join(uuids))
         return
     with _ended_early(context):
-        made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=_notice)
+        made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=show_notice)
     child, reply = made.child, made.reply
     if json:
         told = {"agent_uuid": child.uuid, "name": child.name, "parent_uuid": made.parent.uuid}
@@ -243,7 +246,7 @@ def fork(
         messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
         click.echo(f"{called(child)}: forked from {made.parent.short}; inherits {messages}")
     if wait and reply is None:
-        _notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on. {made.why}".rstrip())
+        show_notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on. {made.why}".rstrip())
         context.exit(TIMED_OUT)
 
 
@@ -516,7 +519,7 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
     from ikigai_actors.shell.cli import transfer
 
     with _ended_early(context):
-        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, _notice)
+        told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice)
     click.echo(harmless(told))
 
 
@@ -557,7 +560,7 @@ def import_agents(
             click.echo(harmless(transfer.preview_of(looked, json)))
             return
         for line in looked.lines():
-            _notice(line)
+            show_notice(line)
         told = transfer.import_agents(context.obj.database, looked, under, json)
     click.echo(harmless(told))
 
@@ -583,12 +586,8 @@ def _ended_early(context: click.Context) -> Iterator[None]:
     except KeyboardInterrupt:
         context.exit(ENDED_BY_CTRL_C)
     except TimeoutError as late:
-        _notice(str(late))
+        show_notice(str(late))
         context.exit(TIMED_OUT)
-
-
-def _notice(text: str) -> None:
-    click.echo(f"ikigai: {harmless(text)}", err=True)
 
 
 def _answer(reply: "Reply") -> None:
@@ -597,7 +596,7 @@ def _answer(reply: "Reply") -> None:
 
     click.echo(_shown(reply.text))
     if note := stop_note(reply.stop_reason, not reply.text.strip()):
-        _notice(note)
+        show_notice(note)
 
 
 def _shown(text: str) -> str:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ikigai_actors.records.fsck.check import inspect
 from ikigai_actors.shell.cli.fsck import as_lines
+from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copy import copy_database
 from ikigai_actors.store.existing import existing
@@ -26,7 +27,8 @@ def transfer(source: str, target: str) -> Transfer:
     with existing(source) as original:
         copy = open_store(target)
         try:
-            counts = copy_database(original, copy)
+            with progress_bar("rows") as advance:
+                counts = copy_database(original, copy, advance)
             report = inspect(copy)
             host = original.read(owner)
         finally:

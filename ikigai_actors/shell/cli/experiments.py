@@ -4,7 +4,6 @@ They run the agents of the database, or ask the process that does. Nothing that 
 Each says before its first request what it asks, what that costs, and which models read histories of others' writing.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 
 from ikigai_actors.errors import IkigaiError, ProviderMissing
 from ikigai_actors.shell.cli.app import app_option
+from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 
@@ -202,9 +202,3 @@ def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed:
         context.exit(WRONG)
     click.echo(harmless(told))
     context.exit(status)
-
-
-def show_notice(text: str) -> None:
-    """Print what nobody asked for on standard error, above a bar that is shown there."""
-    # by name: click itself would write to the stream beneath the one that the bar has put in its place
-    click.echo(f"ikigai: {harmless(text)}", file=sys.stderr)

@@ -15,6 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+import click
+
+from ikigai_actors.shell.text.harmless import harmless
+
 _PATIENCE = 0.4
 """Seconds that may pass in silence."""
 
@@ -50,6 +54,12 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], object]]:
 
     with bar_on(Console(stderr=True), what) as advance:
         yield advance
+
+
+def show_notice(text: str) -> None:
+    """Print what nobody asked for on standard error, above a bar that is shown there."""
+    # by name: click itself would write to the stream beneath the one that the bar has put in its place
+    click.echo(f"ikigai: {harmless(text)}", file=sys.stderr, err=True)
 
 
 def _show(what: str, over: threading.Event) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
+from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
@@ -28,7 +29,8 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
         now = clock_of(store, SystemClock()).now_ms()
         if dry_run:
             return [_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
-        lines = [_told("Deleted", prune_logs(store, now - span, now))]
+        with progress_bar("agents") as advance:
+            lines = [_told("Deleted", prune_logs(store, now - span, now, advance=advance))]
         before, given_back = _size(store), store.shrink(vacuum)
         hosted = store.read(owner) is not None
     after = _size(store)

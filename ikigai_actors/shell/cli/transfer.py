@@ -7,6 +7,7 @@ from ikigai_actors.errors import StoreInUse
 from ikigai_actors.records.transfer.export import as_path, export_file
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
+from ikigai_actors.shell.cli.progress import progress_bar, progress_line
 from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.database_clock import clock_of
@@ -28,7 +29,10 @@ def export(
 
             return f"Wrote the histories of {counted(export_markdown(store, agent, as_path(file)), 'agent')} to {file}."
         now = clock_of(store, SystemClock()).now_ms()
-        done = export_file(store, agent, as_path(file), now=now, from_clear=from_clear, notice=notice)
+        with progress_bar("records") as advance:
+            done = export_file(
+                store, agent, as_path(file), now=now, from_clear=from_clear, notice=notice, advance=advance
+            )
     parts = [counted(done.messages, "message"), counted(done.mails, "mail")]
     others = ((done.documents, "document version"), (done.blobs, "attachment"))
     parts += [counted(number, what) for number, what in others if number]
@@ -48,7 +52,8 @@ def import_agents(
     from ikigai_actors.system.host.importing import import_file
 
     try:
-        done = import_file(database, file, under)
+        with progress_line(f"Importing {counted(len(file.manifest.agents), 'agent')}"):
+            done = import_file(database, file, under)
     except StoreInUse as error:
         raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error
     if json:

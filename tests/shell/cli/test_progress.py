@@ -2,13 +2,22 @@
 
 import io
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from ikigai_actors import ActorSystem, ScriptedProvider
+from ikigai_actors.records import registry
+from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.shell.cli.bars import bar_on
-from ikigai_actors.shell.cli.experiments import show_notice
-from ikigai_actors.shell.cli.progress import progress_bar
+from ikigai_actors.shell.cli.progress import progress_bar, show_notice
+from ikigai_actors.store import open_store
+from ikigai_actors.store.copy import copy_database
+from ikigai_actors.store.existing import existing
+from tests.kit.program import PATIENCE
 
 
 def test_a_bar_says_how_many_how_fast_and_how_long() -> None:
@@ -43,3 +52,30 @@ def test_nothing_of_a_bar_is_shown_in_a_pipe(capsys: pytest.CaptureFixture[str])
     with progress_bar("trials") as advance:
         advance(3, 16)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_copy_an_export_and_a_prune_say_how_much_is_done(tmp_path: Path) -> None:
+    place = tmp_path / "team.db"
+    with ActorSystem.open(place, ScriptedProvider(lambda request: "done")) as system:
+        kids = [system.root.fork(f"part {number}") for number in range(3)]
+        for kid in kids:
+            kid.reply(timeout=PATIENCE)
+        kids[0].kill()
+        top = system.root.uuid
+    told: dict[str, list[tuple[int, int]]] = {"copy": [], "export": [], "prune": []}
+
+    def hears(what: str) -> Callable[[int, int], None]:
+        return lambda done, total: told[what].append((done, total))
+
+    with existing(str(place)) as store:
+        copy = open_store(tmp_path / "copy.db")
+        counts = copy_database(store, copy, hears("copy"))
+        copy.close()
+        export_file(store, top, tmp_path / "team.jsonl", now=0, advance=hears("export"))
+        now = store.read(lambda tx: max(one.ended_at or 0 for one in registry.every(tx))) + 1
+        prune_logs(store, now, now, advance=hears("prune"))
+    rows = sum(counts.values())
+    assert told["copy"][-1] == (2 * rows, 2 * rows)
+    assert [done for done, _ in told["copy"]] == sorted(done for done, _ in told["copy"])
+    assert {total for _, total in told["export"]} == {len((tmp_path / "team.jsonl").read_text().splitlines()) - 2}
+    assert told["prune"] == [(1, 1)]
