@@ -6,7 +6,10 @@ import pytest
 
 from tests.kit.databases import ROOT
 
-PLAIN = ("README", "behaviour", "budgets", "history", "library", "mail", "supervision", "tasks", "timers")
+PLAIN = (
+    "README", "behaviour", "budgets", "first-hour", "history", "library", "mail", "supervision", "tasks", "testing",
+    "timers",
+)  # fmt: skip
 """Pages of docs/. One joins when its English is plain."""
 
 WORDS = {
