@@ -27,7 +27,7 @@ from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRo
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, within_bounds
-from ikigai_actors.behaviour.rates import UNSURE, Rates, rates_of
+from ikigai_actors.behaviour.rates import MOST_UNDECIDED, UNSURE, Rates, rates_of
 from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
@@ -153,11 +153,15 @@ class RegressionReport(ExperimentResult):
         """What would make an unsure verdict sure."""
         if not self.has_baseline and self.at_least is None:
             return ["A verdict needs at_least, what the rate is held to, or a baseline."]
+        if not self.cases or self.undecided > MOST_UNDECIDED * self.samples:
+            return ["Too many samples could not be judged: mend what hinders that, and run it again."]
         if self.needed is None:
-            return []
+            other = "margin" if self.has_baseline else "at_least"
+            return [f"No number of cases like these gives a verdict: hold them to another {other}."]
+        few = f"{_counted(self.cases, 'case')} {'is' if self.cases == 1 else 'are'} too few: give more."
         if not self.has_baseline:
-            return [f"At this rate a verdict takes about {self.needed:,} cases."]
-        takes = f"At a margin of {_percent(self.margin)} a verdict takes about {self.needed:,} cases like these"
+            return [f"{few} At this rate a verdict takes about {self.needed:,} cases."]
+        takes = f"{few} At a margin of {_percent(self.margin)} a verdict takes about {self.needed:,} cases like these"
         if self.difference is None or self.difference_interval is None or self.difference < -self.margin:
             return [f"{takes}."]
         return [f"{takes}; these would pass at {_percent(ceil(-1_000 * self.difference_interval[0]) / 1_000)}."]

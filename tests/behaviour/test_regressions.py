@@ -177,7 +177,7 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
         few = regress(turns, change={"max_tokens": 500})
         assert (few.verdict, few.difference, few.needed) == ("unsure", 0.0, 189)
         told = "At a margin of 2.0 % a verdict takes about 189 cases like these; these would pass at 43.5 %."
-        assert told in few.text()
+        assert f"5 cases are too few: give more. {told}" in few.text()
         assert json.loads(few.json())["needed"] == 189
         assert regress(turns, change={"max_tokens": 500}, margin=0.435).verdict == "pass"
         loose = regress(turns, change={"system": "Be generous."}, check=calls(ignore={"sell": ["kilos"]}))
@@ -231,7 +231,12 @@ def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_aga
         assert alone.text().startswith("fail: right 33.3 % (6.1 to 79.2), to be at least 98.0 %\n3 cases, 3 samples")
         less = regress(turns, check=mine, at_least=0.3)
         assert (less.verdict, less.baseline, less.samples, less.needed) == ("unsure", None, 3, 727)
-        assert "At this rate a verdict takes about 727 cases." in less.text()
+        assert "3 cases are too few: give more. At this rate a verdict takes about 727 cases." in less.text()
+        right = regress(turns, margin=0)
+        assert (right.verdict, right.needed) == ("unsure", None)
+        assert "No number of cases like these gives a verdict: hold them to another margin." in right.text()
+        one = regress(turns[:1])
+        assert "1 case is too few: give more. At a margin of 2.0 %" in one.text()
 
 
 def test_a_function_is_known_by_its_code_and_a_check_by_what_it_was_made_of() -> None:
@@ -259,6 +264,7 @@ def test_what_failed_is_undecided_and_no_pass() -> None:
         failing[0] = True
         report = regress(turns, check=same_text)
         assert (report.verdict, report.undecided, report.rate) == ("unsure", 2, 1.0)
+        assert "Too many samples could not be judged: mend what hinders that, and run it again." in report.text()
         assert report.failures == []
         assert report.reasons == {"down": 2}
         assert "Not judged: 2 × down" in report.text()
