@@ -35,9 +35,17 @@ WORDS = {
 CODE = re.compile(r"^```.*?^```$|`[^`]+`|[“\"][^”\"\n]*[”\"]", re.MULTILINE | re.DOTALL)
 
 
+SENTENCE = re.compile(r"(?<=[.?!])\s+|\n\s*\n|\n(?=[-|#])")
+
+
+def without_code(text: str) -> str:
+    """The page with code and quotations blotted out, each line in its place."""
+    return CODE.sub(lambda code: re.sub(r"\S", "`", code[0]), text)
+
+
 def dialect(text: str) -> list[str]:
     """Each such word of a page outside of code and quotations: its line, itself, what to write."""
-    prose = CODE.sub(lambda code: re.sub(r"\S", "`", code[0]), text)
+    prose = without_code(text)
     found = [
         (prose.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), better)
         for word, better in WORDS.items()
@@ -50,6 +58,20 @@ def dialect(text: str) -> list[str]:
 def test_a_page_is_in_plain_english(page: str) -> None:
     place = f"docs/{page}.md"
     assert [f"{place}:{each}" for each in dialect((ROOT / place).read_text(encoding="utf-8"))] == []
+
+
+def overloaded(text: str) -> list[str]:
+    """Each sentence of a page that has both a semicolon and a colon: more than one fact."""
+    return [each for each in SENTENCE.split(without_code(text)) if ";" in each and re.search(r":\s", each)]
+
+
+@pytest.mark.parametrize("page", PLAIN)
+def test_a_sentence_of_a_page_has_no_semicolon_beside_a_colon(page: str) -> None:
+    assert overloaded((ROOT / f"docs/{page}.md").read_text(encoding="utf-8")) == []
+
+
+def test_a_sentence_with_both_is_reported_and_code_is_not() -> None:
+    assert overloaded("It is so: one; two. This is `a: b`; fine. So is: this.") == ["It is so: one; two."]
 
 
 def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
