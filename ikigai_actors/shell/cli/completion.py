@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 
 from ikigai_actors.shell.text.harmless import harmless
 
-VARIABLE = "_IKIGAI_COMPLETE"
+COMPLETION_VARIABLE = "_IKIGAI_COMPLETE"
 """The variable by which the script asks this program; click derives it from the program's name."""
 
 
@@ -34,7 +34,7 @@ def completion(context: click.Context, shell: str, install: bool) -> None:
 def _script(shell: str, command: click.Command) -> str:
     made = get_completion_class(shell)
     assert made is not None  # click knows each of the choices
-    return made(command, {}, "ikigai", VARIABLE).source()
+    return made(command, {}, "ikigai", COMPLETION_VARIABLE).source()
 
 
 def _install(shell: str, script: str) -> list[Path]:

@@ -11,7 +11,7 @@ from ikigai_actors.records.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.shell.text.harmless import harmless
 
-FAILED = {"crashed", "gave up", "damaged"}
+FAULTS = {"crashed", "gave up", "damaged"}
 """The causes of death that are failures."""
 
 _FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, "stopped"}
@@ -63,7 +63,7 @@ def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
 
 def meaning_of_death(cause: str | None) -> Meaning:
     """What a death means, by its cause."""
-    return Meaning.FAILURE if cause in FAILED else Meaning.PAST
+    return Meaning.FAILURE if cause in FAULTS else Meaning.PAST
 
 
 def meaning_of_message(message: Message) -> Meaning | None:

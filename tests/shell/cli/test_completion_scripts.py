@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ikigai_actors.shell.cli.completion import VARIABLE
+from ikigai_actors.shell.cli.completion import COMPLETION_VARIABLE
 from ikigai_actors.shell.cli.main import cli
 
 SHELLS = pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -27,7 +27,7 @@ def call(*words: str, home: Path, **variables: str | None) -> Result:
 def completed(line: str, home: Path) -> list[str]:
     """What a shell offers at the end of a line, as the script for bash asks."""
     words = line.split(" ")
-    asked = {VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    asked = {COMPLETION_VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     return call(home=home, **asked).stdout.split()
 
 
@@ -50,7 +50,7 @@ def test_a_shell_is_offered_commands_and_options(line: str, offered: list[str], 
 @SHELLS
 def test_a_script_is_printed_and_asks_this_program(shell: str, tmp_path: Path) -> None:
     script = call("completion", shell, home=tmp_path).stdout
-    assert f"{VARIABLE}={shell}_complete" in script
+    assert f"{COMPLETION_VARIABLE}={shell}_complete" in script
     assert [*tmp_path.iterdir()] == []
 
 
