@@ -12,6 +12,7 @@ too, and is not seen.
 """
 
 import asyncio
+import gc
 import linecache
 import logging
 import sys
@@ -85,7 +86,15 @@ class LoopWatchdog:
         return "" if callback is None else f"{self._task()} at {culprit(_lines(stack, callback))}"
 
     def _stack(self) -> FrameType | None:
-        return sys._current_frames().get(self._thread.ident or 0)
+        # This holds a lock of the interpreter while it allocates. A collection that begins in it may free something
+        # that wants the same lock, such as a threading.local: then no thread of the process goes on (CPython 3.11).
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames().get(self._thread.ident or 0)
+        finally:
+            if collects:
+                gc.enable()
 
     def _task(self) -> str:
         task = asyncio.current_task(self._loop)
