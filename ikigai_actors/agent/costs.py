@@ -156,12 +156,12 @@ class Costs:
             chosen = models[min(state.passed, len(models) - 1)]
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             overhead = 0 if counts is False else self._overhead(settings, state.output)
+            most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
         except BaseException:  # other people's code; the request tells of it
             return None
         price = runtime.prices.of_model(name)
         if price is None and counts is True:
             _tell_of_no_price(name)
-        most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
         thinking = settings.get("thinking")
         reserved = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
         return Model(

@@ -824,6 +824,17 @@ class Unsure:
         raise SystemExit(3)
 
 
+class Unlimited(Unsure):
+    """A provider that bills by tokens, and fails to say how long its replies may be."""
+
+    counts = True
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens of a reply."""
+        raise SystemExit(3)
+
+
 @pytest.mark.parametrize("budget", [{"tokens": 10**6}, {"usd": 5}, {"tokens": 0}, {"requests_per_minute": 0}])
 def test_a_model_that_cannot_be_asked_fails_at_once_whatever_is_left(database: str, budget: dict[str, float]) -> None:
     with ActorSystem.open(database, ScriptedProvider(thirty), budget={**budget, "strict": True}) as system:
@@ -835,13 +846,28 @@ def test_a_model_that_cannot_be_asked_fails_at_once_whatever_is_left(database: s
         assert check(system.store) == []
 
 
-def test_a_provider_that_does_not_say_what_a_request_costs_is_not_asked_under_a_strict_budget(database: str) -> None:
-    provider = Unsure()
+@pytest.mark.parametrize("kind", [Unsure, Unlimited])
+def test_a_provider_that_does_not_say_what_a_request_costs_is_not_asked_under_a_strict_budget(
+    database: str, kind: type[Unsure]
+) -> None:
+    provider = kind()
     with ActorSystem.open(database, provider, budget={"tokens": 10**6, "strict": True}) as system:
         with pytest.raises(ProviderError, match="counts and max_tokens"):
             system.root.fork("go", name="buyer").reply(timeout=DEADLINE)
         assert provider.requests == []
+        assert system.agent("buyer").state == "idle"
         assert check(system.store) == []
+
+
+@pytest.mark.parametrize("kind", [Unsure, Unlimited])
+def test_a_provider_that_does_not_say_what_a_request_costs_is_asked_where_no_budget_is_strict(
+    database: str, kind: type[Unsure]
+) -> None:
+    for budget in (None, {"tokens": 10**6}):
+        with ActorSystem.open("sqlite:///:memory:" if budget is None else database, kind(), budget=budget) as system:
+            buyer = system.root.fork("go", name="buyer")
+            assert buyer.reply(timeout=DEADLINE).text == "ok"
+            assert check(system.store) == []
 
 
 def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do(database: str) -> None:
