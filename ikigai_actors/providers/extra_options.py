@@ -10,6 +10,7 @@ _OTHERWISE = {
     "max_tokens": "the setting max_tokens",
     "max_completion_tokens": "the setting max_tokens",
     "max_output_tokens": "the setting max_tokens",
+    "n_predict": "the setting max_tokens",
     "system": "the setting system",
     "instructions": "the setting system",
     "stop_sequences": "the setting stop_sequences",
@@ -19,7 +20,9 @@ _OTHERWISE = {
     "tools": "the setting tools",
 }
 """How a person says what a request says by itself. The limits are always among it: budgets rely on them."""
-_LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "stream"}
+_LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "stream"}
+_MORE = {"n", "n_cmpl", "best_of", "candidate_count", "background"}
+"""With these a service writes several replies, or goes on after the request: what it bills has no limit then."""
 
 
 def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,11 +33,16 @@ def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
         taken: the fields that the request has by itself.
 
     Raises:
-        ProviderError: one of these is among the options: both cannot be sent.
+        ProviderError: one of these is among the options: both cannot be sent. Or a service could write more than the
+            one reply that a budget holds.
     """
     options = request.settings.get("options") or {}
-    for name in options:
+    inner = options.get("extra_body")  # of Pydantic AI's model settings, whose fields go into the request
+    for name in (*options, *(inner if isinstance(inner, Mapping) else ())):
         if name in taken or name in _LIMITS:
             way = f"Use {_OTHERWISE[name]}." if name in _OTHERWISE else "Take it out of options."
             raise ProviderError(f"The setting options has {name!r}, which the request says by itself. {way}", free=True)
+        if name in _MORE:
+            told = "which could make the service write more than the one reply that budgets count"
+            raise ProviderError(f"The setting options has {name!r}, {told}. Take it out of options.", free=True)
     return dict(options)

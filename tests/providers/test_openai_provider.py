@@ -139,6 +139,11 @@ def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself
             ({"max_completion_tokens": 5}, "Use the setting max_tokens"),
             ({"stream": False}, "has 'stream'"),
             ({"model": "n"}, "Use the setting model"),
+            ({"n_predict": 5}, "Use the setting max_tokens"),
+            ({"n": 50}, "has 'n', which could make the service write more than the one reply"),
+            ({"best_of": 2}, "has 'best_of'"),
+            ({"background": True}, "has 'background'"),
+            ({"extra_body": {"seed": 5, "n": 2}}, "has 'n'"),
         ):
             assert told in str(failure(server, request(options=wrong), api=api))
         assert len(server.requests) == 1
