@@ -3,7 +3,7 @@
 Nothing is kept by the service (``store=False``): each request has the whole conversation. What a model reasoned comes
 encrypted, as items of the reply. They are kept as they came, and go back unaltered to the model that made them, in
 their place before what followed. Messages and calls go back as they came, too, but for their ids: the service would
-look for these among what it has stored.
+look for these among what it has stored. A call without arguments goes back with ``{}``.
 """
 
 import json
@@ -87,16 +87,16 @@ def _items(message: ModelMessage, blobs: Blobs) -> Iterator[dict[str, Any]]:
             case TextBlock(own={"item": Mapping() as item}):
                 yield _unstored(item)
             case CallBlock(own={"item": Mapping() as item}):
-                yield {**_unstored(item), "call_id": block.id, "name": sent_name(block.name)}
+                given = {} if block.input else {"arguments": "{}"}  # a model may say "" or null, which no request may
+                yield {**_unstored(item), "call_id": block.id, "name": sent_name(block.name), **given}
             case TextBlock() if message.role == "assistant":
                 yield {"role": "assistant", "content": block.text}
             case CallBlock():
-                given = json.dumps(block.input, ensure_ascii=False)
                 yield {
                     "type": "function_call",
                     "call_id": block.id,
                     "name": sent_name(block.name),
-                    "arguments": given,
+                    "arguments": json.dumps(block.input, ensure_ascii=False),
                 }
             case ResultBlock():
                 text = f"Error: {block.text}" if block.is_error else block.text

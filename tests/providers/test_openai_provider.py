@@ -619,6 +619,16 @@ def test_reasoning_goes_back_byte_for_byte_and_the_rest_without_ids(server: Open
     assert output == {"type": "function_call_output", "call_id": "call_1", "output": "done"}
 
 
+@pytest.mark.parametrize("arguments", ["", " \n", "null", None])
+def test_a_call_without_arguments_goes_back_with_an_empty_object(server: OpenAIServer, arguments: str | None) -> None:
+    server.answers.append(Streams(response_events({**call_item("read", ""), "arguments": arguments})))
+    reply = respond(server, request(tools=(READ,)))
+    assert reply.tool_calls == (ToolCall("read", {}, "call_1"),)
+    respond(server, request((*HELLO, {"role": "assistant", "content": list(reply.blocks)}, result("call_1"))))
+    _, call, _ = server.requests[-1]["input"]
+    assert call == {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"}
+
+
 def test_a_model_without_reasoning_is_asked_without_it_from_then_on(server: OpenAIServer) -> None:
     server.plain_models.add("m")
 
