@@ -93,6 +93,9 @@ def _is_thinking(value: Any) -> bool:
     return _is_count(budget) and budget > 0
 
 
+LIVING_LIMIT = 1_000
+"""How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
+
 _MOST = 2**31
 """No count is that high."""
 

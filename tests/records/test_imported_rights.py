@@ -214,16 +214,44 @@ def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
             system.import_(tmp_path / "1", under=trial)
 
 
+def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_comes(
+    tmp_path: Path, database: str
+) -> None:
+    forking = ToolCall("fork", {"prompt": "Wait."}, "call_1")
+
+    def breeding(request: Request) -> Reply:
+        return Reply("", (forking,)) if "Fork." in str(request.messages[-1]) else Reply("well")
+
+    with Machine().open() as system:
+        top = system.root.fork(name="top")
+        top.configure(max_agents=10**6)
+        top.fork(name="below").configure(max_agents=1)
+        system.export(top, tmp_path / "1")
+    with ActorSystem.open(database, ScriptedProvider(breeding)) as system:
+        free = system.import_(tmp_path / "1")
+        under = system.root.fork(name="under")
+        under.configure(max_agents=2)
+        tied = system.import_(tmp_path / "1", under=under)
+        most = [one.context().settings.get("max_agents") for one in (free, *free.children(), tied, *tied.children())]
+        assert most == [None, 1, 2, 1]
+        assert tied.prompt("Fork.").get(timeout=DEADLINE).text == "well"
+        [refused] = [one.content for one in tied.history() if one.kind == "tool_result"]
+        assert "A model forks only while fewer than 2 agents live" in refused
+        assert check(system.store) == []
+
+
 def test_what_gives_no_right_is_left_as_it_is() -> None:
     for kind, data, in_open_turn in (
         ("configure", {"policies": {"shell": "deny"}, "model": "x:y"}, True),
         ("configure", {"policies": None}, False),
+        ("configure", {"max_agents": 1_000}, False),
         ("approval", {**CALL, "approved": True}, False),
         ("tool_call", CALL, False),
         ("user", {"policies": {"shell": "allow"}}, True),
     ):
         assert without_rights(kind, data, in_open_turn) is data
     assert restricted({"tools": ["a"]}, {}) == {}
+    assert restricted({"max_agents": 3}, {"max_agents": 3}) == restricted({}, {"max_agents": 1_000}) == {}
     assert restricted({}, {"tools": ["a"], "policies": {"b": "allow"}}) == {"tools": ["a"]}
     assert restricted({"policies": {"a": "deny"}, "tools": []}, {"tools": ["a"], "policies": {"a": "ask"}}) == {}
 

@@ -19,10 +19,8 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.identity import check_name
 from ikigai_actors.records.messages import NO_DATA, Kind
+from ikigai_actors.records.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import SHELL, ToolTraits
-
-LIVING_LIMIT = 1_000
-"""How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
 
 
 class ForkCall(BuiltinCall):

@@ -3,7 +3,8 @@
 Whoever can edit a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. Three kinds of message could:
 
-    configure   a policy ``allow`` is dropped, and the tool's own policy counts
+    configure   a policy ``allow`` is dropped, and the tool's own policy counts; a ``max_agents`` above the usual limit
+                is removed, and the usual limit counts
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.settings import LIVING_LIMIT
 
 STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""
@@ -26,9 +28,12 @@ _ALLOW = "allow"
 def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
     """The data of a message without the rights that it would give."""
     match kind:
-        case Kind.CONFIGURE if allowed_by(data):
-            kept = {name: what for name, what in data["policies"].items() if what != _ALLOW}
-            return {**data, "policies": kept}
+        case Kind.CONFIGURE:
+            if allowed_by(data):
+                data = {**data, "policies": {name: what for name, what in data["policies"].items() if what != _ALLOW}}
+            most = data.get("max_agents")
+            if isinstance(most, int) and most > LIVING_LIMIT:
+                data = {**data, "max_agents": None}
         case Kind.APPROVAL if in_open_turn:
             return {name: value for name, value in data.items() if name != "approved"}
         case Kind.TOOL_CALL if in_open_turn:
@@ -61,4 +66,7 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
         tools = [name for name in wanted if name in offered]
         if tools != settings.get("tools"):
             changes["tools"] = tools
+    most = above.get("max_agents")
+    if most is not None and most < settings.get("max_agents", LIVING_LIMIT):
+        changes["max_agents"] = most
     return changes

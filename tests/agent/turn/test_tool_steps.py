@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.agent.builtin_calls.fork import LIVING_LIMIT
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress
 from ikigai_actors.agent.turn.machine import accepts, step
@@ -17,6 +16,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.history import EMPTY
 from ikigai_actors.records.log_unit import LogUnit
 from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 
