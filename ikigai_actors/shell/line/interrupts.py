@@ -4,7 +4,8 @@
     with interrupts.heard():        # KeyboardInterrupt, SystemExit
         line = input()
 
-Elsewhere a signal is remembered, and raised in the next such block: so no write to the database is torn in two. SIGINT
+Elsewhere a signal is remembered, and raised in the next such block: so no write to the database is torn in two. While
+an error unwinds a block, further signals are remembered, too: so the first one leaves cleanly. SIGINT
 raises `KeyboardInterrupt`; SIGTERM and SIGHUP raise `SystemExit`, so that everything is closed on the way out. A
 program that ends afterwards leaves the handlers where they are: a third Ctrl-C must not tear the closing.
 """
@@ -53,7 +54,7 @@ class Interrupts:
                 self._raise()
             yield
         finally:
-            self._heard = before
+            self._heard = before and self._heard
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._pending = max(self._pending, number)  # a SIGINT (2) does not replace a SIGTERM (15)
@@ -61,7 +62,7 @@ class Interrupts:
             self._raise()
 
     def _raise(self) -> None:
-        number, self._pending = self._pending, 0
+        number, self._pending, self._heard = self._pending, 0, False
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)
