@@ -30,8 +30,8 @@
     │   └── DocumentChanged     it is not at the version that the writer expected
     ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
     ├── ProviderError           the model could not answer
-    │   ├── ProviderUnknown     a setting names a provider that is not registered
-    │   ├── ProviderMissing     nobody could answer but the offline stand-in, and nobody asked for it
+    │   ├── ProviderMissing     no key, or nobody but the offline stand-in, and nobody asked for it
+    │   │   └── ProviderUnknown a setting names a provider that is not registered
     │   └── ReplayDiverged      a call that the record does not have, where nothing runs
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
@@ -272,12 +272,12 @@ class OutputError(ProviderError):
     """The model gave no value of the type that it was asked for; the message names what was wrong with the last one."""
 
 
-class ProviderUnknown(ProviderError):
-    """The agent's ``model`` setting names a provider that is not registered."""
-
-
 class ProviderMissing(ProviderError):
-    """No model is named and there is no key, so only the offline stand-in could answer; it answers what it wrote."""
+    """No model can be asked: there is no key for its provider, or no model is named and only the stand-in is there."""
+
+
+class ProviderUnknown(ProviderMissing):
+    """The agent's ``model`` setting names a provider that is not registered."""
 
 
 class ReplayDiverged(ProviderError):

@@ -21,7 +21,7 @@ from ikigai_actors.arguments import check_flag, check_plain_function, check_time
 from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
-from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError
+from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError, ProviderMissing
 from ikigai_actors.system.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
@@ -79,6 +79,7 @@ def check_judge(judge: object, system: System) -> None:
     check_plain_function(judge, "judge", "a function of a TrialRun")
     if (model := getattr(judge, "model", None)) is not None:
         system.check_model(model)
+        system.check_answered({"model": model}, ())
 
 
 def ask(question: str, *, model: str | None = None) -> Judge:
@@ -97,8 +98,6 @@ def ask(question: str, *, model: str | None = None) -> Judge:
 
     @blocks
     def judge(run: TrialRun) -> Verdict | JudgeAsked:
-        if run.reply is None:
-            return UNJUDGED
         try:
             asked = run.agent.fork(question, model=model, restart="temporary")
         except BudgetExceeded:
@@ -114,6 +113,9 @@ def ask(question: str, *, model: str | None = None) -> Judge:
 def _answer_of(asked: AgentRef) -> Verdict:
     try:
         text = asked.reply().text
+    except ProviderMissing as error:  # no verdict: the same call asks again when there is a model
+        asked.kill(reason=str(error))
+        raise
     except IkigaiError as error:
         return Verdict(None, f"The judge gave no answer: {error}")
     answered = _ANSWER.search(text)
@@ -144,8 +146,6 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
 
     @blocks
     def judge(run: TrialRun) -> Verdict:
-        if run.reply is None:
-            return UNJUDGED
         try:
             done = run_program(command, run.text, timeout)
         except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.behaviour.book import JudgedTrial
 from ikigai_actors.behaviour.experiment import Experiment
-from ikigai_actors.behaviour.plans.plan import Trial, Verdict
+from ikigai_actors.behaviour.plans.plan import UNJUDGED, Trial, Verdict
 from ikigai_actors.behaviour.trials import FollowUp, Judge, JudgeAsked, TrialRun, TrialStart, settled
 from ikigai_actors.behaviour.turns import Turn, own_messages
 from ikigai_actors.errors import (
@@ -113,7 +113,10 @@ class TrialWindow(list[InFlight]):
                 break
             else:
                 retries -= 1
-        verdict = self._verdict(run)
+        # A trial that has no reply has no text to judge: a judge of what a text lacks would call it right. A replay is
+        # judged by the turn that it has taken, which may have made its calls without a reply.
+        has_no_answer = run.reply is None and run.recorded is None
+        verdict = UNJUDGED if has_no_answer else self._verdict(run)
         if verdict is None:
             return None
         if run.error is not None and verdict.score is None and not verdict.why:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import ProviderError, ProviderMissing
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MessagesReply
@@ -155,6 +155,14 @@ class AnthropicProvider:
         """Import the client. Blocks."""
         _import_client()
 
+    def check_ready(self) -> None:
+        """Raise `ProviderMissing` where there is no key. May block."""
+        given = (self._options.get("api_key"), os.environ.get("ANTHROPIC_API_KEY"))
+        if not any(given) and "base_url" not in self._options:
+            client = self._new_client()  # it alone knows the other places for a key
+            if not (client.api_key or client.auth_token or client.credentials):
+                raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
+
     def window(self, model: str) -> int:
         """How many tokens a model takes; 0 when it is not known."""
         return anthropic_window(model or self.model)
@@ -187,7 +195,7 @@ class AnthropicProvider:
             if "base_url" in self._options and not known:
                 self._client.api_key = _KEYLESS
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
-            raise ProviderError(_NO_KEY, unavailable=True, free=True)
+            raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
         check_key(self._client.api_key or "", self._settings().key)
         check_key(self._client.auth_token or "", "ANTHROPIC_AUTH_TOKEN")
         return self._client

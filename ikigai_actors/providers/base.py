@@ -194,6 +194,9 @@ class Provider(Protocol):
     A provider may have a method ``load()``: it imports what takes long. It is called before turns go on that were cut
     off, and tokens of budgets are held for their requests; on a thread that may wait.
 
+    A provider may have a method ``check_ready()``: it raises `ProviderMissing` where there is no key. An experiment
+    calls it before it makes anything.
+
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.
     """

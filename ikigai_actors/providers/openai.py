@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_optional, check_seconds
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import ProviderError, ProviderMissing
 from ikigai_actors.providers import remedies
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.attachment_limits import OPENAI_LIMITS
@@ -156,6 +156,10 @@ class OpenAIProvider:
                 free=is_free(error),
             ) from as_cause(error, [key])
 
+    def check_ready(self) -> None:
+        """Raise `ProviderMissing` where there is no key."""
+        self._key()
+
     def load(self) -> None:
         """Import the client. Blocks."""
         _import_client()
@@ -245,12 +249,12 @@ class OpenAIProvider:
         return f"https://{_OFFICIAL}/v1", Settings(key, "OPENAI_BASE_URL")
 
     def _key(self) -> str:
-        """The key. Raises `ProviderError` when there is none, or none that a header can carry."""
+        """The key. Raises `ProviderMissing` when there is none, `ProviderError` if no header can carry it."""
         key, setting = self._api_key, "api_key"
         if key is None and self._base_url is None:
             key, setting = os.environ.get("OPENAI_API_KEY", ""), "OPENAI_API_KEY"
             if not key:
-                raise ProviderError(
+                raise ProviderMissing(
                     "There is no key for OpenAI: set OPENAI_API_KEY, or give OpenAIProvider(api_key=...). A server "
                     "that needs none is named by OpenAIProvider(base_url=...).",
                     unavailable=True,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_type, shown
-from ikigai_actors.errors import BadInput, ProviderUnknown
+from ikigai_actors.errors import BadInput, ProviderMissing, ProviderUnknown
 from ikigai_actors.providers.anthropic import AnthropicProvider
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import Provider
@@ -106,6 +106,26 @@ class Providers:
         """Whether the offline stand-in answers for these settings though nobody asked for it; as for `asked`."""
         named = settings.get("model")
         return self.nobody_asked and not models_in(settings.get("compact_model") or named if summary else named)
+
+    def check_ready(self, settings: Mapping[str, Any]) -> None:
+        """Raise `ProviderMissing` when none of the models of an agent with these settings has a key. May block.
+
+        Anything else that a provider, other people's code, raises here its next request will raise, too.
+        """
+        missing: ProviderMissing | None = None
+        for choice in self.asked(settings):
+            check = getattr(choice.provider, "check_ready", None)
+            try:
+                if callable(check):
+                    check()
+            except ProviderMissing as error:
+                missing = missing or error
+                continue
+            except (Exception, SystemExit):
+                return
+            return
+        if missing is not None:
+            raise missing
 
     def window(self, setting: str | None) -> int:
         """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""

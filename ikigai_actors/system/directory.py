@@ -189,9 +189,9 @@ class Directory(OfOneProcess, ABC):
         """As `asked_models`."""
 
     def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """Raise `ProviderMissing` where only the offline stand-in would answer, and nobody asked for it.
+        """Raise `ProviderMissing` where no model can be asked: there is no key, or nobody but the offline stand-in.
 
-        It may where it wrote the record itself.
+        The stand-in may answer if somebody asked for it, or it wrote the record itself.
 
         Args:
             settings: those of the agent that is asked.

@@ -565,6 +565,8 @@ class ActorSystem(System):
             writer = other_writer(writers)
             if writer or not writers:
                 raise ProviderMissing(why_silent(writer) if writer else UNWRITTEN)
+        self._asked_models(settings, False)  # a provider that is not registered is `BadInput`
+        self._runtime.providers.check_ready(settings)
 
     @property
     def stand_in_notice(self) -> str:

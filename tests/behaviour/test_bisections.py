@@ -21,7 +21,7 @@ from ikigai_actors import (
     Usage,
     tool,
 )
-from ikigai_actors.behaviour import Bisected, ExperimentDiffers, TrialRun, bisect
+from ikigai_actors.behaviour import Bisected, ExperimentDiffers, TrialRun, Verdict, bisect
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
@@ -275,13 +275,13 @@ def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
         agent = clerk(system, 3, 2)
         errors: list[bool] = []
 
-        def judge(run: TrialRun) -> bool | None:
+        def show(run: TrialRun, _: Verdict) -> None:
             errors.append(run.error is not None)
-            return None if run.error else is_good(run)
 
-        bisect(agent, judge, probe="?", retries=1, most=1)
+        bisect(agent, is_good, probe="?", retries=1, most=1, on_trial=show)
         assert errors == [True]
-        assert bisect(agent, judge, probe="?", retries=1, fresh=True).position == end_of(agent, 2)
+        again = bisect(agent, is_good, probe="?", retries=1, fresh=True, on_trial=show)
+        assert again.position == end_of(agent, 2)
         assert not any(errors[1:])
 
 

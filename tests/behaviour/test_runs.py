@@ -180,3 +180,26 @@ def test_trials_that_are_judged_on_threads_are_heard_of_in_order_on_the_drivers_
     with ActorSystem.open(":memory:", ScriptedProvider(lambda _: "yes")) as system:
         search(talker(system), judge, plan=BestOf(4), options=["a"], parallel=3, warm=False, on_trial=hears)
     assert heard == [1, 2, 3, 4]
+
+
+def test_no_judge_is_asked_about_a_trial_without_a_reply() -> None:
+    def fails(request: Request) -> str:
+        if "?" in str(request.messages[-1]["content"]):
+            raise ProviderError("The service refuses.")
+        return "yes"
+
+    judged: list[TrialRun] = []
+
+    def is_no_apology(run: TrialRun) -> bool:
+        judged.append(run)
+        return "sorry" not in run.text
+
+    for judge in (is_no_apology, blocks(lambda run: is_no_apology(run))):
+        with ActorSystem.open(":memory:", ScriptedProvider(fails)) as system:
+            agent = talker(system)
+            report = evaluate(agent, [f"{number}?" for number in range(20)], judge, at_least=0.8)
+            assert (report.verdict, report.rate, report.undecided) == ("unsure", None, 20)
+            assert report.reasons == {"The service refuses.": 20}
+            assert bisect(agent, judge, probe="?", most=4).answer == "unsure"
+            assert search(agent, judge, plan=BestOf(2), options=["?"]).agent is None
+    assert judged == []

@@ -169,7 +169,13 @@ def test_nothing_runs_outside_but_a_tool_that_is_named_and_only_reads() -> None:
         agent = system.root.fork("hello", name="player")
         agent.reply(timeout=DEADLINE)
         runs: list[TrialRun] = []
-        search(agent, runs.append, plan=BestOf(2), options=["price", "buy"], tools=["price"])
+        judged: list[TrialRun] = []
+
+        def show(run: TrialRun, _: Verdict) -> None:
+            runs.append(run)
+
+        search(agent, judged.append, plan=BestOf(2), options=["price", "buy"], tools=["price"], on_trial=show)
+        assert [run.text for run in judged] == ["done"]
         assert ran == ["price"]
         assert [(run.text, run.diverged) for run in runs] == [("done", False), ("", True)]
         with pytest.raises(BadInput, match="declared as read_only"):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, ProviderMissing, ScriptedProvider
-from ikigai_actors.behaviour import BestOf, bisect, evaluate, recorded, regress, replay, search
+from ikigai_actors.behaviour import BestOf, ask, bisect, evaluate, recorded, regress, replay, search
 from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.system.attached import AttachedSystem
 from tests.conftest import NewDatabase
@@ -16,7 +16,8 @@ NOTED = ["Noted."] * 4
 
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -105,4 +106,64 @@ def test_an_experiment_beside_a_host_without_a_provider_has_no_verdict_and_goes_
         regress(recorded(elsewhere.agent("real")), name="mine")
     with ActorSystem.open(mixed, ScriptedProvider(lambda request: "Noted.")) as system:
         report = regress(recorded(system.agent("real")), name="mine")
+        assert (report.resumed, report.rate, report.undecided) == (True, 1.0, 0)
+
+
+@pytest.fixture
+def named(durable_url: NewDatabase) -> str:
+    """A database with agents that name their model, which has answered them; the key is gone."""
+    url = durable_url()
+    real = ScriptedProvider(lambda request: "Noted.")
+    with ActorSystem.open(url, providers={"openai": real, "anthropic": real}) as system:
+        for name, model in (("clerk", "openai:gpt"), ("cook", "anthropic:claude"), ("both", "openai:a,anthropic:b")):
+            agent = system.root.fork(name=name, model=model)
+            for text in ("We sell tea.", "And Assam."):
+                agent.prompt(text).get(timeout=DEADLINE)
+    return url
+
+
+def test_no_experiment_begins_when_the_model_that_an_agent_names_has_no_key(named: str) -> None:
+    with ActorSystem.open(named, ScriptedProvider(["Yes."] * 9)) as system:
+        born = len(system.agents())
+        for verb in VERBS.values():
+            with pytest.raises(ProviderMissing, match="There is no key for OpenAI"):
+                verb(system.agent("clerk"))
+        with pytest.raises(ProviderMissing, match="There is no key for the Anthropic API"):
+            VERBS["evaluate"](system.agent("cook"))
+        with pytest.raises(ProviderMissing, match="There is no key for OpenAI"):
+            VERBS["evaluate"](system.agent("both"))
+        with pytest.raises(ProviderMissing, match="There is no key for OpenAI"):
+            evaluate(system.root, ["Hello?"], ask("Polite?", model="openai:gpt"))
+        assert len(system.agents()) == born
+    spare = ScriptedProvider(lambda request: "Noted.")
+    with ActorSystem.open(named, providers={"anthropic": spare}) as system:
+        assert evaluate(system.agent("both"), ["And milk?"], lambda run: True).rate == 1.0  # the next model answers
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_trial_whose_host_has_no_key_for_its_model_has_no_verdict_and_is_asked_later(named: str, verb: str) -> None:
+    with (
+        ActorSystem.open(named),
+        AttachedSystem.open(named) as elsewhere,
+        pytest.raises(ProviderMissing, match="There is no key for OpenAI"),
+    ):
+        VERBS[verb](elsewhere.agent("clerk"))
+    real = ScriptedProvider(lambda request: "Noted.")
+    with ActorSystem.open(named, providers={"openai": real}) as system:
+        found = VERBS[verb](system.agent("clerk"))
+        assert (found.resumed, found.ended) == (True, "")
+        assert real.requests
+
+
+def test_a_judge_whose_host_has_no_key_for_its_model_is_asked_later(named: str) -> None:
+    polite = ask("Polite?", model="openai:gpt")
+    with (
+        ActorSystem.open(named, ScriptedProvider(lambda request: "Yes.")),
+        AttachedSystem.open(named) as elsewhere,
+        pytest.raises(ProviderMissing, match="There is no key for OpenAI"),
+    ):
+        evaluate(elsewhere.root, ["Hello?"], polite)
+    yes = ScriptedProvider(lambda request: "Yes.")
+    with ActorSystem.open(named, yes, providers={"openai": yes}) as system:
+        report = evaluate(system.root, ["Hello?"], polite)
         assert (report.resumed, report.rate, report.undecided) == (True, 1.0, 0)

@@ -87,7 +87,7 @@ def search_history(
         check_name(keep)
 
     def judge(one: TrialRun) -> float | Verdict | None:
-        return None if one.reply is None else _score(command, one.text)
+        return _score(command, one.text)
 
     how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
     with _opened(options) as system:
@@ -120,7 +120,7 @@ def bisect_history(
     _check_page(html)
 
     def judge(one: TrialRun) -> bool | Verdict | None:
-        return None if one.reply is None else _is_right(command, one.text)
+        return _is_right(command, one.text)
 
     with _opened(options) as system:
         begin = partial(bisect, system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
@@ -164,7 +164,7 @@ def evaluate_agent(
     _check_page(html)
 
     def judge(one: TrialRun) -> bool | Verdict | None:
-        return None if one.reply is None else _is_right(command, one.text)
+        return _is_right(command, one.text)
 
     with _opened(options) as system:
         how |= {"change": changed, "on_trial": trial_lines(tell, score)}

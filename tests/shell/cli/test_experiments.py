@@ -203,6 +203,23 @@ def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
         capsys.readouterr()
 
 
+@pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[one[0] for one, *_ in WORDS])
+def test_without_the_key_of_the_model_that_an_agent_names_the_status_says_so(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    database = str(tmp_path / "shop.db")
+    with ActorSystem.open(database, providers={"openai": ScriptedProvider(["Tea."])}) as system:
+        system.root.fork("Assam?", name="clerk", model="openai:gpt").reply(timeout=DEADLINE)
+    for how in ([], ["--dry-run"]):
+        assert main.run(["--database", database, *arguments, *how]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "There is no key for OpenAI" in told.err
+    with ActorSystem.open(database, "offline") as system:
+        assert len(system.agents()) == 2
+
+
 def test_a_database_that_is_not_there_is_not_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "typo.db"
     assert ikigai(str(database), "bisect", "clerk", "--judge", "true") == 1
@@ -250,8 +267,9 @@ def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
 
 
 def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_yes(
-    shop: str, capsys: pytest.CaptureFixture[str]
+    shop: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")  # without one nothing would be read anyway
     search = ["search", "clerk", "--plan", "best:1", "--option", "one", "--score", "wc -c"]
     refused = {"offline:large": ["replay", "clerk", "--with", "model=offline:large"], "openai": search}
     for new, arguments in refused.items():
