@@ -164,7 +164,9 @@ def test_an_agent_that_stumbles_is_restarted_with_its_history_intact(tmp_path: P
     assert done.stderr == ""
 
 
-@pytest.mark.slow("a run of pytest with two simulations")
+@pytest.mark.thorough(
+    "a run of pytest with two simulations; tests/testing/test_simulate.py finds a race in a small one"
+)
 def test_a_race_in_a_team_is_found_and_the_mended_team_has_none() -> None:
     plugins = ("-p", "ikigai_actors.testing.pytest_plugin", "-p", "pytest_timeout")
     done = completed(

@@ -34,6 +34,10 @@ from tests.kit.blocking_provider import Gate
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
 from tests.kit.races import somebody_waits
 
+REAL_HOSTS = pytest.mark.thorough(
+    "real hosts; tests/testing/test_simulated_hosts.py and the machine of hosts do the same"
+)
+
 
 class Fleet:
     """Hosts of one database, each with a provider that says whose it is."""
@@ -132,6 +136,7 @@ def test_statistics_of_an_agent_of_another_host_are_those_of_its_rows(
     assert (far.statistics().turns, fleet["a"].statistics_of(far.uuid, far.record).turns) == (2, 2)
 
 
+@REAL_HOSTS
 def test_an_interrupt_ends_the_turn_of_an_agent_of_another_host(fleet: Fleet) -> None:
     gate = Gate()
     a = fleet.start("a")
@@ -147,6 +152,7 @@ def test_an_interrupt_ends_the_turn_of_an_agent_of_another_host(fleet: Fleet) ->
     gate.open()
 
 
+@REAL_HOSTS
 def test_a_cascade_takes_agents_of_all_hosts(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     below = fleet["b"].agent("far").fork(name="below")
@@ -155,6 +161,7 @@ def test_a_cascade_takes_agents_of_all_hosts(fleet: Fleet, apart: tuple[AgentRef
     eventually(lambda: fleet["b"].statistics().agents == 0, "the end of the actors of b")
 
 
+@REAL_HOSTS
 def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     there = fleet["b"]
@@ -167,6 +174,7 @@ def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, Ag
     assert list(near.wait([far], timeout=DEADLINE).values()) == ["idle"]
 
 
+@REAL_HOSTS
 def test_a_name_that_another_host_gives_is_known_everywhere(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     _, far = apart
     there = fleet["b"].actor(far.uuid)
@@ -210,6 +218,7 @@ def test_the_end_of_a_host_is_told_once_to_the_others_and_to_who_is_attached(
         assert [event for event in events if isinstance(event, HostEnded | HostChanged)] == [gone]
 
 
+@REAL_HOSTS
 def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
     a = fleet.start("a")
     with pytest.raises(NoHost, match="No other host"):
@@ -217,6 +226,7 @@ def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
     assert a.root.prompt("hello").get(timeout=DEADLINE).text == "a answers"
 
 
+@REAL_HOSTS
 def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postgres_admin: Admin) -> None:
     a = fleet.start("a")
     b = fleet.start("b")
@@ -313,6 +323,7 @@ def test_a_host_renews_its_lease_while_it_looks_at_its_agents_for_the_first_time
         assert system.root.record.living
 
 
+@REAL_HOSTS
 def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fleet) -> None:
     work = Work()
     a = fleet.start("a", work.model, tools=[tool(work.work)])
@@ -334,6 +345,7 @@ def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fl
     assert work.runs == 1
 
 
+@REAL_HOSTS
 def test_an_agent_that_is_adopted_while_its_branch_gets_ready_to_move_stays_and_works(fleet: Fleet) -> None:
     work = Work()
     a = fleet.start("a", work.model, tools=[tool(work.work)])
@@ -402,6 +414,7 @@ def test_every_command_reaches_an_agent_of_another_host(fleet: Fleet, apart: tup
     assert child.record.exit_reason == "that is all"
 
 
+@REAL_HOSTS
 def test_a_supervisor_whose_child_on_another_host_fails_too_often_is_restarted_by_its_own_host(fleet: Fleet) -> None:
     crashes: list[str] = []
 
@@ -437,6 +450,7 @@ def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
         late.get(timeout=DEADLINE)
 
 
+@REAL_HOSTS
 def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     below, store = near.fork(), fleet["a"].store
@@ -451,6 +465,7 @@ def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: 
     assert check(fleet["a"].store) == []
 
 
+@REAL_HOSTS
 def test_children_that_fail_on_two_hosts_at_once_are_counted_together(fleet: Fleet) -> None:
     together = threading.Barrier(2)
     failing = threading.Event()

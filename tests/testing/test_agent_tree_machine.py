@@ -39,7 +39,7 @@ class Forgetful(AgentTreeMachine):
 
 
 @pytest.mark.slow("takes a second")
-@programs(few=8, many=30)
+@programs(few=4, many=30)
 def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory(examples: int) -> None:
     run_programs(Forgetful, examples, steps=20)
 

@@ -20,13 +20,13 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=10, many=60)
+@programs(few=6, many=60)
 def test_made_up_programs_keep_every_law_of_budgets(examples: int) -> None:
     run_programs(BudgetMachine, examples, steps=20)
 
 
 @pytest.mark.slow("takes two seconds")
-@programs(few=3, many=30)
+@programs(few=1, many=30)
 def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets(examples: int) -> None:
     run_programs(FleetBudgetMachine, examples, steps=12)
 

@@ -83,12 +83,15 @@ def prepared(world: Simulation, verb: Verb) -> AgentRef:
     return root
 
 
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.thorough("each commit; every run has a third"))])
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("committed", [False, True])
-def test_it_happens_once_or_not_at_all_at_whichever_commit_the_process_ends(name: str, committed: bool) -> None:
+def test_it_happens_once_or_not_at_all_at_whichever_commit_the_process_ends(
+    name: str, committed: bool, step: int
+) -> None:
     verb = VERBS[name]
     outcomes = set[int]()
-    for commit in range(1, 20):
+    for commit in range(1, 20, step):
         with simulated() as world:
             root = prepared(world, verb)
             before = [one.id for one in root.history(all=True)]

@@ -48,7 +48,14 @@ def failure() -> tuple[str, list[str]]:
     return str(caught.value), notes[begin : notes.index("state.teardown()") + 1]
 
 
-@pytest.mark.slow("Hypothesis shrinks")
+@pytest.mark.slow("takes a second")
+def test_a_failure_of_a_rule_is_reported_and_not_what_a_look_at_the_end_would_find() -> None:
+    with pytest.raises(Broken, match="mine") as caught:
+        run_state_machine_as_test(Failing, settings=settings(SHORT, phases=[Phase.generate]))
+    assert "state.teardown()" in "\n".join(caught.value.__notes__)
+
+
+@pytest.mark.thorough("Hypothesis shrinks a failure of the whole machine")
 def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it_needs(
     failure: tuple[str, list[str]],
 ) -> None:
@@ -58,7 +65,7 @@ def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it
     assert rules == ["state.begin", "state.fails"]  # invariants, and the end, take no arguments
 
 
-@pytest.mark.slow("Hypothesis shrinks")
+@pytest.mark.thorough("Hypothesis shrinks a failure of the whole machine")
 def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands(failure: tuple[str, list[str]]) -> None:
     _, program = failure
     names: dict[str, Any] = {name: getattr(ikigai_actors, name) for name in ikigai_actors.__all__}
@@ -71,7 +78,7 @@ def test_the_program_that_a_failing_machine_prints_runs_again_as_it_stands(failu
             names["state"].teardown()
 
 
-@pytest.mark.slow("takes a second")
+@pytest.mark.thorough("dozens of simulations; docs/testing.md has a smaller one")
 def test_the_smallest_example_of_the_guide_runs() -> None:
     failed, tried = doctest.testmod(ikigai_actors.testing)
     assert (failed, tried) == (0, 4)

@@ -118,6 +118,7 @@ def placed(url: str) -> dict[str | None, int]:
         return {one.name: one.agents for one in client.hosts() if one.ended_at is None}
 
 
+@pytest.mark.thorough("several programs; a host is killed and one drained in each run")
 def test_an_agent_is_moved_from_any_terminal(
     new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
         screen.expect("launched")
 
 
+@pytest.mark.thorough("several programs; a host is killed and one drained in each run")
 def test_shells_hosts_and_who_follows_are_told_when_a_host_is_gone(
     new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
