@@ -67,6 +67,8 @@ class _Chosen(NamedTuple):
     """The model that is to answer a request, and what it is sent beside the history."""
 
     provider: Provider
+    own_code: bool
+    """Whether the agent's own code answers."""
     name: str
     """``provider:model``."""
     following: str
@@ -317,7 +319,7 @@ class Effects:
         """
         fixed = fixed_tokens(chosen.settings, chosen.tools)
         fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
-        own_code = getattr(chosen.provider, "own_code", False) and not chosen.settings.get("compact_model")
+        own_code = chosen.own_code and not chosen.settings.get("compact_model")
         if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed, state.left_at):
             return on.WindowFull(state.request, fit.tokens, fit.near, fit.is_full, fit.readable)
         told = fit.is_to_be_told and self._warned != state.turn
@@ -348,7 +350,7 @@ class Effects:
         inbox, request, saw = self._inbox, state.request, end
         try:
             chosen = self._choose(state, log, end, summary=True)
-            if getattr(chosen.provider, "own_code", False):
+            if chosen.own_code:
                 raise ProviderError(
                     f"Agent {uuid} is answered by code, {chosen.name}, which writes no summary. Set "
                     "compact_model to the model that is to write it."
@@ -419,7 +421,8 @@ class Effects:
             wanted = None if state.output is None else expected_in({"output": state.output})
             tools = self._runtime.toolbox.describe(settings, wanted)
             following = str(others[0]) if others else ""
-            if most == 0 and not chosen.own_code:
+            own_code = chosen.own_code
+            if most == 0 and not own_code:
                 raise ProviderError(
                     f"What a request to {chosen} may cost could not be determined, and the budget is strict: its "
                     "provider's attributes counts and max_tokens must not fail. /resume, or resume(), asks again."
@@ -428,7 +431,9 @@ class Effects:
             sent = settings if most is None else {**settings, "max_tokens": most}
             window = settings.get("context_window") or self._runtime.providers.window_of(chosen)
             is_typed, limits = wanted is not None, chosen.attachments
-            return _Chosen(chosen.provider, str(chosen), following, sent, tools, is_typed, cut, window, limits)
+            return _Chosen(
+                chosen.provider, own_code, str(chosen), following, sent, tools, is_typed, cut, window, limits
+            )
         except ProviderError:
             raise
         except BaseException as error:  # other people's code: a provider's name, a tool's description
@@ -478,6 +483,7 @@ class Effects:
             blobs.load if blobs.to_be_loaded else None,
             self._runtime.gates.before(chosen.name.partition(":")[0]),
             at,
+            chosen.own_code,
         )
 
     def _run_tool(self, request: int, call: Call) -> None:

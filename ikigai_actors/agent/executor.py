@@ -116,6 +116,7 @@ class Executor:
         prepare: Callable[[], object] | None = None,
         gate: ServiceGate | None = None,
         at: int = 0,
+        own_code: bool = False,
     ) -> ModelRequest:
         """Send a request; the callbacks run on the event loop's thread, or on that of a plain function.
 
@@ -128,6 +129,7 @@ class Executor:
             prepare: called before the provider is asked, on a thread; what it raises is the error. It may block.
             gate: the queue before the provider; None when it has no limits.
             at: see `ModelRequest.at`.
+            own_code: whether the provider is the agent's own code.
         """
 
         def begin(answer: Coroutine[Any, Any, Reply]) -> None:
@@ -136,7 +138,6 @@ class Executor:
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
             call.begin(answer, lambda _: self._jobs.pop(call, None), name)
 
-        own_code = getattr(provider, "own_code", False)
         call = ModelRequest(self._loop, on_delta, on_reply, own_code, request.agent, at)
         with self._closing:
             if self._closed:

@@ -859,6 +859,28 @@ def test_a_provider_that_does_not_say_what_a_request_costs_is_not_asked_under_a_
         assert check(system.store) == []
 
 
+class Secretive(Unsure):
+    """A provider that fails to say whether it is the agent's own code."""
+
+    counts = True
+
+    @property
+    def own_code(self) -> bool:
+        """Whether the agent's own code answers."""
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("budget", [None, {"tokens": 10**6}])
+def test_a_provider_that_does_not_say_whose_code_it_is_fails_the_request_and_not_the_agent(
+    budget: dict[str, int] | None,
+) -> None:
+    with ActorSystem.open(":memory:", Secretive(), budget=budget) as system:
+        for _ in range(2):
+            with pytest.raises(ProviderError, match="The provider failed: SystemExit: 3"):
+                system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.root.state == "idle"
+
+
 @pytest.mark.parametrize("kind", [Unsure, Unlimited])
 def test_a_provider_that_does_not_say_what_a_request_costs_is_asked_where_no_budget_is_strict(
     database: str, kind: type[Unsure]
