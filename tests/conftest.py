@@ -60,6 +60,16 @@ def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(autouse=True)
+def handlers_of_signals() -> Iterator[None]:
+    """Give back the signals that a program in this process takes: the next test may interrupt itself."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
 def no_simulation_goes_on() -> Iterator[None]:
     """A simulation that a test does not end would run the systems of those behind it, on threads of its own."""
     yield

@@ -1,8 +1,6 @@
 """How a host ends that cannot run the agents: its exit status, and what it says; called within this process."""
 
 import logging
-import signal
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,16 +15,6 @@ from ikigai_actors.store import open_store
 from tests.conftest import NewDatabase
 from tests.kit.databases import sql
 from tests.kit.wire import Wire
-
-
-@pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
-    """Give the signals of this process back, which a host takes."""
-    taken = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    before = [signal.getsignal(number) for number in taken]
-    yield
-    for number, handler in zip(taken, before, strict=True):
-        signal.signal(number, handler)
 
 
 def options(database: str) -> Options:
