@@ -160,8 +160,11 @@ def heed(request: dict[str, Any]) -> None:
 def serve() -> None:
     """Answer until the input ends."""
     print("ready", file=sys.stderr, flush=True)
-    for line in sys.stdin.buffer:
-        heed(json.loads(line))
+    try:
+        for line in sys.stdin.buffer:
+            heed(json.loads(line))
+    except OSError:  # it has closed its input, and lives on
+        threading.Event().wait()
 
 
 if __name__ == "__main__":
