@@ -136,7 +136,7 @@ class AgentActor(PooledActor):
         self._fence = Fence(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._costs = Costs(runtime, self._log)
-        self._step: Step | None = None  # whose unit is with the journal, or committed and not taken yet
+        self._step: Step | None = None  # its unit is with the journal, or committed and not taken yet
         self._deciding: on.TurnEvent | None = None  # what the actor is at: it is in no other place
         self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
@@ -656,7 +656,7 @@ class AgentActor(PooledActor):
         self._hand_over(reason)
 
     def _crash_of(self, reason: BaseException) -> IkigaiError:
-        """What is told to who asked for what this has kept the actor from doing."""
+        """The error for the caller of a command that crashed the actor."""
         if isinstance(reason, IkigaiError):
             return reason
         uuid = self.state.uuid

@@ -178,7 +178,7 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
 
 
 def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: float) -> SummaryPlan | None:
-    """The plan of a smaller part, in place of one whose request was too long for the model.
+    """The plan for a smaller part, after a request that was too long for the model.
 
     Args:
         plan: what the model was asked to summarise.
