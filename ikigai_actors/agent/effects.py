@@ -197,7 +197,7 @@ class Effects:
             for effect in waiting:
                 if isinstance(effect, Answer | Spawn):
                     self.perform(effect, state, log)
-        finally:  # callers get their answers, also where cancelling failed
+        finally:  # callers get their answers, also where an effect before them failed
             for effect in waiting:
                 if isinstance(effect, Answer):
                     effect.caller.settle(effect.value)

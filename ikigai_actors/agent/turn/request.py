@@ -247,6 +247,8 @@ class Turns:
 
     def _close_user(self) -> None:
         """Add the user's side: a result for each call of the last reply, then what was said."""
+        if not (self._open or self._said):
+            return
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
         answers = [_answer(*self._open[call_id], self._results.get(call_id), self._elide) for call_id in forks_last]
         if answers or self._said:

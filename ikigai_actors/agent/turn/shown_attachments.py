@@ -62,7 +62,7 @@ class ShownAttachments:
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
         """The next blocks of the conversation as they are sent, in their order."""
-        attached = [blob for _, block in said for blob in blobs_in(block)]
+        attached = [] if self._limits is None else [blob for _, block in said for blob in blobs_in(block)]
         if self._limits is None or not attached:
             return [block for _, block in said]
         if new := [blob for blob in attached if self._counts(blob)]:
