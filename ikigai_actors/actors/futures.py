@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pykka
 
@@ -23,7 +23,7 @@ from ikigai_actors.actors.threads import current_threads
 from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.actors.wait_graph import Until, WaitedBy
 from ikigai_actors.actors.wait_registry import AwaitedAgent, OpenWait, WaitTarget, acting_code
-from ikigai_actors.arguments import check_timeout
+from ikigai_actors.arguments import check_callable, check_timeout
 from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, WouldWaitForItself
 
 T = TypeVar("T")
@@ -95,6 +95,7 @@ class Future(pykka.Future[T]):
         why: Callable[[], str] = lambda: "",
         until: Until = Until.TURN,
         awaits: WaitTarget | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Make an open future.
 
@@ -108,8 +109,10 @@ class Future(pykka.Future[T]):
             why: gives a sentence about what is waited for, which `TimedOut` adds; empty when that is not known.
             until: the point to which that agent must come.
             awaits: the agents that are waited for, in the place of that one.
+            timeout: seconds that `get` and ``await`` wait when they are given none; None waits for ever.
         """
         super().__init__()
+        self._timeout = check_timeout(timeout)
         self._value: concurrent.futures.Future[T] = concurrent.futures.Future()
         if cancel is None:
             self._value.set_running_or_notify_cancel()  # a future that runs is not cancelled
@@ -128,11 +131,17 @@ class Future(pykka.Future[T]):
     def __repr__(self) -> str:
         return f"<Future {'done' if self._value.done() else 'open'}>"
 
+    def within(self, timeout: float | None) -> Self:
+        """Set how many seconds `get` and ``await`` wait when they are given none; return the same future."""
+        self._timeout = check_timeout(timeout)
+        return self
+
     def get(self, *, timeout: float | None = None) -> T:
         """Wait for the value and return it, or raise the exception that came instead.
 
         Args:
-            timeout: seconds to wait; None waits for ever, 0 looks once.
+            timeout: seconds to wait; 0 looks once. None waits as long as the call that gave the future was told to,
+                else for ever.
 
         Raises:
             BadInput: the timeout is no number of seconds.
@@ -140,7 +149,7 @@ class Future(pykka.Future[T]):
             WouldDeadlock: this is a thread of the runtime; or the awaited agent waits for the calling one.
             WouldWaitForItself: the calling agent's own turn must end first.
         """
-        check_timeout(timeout)
+        timeout = self._timeout if check_timeout(timeout) is None else timeout
         if self._get_hook is not None:
             return super().get(timeout=timeout)
         if not self._value.done():
@@ -153,7 +162,33 @@ class Future(pykka.Future[T]):
             except concurrent.futures.TimeoutError as error:
                 if value.done():  # the value is itself a TimeoutError
                     raise
-                raise TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip()) from error
+                raise self._too_late(timeout) from error
+
+    def _too_late(self, timeout: float | None) -> TimedOut:
+        return TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip())
+
+    def result(self, timeout: float | None = None) -> T:
+        """Wait for the value and return it, as `get` does: the name that `concurrent.futures` gives it."""
+        return self.get(timeout=timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the outcome; return the exception that came, or None for a value. Raises what `get` does."""
+        try:
+            self.get(timeout=timeout)
+        except Exception as error:
+            if not self.done():  # this call failed, not what was asked for
+                raise
+            return error
+        return None
+
+    def add_done_callback(self, callback: "Callable[[Future[T]], object]") -> None:
+        """Call back with this future when it is done, at once if it is.
+
+        The call comes on whichever thread settles the future, mostly one of the runtime: it must not wait for anything.
+        An exception that it raises is logged.
+        """
+        check_callable(callback, "callback", "a function of a future")
+        self._value.add_done_callback(lambda _: callback(self))
 
     def check_wait(self) -> None:
         """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""
@@ -182,7 +217,6 @@ class Future(pykka.Future[T]):
         except concurrent.futures.InvalidStateError as invalid:
             raise queue.Full from invalid
 
-    @property
     def done(self) -> bool:
         """Whether there is a value, or an exception."""
         return self._value.done()
@@ -201,7 +235,7 @@ class Future(pykka.Future[T]):
                 self._value.set_result(value)
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Wait without blocking the event loop."""
+        """Wait without blocking the event loop, as long as `get` does. A wait that is cancelled cancels no command."""
         if self._get_hook is not None:
             return asyncio.get_running_loop().run_in_executor(None, self.get).__await__()
         self._check_itself()
@@ -211,7 +245,20 @@ class Future(pykka.Future[T]):
 
     def _awaiting(self) -> Generator[Any, None, T]:
         with self._noted() as value:
-            return (yield from asyncio.wrap_future(value).__await__())
+            if value.done():
+                return value.result()
+            if self._timeout is None:
+                return (yield from asyncio.wrap_future(value).__await__())
+            return (yield from self._in_time(asyncio.wrap_future(value), asyncio.timeout(self._timeout)).__await__())
+
+    async def _in_time(self, value: asyncio.Future[T], limit: asyncio.Timeout) -> T:
+        try:
+            async with limit:
+                return await value
+        except TimeoutError as error:
+            if not limit.expired():  # the value is itself a TimeoutError
+                raise
+            raise self._too_late(self._timeout) from error
 
     @contextlib.contextmanager
     def _noted(self, waits: bool = True) -> "Iterator[concurrent.futures.Future[T]]":

@@ -737,7 +737,7 @@ class AgentActor(PooledActor):
         caller = getattr(message, "caller", None)
         if isinstance(message, Reset | Departed | TakenIn):
             message.done.settle(None)
-        elif isinstance(caller, Future) and self._successor is not None and not caller.done:
+        elif isinstance(caller, Future) and self._successor is not None and not caller.done():
             self._successor.take_over(message)
         elif isinstance(caller, Future):
             caller.settle(self._gone())

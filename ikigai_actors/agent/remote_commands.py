@@ -173,7 +173,7 @@ class RemoteCaller(Future[Any]):
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
 
     def settle(self, value: Any) -> None:
-        if self.done:
+        if self.done():
             return
         super().settle(None)
         is_dead = isinstance(value, AgentDead) and value.agent == self.key.agent

@@ -145,7 +145,7 @@ class TrialWindow(list[InFlight]):
         try:
             return saying.get(timeout=self._timeout)
         except TimedOut:
-            if saying.done:  # it has raised this itself
+            if saying.done():  # it has raised this itself
                 return saying.get()
             return Verdict(None, f"the judge took longer than {self._timeout:g} seconds")
 

@@ -8,13 +8,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pykka
 import pytest
 
 from ikigai_actors.actors.futures import Future, TimedOut, acting_agent, forbid_blocking
-from ikigai_actors.errors import WouldDeadlock, WouldWaitForItself
+from ikigai_actors.errors import BadInput, WouldDeadlock, WouldWaitForItself
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 
@@ -86,7 +86,7 @@ def test_a_signal_that_another_thread_was_given_ends_the_main_threads_wait() -> 
         with pytest.raises(KeyboardInterrupt):
             future.get()
         rescue.cancel()
-    assert not future.done
+    assert not future.done()
 
 
 @pytest.mark.parametrize("seconds", [None, 1e10, threading.TIMEOUT_MAX * 2])
@@ -181,3 +181,66 @@ def test_an_exception_without_one_is_an_error_all_the_same() -> None:
         kind.get()
     with pytest.raises(RuntimeError, match="without an exception"):
         nothing.get()
+
+
+def test_it_has_the_interface_of_concurrent_futures() -> None:
+    good, bad, open_one = Future[int](), Future[int](), Future[int]()
+    heard: list[Future[int]] = []
+    good.add_done_callback(heard.append)
+    assert (good.done(), heard) == (False, [])
+    good.set(3)
+    bad.settle(ValueError("planted"))
+    bad.add_done_callback(heard.append)
+    assert heard == [good, bad]
+    assert (good.done(), good.result(), good.result(0), good.exception()) == (True, 3, 3, None)
+    assert str(bad.exception(0)) == "planted"
+    with pytest.raises(ValueError, match="planted"):
+        bad.result(timeout=1)
+    for wait in (open_one.result, open_one.exception):
+        with pytest.raises(TimedOut):
+            wait(0)
+    with pytest.raises(BadInput, match="callback"):
+        open_one.add_done_callback(cast(Any, 3))
+
+
+def test_a_future_keeps_its_timeout_for_both_ways_to_wait() -> None:
+    late, ready = Future[int](timeout=0), Future[int]().within(0)
+    ready.set(3)
+
+    async def program(future: Future[int]) -> int:
+        return await future
+
+    ways: tuple[Callable[[], int], ...] = (late.get, lambda: asyncio.run(program(late)))
+    for wait in ways:
+        with pytest.raises(TimedOut, match="No answer within 0 s; what was asked for may still happen"):
+            wait()
+    assert (ready.get(), asyncio.run(program(ready))) == (3, 3)
+    late.set(4)
+    assert (late.get(), asyncio.run(program(late))) == (4, 4)
+    with pytest.raises(BadInput, match="timeout"):
+        Future[int](timeout=-1)
+
+
+def test_an_awaited_timeout_error_of_the_callee_passes_through() -> None:
+    future = Future[int](timeout=DEADLINE)
+
+    async def program() -> int:
+        asyncio.get_running_loop().call_soon(future.settle, TimeoutError("of the callee"))
+        return await future
+
+    with pytest.raises(TimeoutError, match="of the callee"):
+        asyncio.run(program())
+
+
+def test_a_cancelled_await_leaves_a_command_as_it_is() -> None:
+    future = Future[int](timeout=DEADLINE)
+
+    async def program() -> int:
+        waiting = asyncio.ensure_future(future)
+        asyncio.get_running_loop().call_soon(waiting.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        future.set(3)
+        return await future
+
+    assert asyncio.run(program()) == 3

@@ -59,7 +59,7 @@ def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(
         before.end()
         after.wait_until_answered()  # the fork was handed over, and its verdict waits for the worker
         eventually(lambda: "child" in [record.name for record in system.agents()], "the child's row")
-        assert not fork.done
+        assert not fork.done()
         try:
             asked = system.agent("child").prompt("Are you there?")
         finally:

@@ -93,7 +93,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
         with pytest.raises(TurnInterrupted):
             first.get(timeout=DEADLINE)
         eventually(lambda: [one.content for one in system.root.history()][-1] == "two", "the second turn")
-        assert not second.done
+        assert not second.done()
 
 
 def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durable: str) -> None:

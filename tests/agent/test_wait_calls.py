@@ -126,7 +126,7 @@ def test_a_death_and_a_stop_end_nothing_but_their_own(database: str) -> None:
         b.signal(Signal.STOP)
         system.root.send(b, "text")
         eventually(lambda: not system.statistics().waits, "the end of the other")
-        assert not turn.done
+        assert not turn.done()
         b.signal(Signal.CONT)
         assert turn.get(timeout=DEADLINE).text == "b"
 

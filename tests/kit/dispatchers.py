@@ -59,7 +59,7 @@ class OnThisThread:
     def get(self, future: "pykka.Future[Any]", timeout: float = DEADLINE) -> Any:
         """See `Ground.get`."""
         assert isinstance(future, Future)
-        while not future.done and self.dispatcher.run_one():
+        while not future.done() and self.dispatcher.run_one():
             continue
         return future.get(timeout=0)
 

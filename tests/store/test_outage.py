@@ -57,7 +57,7 @@ def test_agents_wait_while_the_store_is_down_and_go_on_when_it_is_back(tmp_path:
         futures = [child.prompt(f"task {place}") for place, child in enumerate(children)]
         assert troubles.began.wait(DEADLINE)
         assert system.statistics().journal.trouble is not None
-        assert not any(future.done for future in futures)
+        assert not any(future.done() for future in futures)
         blocker.execute("ROLLBACK")
         blocker.close()
         assert [future.get(timeout=DEADLINE).text for future in futures] == ["task 0", "task 1", "task 2"]

@@ -60,7 +60,7 @@ def test_an_agent_that_crashes_while_the_store_is_down_is_restarted_when_it_is_b
         reads = store.refused
         leave.set()
         eventually(lambda: store.refused > reads + 2, "several attempts to decide")
-        assert not answer.done
+        assert not answer.done()
         store.unreadable = None
         assert answer.get(timeout=DEADLINE).text == "done"
         assert child.record.status == "running"

@@ -95,7 +95,7 @@ def test_who_asks_hears_the_answer_though_the_prompt_was_taken_up_in_a_look_at_a
     desk.says("a", 3, Kind.ASSISTANT, "tea!", 0)
     desk.look("a")
     assert text_of(answer) == "tea!"
-    assert not other.done
+    assert not other.done()
 
 
 def test_who_awaits_a_kept_prompt_hears_the_answer_that_came_before_this_process_began_to_await_it(desk: Desk) -> None:
@@ -135,7 +135,7 @@ def test_who_awaits_a_turn_that_is_given_away_hears_what_ends_it_later(desk: Des
     desk.says("a", 2, Kind.USER, "tea?", 2)
     desk.leaves("a", 2, 2, caller)
     desk.look()
-    assert not caller.done
+    assert not caller.done()
     desk.says("a", 3, Kind.ASSISTANT, "tea!", 0)
     desk.look("a")
     assert text_of(caller) == "tea!"

@@ -49,7 +49,7 @@ def test_who_is_paused_by_a_death_elsewhere_pauses(durable: str) -> None:
         later = kid.prompt("more")
         gate.open()
         assert kid.reply(timeout=DEADLINE).text == "done"
-        assert not later.done
+        assert not later.done()
         kid.signal(Signal.CONT)
         assert later.get(timeout=DEADLINE).text == "done"
 

@@ -119,7 +119,7 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     b = fleet.start("b", **options)
     eventually(lambda: b.statistics().agents >= 18, "about as many agents at each")
     answers = [agent.prompt("work") for agent in agents if fleet.runs("a", agent)]
-    eventually(lambda: sum(answer.done for answer in answers) >= 4, "answers of b, which has nothing else to do")
+    eventually(lambda: sum(answer.done() for answer in answers) >= 4, "answers of b, which has nothing else to do")
     gate.open()
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
 
@@ -334,7 +334,7 @@ def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fl
     assert work.begun.wait(DEADLINE)
     gone = kid.ask.move("b")
     idle.move("b", timeout=DEADLINE)  # it was asked for later, and goes earlier
-    assert not gone.done
+    assert not gone.done()
     with ThreadPoolExecutor() as pool:
         drained = pool.submit(a.drain, DEADLINE)
         eventually(lambda: [one.shards for one in b.hosts() if one.name == "a"] == [1], "the gift of all other shards")

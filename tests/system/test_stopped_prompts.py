@@ -51,7 +51,7 @@ def test_it_is_kept_and_answered_when_the_agent_goes_on(database: str) -> None:
             ),
             "three events",
         )
-        assert not any(answer.done for answer in answers)
+        assert not any(answer.done() for answer in answers)
         assert (kid.check_mail().unread, kid.mails(), said(kid)) == (0, [], [])
         kid.signal(Signal.CONT)
         texts = [answer.get(timeout=DEADLINE).text for answer in answers]
@@ -168,7 +168,7 @@ def test_it_waits_through_a_crash_of_the_supervisor_that_takes_its_agent_along(d
         eventually(lambda: kept(calm) == ["one"], "the prompt in the database")
         wild.prompt("go")
         eventually(lambda: "closed" in str(wild.history()[-1].content), "the end of the turn that crashes")
-        assert not answer.done
+        assert not answer.done()
         calm.signal(Signal.CONT)
         assert answer.get(timeout=DEADLINE).text == "heard one"
         assert said(calm) == ["one"]

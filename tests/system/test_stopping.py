@@ -18,7 +18,7 @@ def test_mail_to_a_stopped_agent_waits_also_over_a_restart(durable: str) -> None
         system.root.send(child, "one")
         later = child.prompt("read your mail")
         eventually(lambda: system.store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
-        assert (child.check_mail().unread, later.done) == (1, False)
+        assert (child.check_mail().unread, later.done()) == (1, False)
     with ActorSystem.open(durable, provider=script) as system:
         child = system.agent("child")
         system.root.send(child, "two")
@@ -39,14 +39,14 @@ def test_a_stopped_agent_finishes_its_step_and_goes_on_when_it_may(durable: str)
         gate.open()
         assert child.reply(timeout=DEADLINE).text == "done"
         assert child.state == "stopped"
-        assert not later.done
+        assert not later.done()
         assert child.signal(Signal.CONT)
         assert later.get(timeout=DEADLINE).text == "done"
         assert child.signal(Signal.STOP)
     with ActorSystem.open(durable, provider=gate.provider) as system:
         child = system.agent("child")
         waiting = child.prompt("three")
-        assert (child.state, waiting.done) == ("stopped", False)
+        assert (child.state, waiting.done()) == ("stopped", False)
         child.signal(Signal.CONT)
         assert waiting.get(timeout=DEADLINE).text == "done"
 

@@ -82,7 +82,7 @@ def test_a_wait_is_answered_truly_and_no_mail_is_lost_whatever_happens(
         turn = boss.prompt("go")
         for event in plan.during:
             happen(event, kids[event.kid], boss)
-        eventually(lambda: turn.done or system.statistics().waits or store.left < 0, "the wait, or an end")
+        eventually(lambda: turn.done() or system.statistics().waits or store.left < 0, "the wait, or an end")
     with ActorSystem.open(url, script, resume=True) as system:
         boss = system.agent("boss")
         system.send(boss, "from outside")

@@ -170,7 +170,7 @@ def test_an_agent_with_a_prompt_that_was_accepted_is_not_idle(database: str) -> 
         for _ in range(30):
             turn = child.prompt("go")
             assert root.wait([child], timeout=DEADLINE) == {child: "idle"}
-            assert turn.done
+            assert turn.done()
             assert child.record.turn == 0
 
 

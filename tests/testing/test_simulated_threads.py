@@ -99,7 +99,7 @@ def test_code_that_goes_on_after_a_crash_gets_no_further_than_to_where_it_waits(
         assert steps == ["waits", "waits again", "ends"]
         assert not [line for line in world.trace.lines if line.kind == "result"]
         world.recover()
-        assert not reply.done
+        assert not reply.done()
         with pytest.raises(IkigaiError):
             system.root.mark()
 

@@ -137,7 +137,7 @@ def test_after_a_crash_nothing_of_the_old_process_goes_on() -> None:
         world.crash()
         again = world.reopen()
         world.settle()
-        assert not reply.done
+        assert not reply.done()
         assert [record.name for record in again.agents()] == [None, "anna"]
         assert world.requests == []
         with pytest.raises(IkigaiError):

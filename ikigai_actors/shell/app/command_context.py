@@ -149,7 +149,7 @@ class AppCommandContext(CommandContext):
     def _later(
         self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"
     ) -> None:
-        if is_working(self.system.state_of(self.current.record)) and not future.done:
+        if is_working(self.system.state_of(self.current.record)) and not future.done():
             self.screen.line(f"{what} waits for {until}", dim=True)
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
 

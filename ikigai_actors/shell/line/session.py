@@ -285,10 +285,10 @@ class Shell(CommandContext):
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle by now is a commit away from it, and waited for."""
         agent = command.agent
-        if command.future.done or self._turns.has(agent):
-            return command.future.done
+        if command.future.done() or self._turns.has(agent):
+            return command.future.done()
         if self.is_busy(agent) or self._is_stopped(agent):
-            return command.future.done
+            return command.future.done()
         return self._waited(command.future)
 
     def finish(self) -> None:
@@ -297,7 +297,7 @@ class Shell(CommandContext):
             *[
                 command.future
                 for command in self._background
-                if command.future.done or not self._is_stopped(command.agent)
+                if command.future.done() or not self._is_stopped(command.agent)
             ],
             *self._turns.awaited(),
         ]:

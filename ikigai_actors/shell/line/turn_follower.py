@@ -95,7 +95,7 @@ class TurnFollower:
         """Print trouble, and the results of turns that are over; show those of the current agent."""
         self._tell_troubles()
         self._tell_kept(current)
-        for turn in [turn for turn in self._turns if turn.outcome.done]:
+        for turn in [turn for turn in self._turns if turn.outcome.done()]:
             if turn.agent == current:
                 self._attend(turn)
             else:
@@ -107,16 +107,16 @@ class TurnFollower:
     def unstored(self) -> list[str]:
         """The prompts that are not in the database yet, since that does not answer."""
         replies = ((turn.prompt, turn.outcome) for turn in self._turns)
-        return [text or "" for text, reply in replies if isinstance(reply, PromptReply) and not reply.stored.done]
+        return [text or "" for text, reply in replies if isinstance(reply, PromptReply) and not reply.stored.done()]
 
     def awaited(self) -> list[Future[Reply]]:
         """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
-        return [turn.outcome for turn in self._turns if turn.outcome.done or not self._stands(turn)]
+        return [turn.outcome for turn in self._turns if turn.outcome.done() or not self._stands(turn)]
 
     def _store(self, reply: PromptReply) -> None:
         """Wait until a prompt is in the database: from then on nothing of it is lost, whatever is typed next."""
         with self._keyboard.hushed():
-            while not reply.stored.done:
+            while not reply.stored.done():
                 self._tell_troubles()
                 self._wait(None)
 

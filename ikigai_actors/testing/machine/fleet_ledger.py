@@ -137,7 +137,7 @@ class FleetLedger:
                 name = "answered" if kind == Kind.USER else "remote-command"
                 raise Broken(f"{name}: {text!r} stands {count} times in the logs")
         for text, (_, future) in self.prompts.items():
-            if future.done and _is_reply(future) and not self._written[Kind.USER, text]:
+            if future.done() and _is_reply(future) and not self._written[Kind.USER, text]:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
 
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
@@ -155,7 +155,7 @@ class FleetLedger:
             raise Broken(f"quiescence: agents {', '.join(busy)} are in a turn, and nothing can happen")
         check_left(self._world.process.looked_at, living)
         running = {host.running for host in self._world.hosts}
-        late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done]
+        late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done()]
         for process, (looker, _) in self.lookers.items():
             if process in running and (missed := set(looker.expected).difference(looker.heard)):
                 raise Broken(f"heard: at host {process.name} nobody was told of {sorted(missed)}")

@@ -120,7 +120,7 @@ class AimedFleetRules(FleetStage):
         if owner.host_id != before or not owner.answers:
             return
         for future in asked:
-            if future.done and isinstance(error := _error_of(future), Fenced) and not error.dead:
+            if future.done() and isinstance(error := _error_of(future), Fenced) and not error.dead:
                 raise Broken(f"told: agent {agent} moved, and who asked it for something heard: {error}")
 
     @rule(who=AGENTS, seconds=st.sampled_from((0.3, 0.5, 0.8)))

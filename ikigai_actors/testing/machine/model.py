@@ -174,7 +174,7 @@ class Ledger:
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
         check_left(system.store, living, {record.uuid for record in living if record.turn})
-        self.open = [future for future in self.open if not future.done]
+        self.open = [future for future in self.open if not future.done()]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
 

@@ -60,7 +60,7 @@ def test_ctrl_c_at_the_prompt_ends_the_turn_of_the_current_agent_and_shows_that(
     printed = session.by(keyboard)
     assert printed[:2] == ["Half of ", "[interrupted]"]
     assert printed[3] == "    2  assistant    Half of [interrupted]"
-    assert outcome.done
+    assert outcome.done()
 
 
 def test_a_line_of_many_times_what_is_allowed_is_passed_over_to_its_end() -> None:
