@@ -15,7 +15,7 @@ from benchmarks.measure import timed
 from benchmarks.peers import erlang
 from benchmarks.places import Place, prepared
 from benchmarks.results import Row
-from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 

@@ -23,9 +23,9 @@ from benchmarks.places import Database, Place, prepared, stored
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host, take_database

@@ -17,8 +17,8 @@ from benchmarks.measure import each_time, timed
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records.mail import MAIL, Read, Send
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import MAIL, Read, Send
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.journal import Journal

@@ -9,9 +9,9 @@ from zlib import crc32
 from benchmarks.places import Database, prepared
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.records.append import FIRST_EPOCH
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.log.append import FIRST_EPOCH
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
 CHUNK = 20_000

@@ -18,8 +18,8 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import COLUMNS, Database, Place, prepared
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, Message, OfflineProvider
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
 
 EACH = 10
 """Messages of each agent that boots."""

@@ -101,14 +101,14 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.records.append import Append, AppendCompleted, CallAppended, Fence
+from ikigai_actors.records.agents.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.identity import SHORT_LENGTH, new_agent_uuid
-from ikigai_actors.records.log import Log, NotHeld
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.mail import KeepPrompt, Kept
-from ikigai_actors.records.remote_commands import CarryOut
+from ikigai_actors.records.hosts.remote_commands import CarryOut
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, Fence
+from ikigai_actors.records.log.log import Log, NotHeld
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.mail.mail import KeepPrompt, Kept
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described

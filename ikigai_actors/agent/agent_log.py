@@ -17,13 +17,13 @@ from ikigai_actors.agent.turn.calls import focus_in, recover
 from ikigai_actors.agent.turn.state import ReadChild
 from ikigai_actors.agent.turn.typed import repairs_in
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.records.history import View
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.merge_source import MergeSource
-from ikigai_actors.records.merges import head_moved
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.records.log.history import View
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.log.merges import head_moved
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.replies import outcome_of
 
 
 class AgentLog:

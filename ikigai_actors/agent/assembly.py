@@ -16,9 +16,9 @@ from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.providers.attachment_limits import NOTHING_ATTACHED, AttachmentLimits
 from ikigai_actors.providers.conversation import Passage
-from ikigai_actors.records.blob_references import blobs_of
-from ikigai_actors.records.log import Log, Passages, Spoken
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.log import Log, Passages, Spoken
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import Kind, Message
 
 _noting = threading.Lock()
 """Held for a moment while something is added to a log's passages."""

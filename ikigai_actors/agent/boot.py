@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.budgets.holds import settle_left_behind
-from ikigai_actors.records.heads import heads_of
-from ikigai_actors.records.lineage import AGENT_0_REMEDY
-from ikigai_actors.records.pieces import delete_pieces_of_ended
+from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.records.log.lineage import AGENT_0_REMEDY
+from ikigai_actors.records.messages.pieces import delete_pieces_of_ended
 from ikigai_actors.records.transfer.graft import Imported
 from ikigai_actors.store.base import Row, Store, Transaction
 from supervisors.signals import Status

@@ -33,11 +33,11 @@ from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
 from ikigai_actors.providers.prices import Price
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.outputs import expected_in
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.outputs import expected_in
+from ikigai_actors.records.messages.replies import spent_of
 
 USUAL_MAX_TOKENS = 16_000
 """The most tokens of a reply, where neither a setting nor the provider says."""

@@ -49,13 +49,13 @@ from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
 from ikigai_actors.providers.stand_in import other_writer, why_silent
 from ikigai_actors.providers.windows import learned_window
+from ikigai_actors.records.agents.identity import SHORT_LENGTH
 from ikigai_actors.records.budgets.amounts import Held
-from ikigai_actors.records.identity import SHORT_LENGTH
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.outputs import expected_in
-from ikigai_actors.records.settings import complaint
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_unit import Birth
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.outputs import expected_in
+from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
 from ikigai_actors.tools.function import Result
 

@@ -20,7 +20,7 @@ from ikigai_actors.arguments import a_value
 from ikigai_actors.errors import ProviderError, WouldDeadlock
 from ikigai_actors.providers.base import Delta, Exit, OnDelta, Reply
 from ikigai_actors.providers.checked import checked_delta
-from ikigai_actors.records.pieces import ReplyPiece
+from ikigai_actors.records.messages.pieces import ReplyPiece
 from ikigai_actors.text import described
 from ikigai_actors.tools.function import Result, cut
 

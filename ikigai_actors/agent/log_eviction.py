@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log_cache import LogCache
 
 MOST_MESSAGES = 500_000
 """Messages in memory, and passages made of them, above which idle agents rest, unless a system says otherwise."""

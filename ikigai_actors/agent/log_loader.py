@@ -13,8 +13,8 @@ from ikigai_actors.actors.futures import forbid_blocking
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.errors import IkigaiError, StoreError
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
 
 logger = logging.getLogger(__name__)
 

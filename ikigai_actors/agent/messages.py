@@ -9,7 +9,7 @@ from ikigai_actors.agent.turn.events import Caller, Command
 from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.budgets.amounts import Paused
-from ikigai_actors.records.log import Log
+from ikigai_actors.records.log.log import Log
 from supervisors.signals import Status
 
 

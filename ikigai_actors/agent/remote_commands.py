@@ -33,11 +33,11 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
+from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
 from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
-from ikigai_actors.records.forms import problem_of, prompt_form
-from ikigai_actors.records.identity import check_name, is_agent_uuid
-from ikigai_actors.records.remote_commands import RemoteCommandAnswered, RemoteCommandKey
-from ikigai_actors.records.settings import check_settings
+from ikigai_actors.records.hosts.remote_commands import RemoteCommandAnswered, RemoteCommandKey
+from ikigai_actors.records.messages.forms import problem_of, prompt_form
+from ikigai_actors.records.messages.settings import check_settings
 
 NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
 """The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry tells that."""

@@ -20,10 +20,10 @@ from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.providers.selection import Providers
-from ikigai_actors.records.identity import RandomBytes
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.log_unit import Birth
+from ikigai_actors.records.agents.identity import RandomBytes
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.causes import Cause

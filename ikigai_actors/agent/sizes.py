@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ikigai_actors.agent.turn.compaction import ANSWER_TOKENS, MOST_PUT_OFF
 from ikigai_actors.agent.turn.plan import READABLE
 from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_of, tokens_per_byte
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import spent_of
 
 COMPACT_AT = 0.8
 """The part of the window at which a conversation is summarised, where no setting says."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
-from ikigai_actors.records.liveness import LATELY, Sign
+from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.store.journal import JournalStatistics
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, get_args
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.mail import Mail
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.messages.messages import Message
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Queue, Threads  # imports asyncio: who only reads events does without

@@ -9,8 +9,8 @@ from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.records.outputs import Expected
-from ikigai_actors.records.settings import complaint, misfits
+from ikigai_actors.records.messages.outputs import Expected
+from ikigai_actors.records.messages.settings import complaint, misfits
 from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable

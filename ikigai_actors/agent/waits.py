@@ -40,9 +40,9 @@ from ikigai_actors.errors import (
     WouldDeadlock,
     WouldWaitForItself,
 )
-from ikigai_actors.records import registry
-from ikigai_actors.records.mail import EXIT, PERSON, unread_kinds, unread_letters
-from ikigai_actors.records.registry import look_at_all
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import look_at_all
+from ikigai_actors.records.mail.mail import EXIT, PERSON, unread_kinds, unread_letters
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.retrying_reader import RetryingReader
 from supervisors.signals import Status

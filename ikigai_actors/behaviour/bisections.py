@@ -31,11 +31,11 @@ from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
 from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.boundaries import is_boundary
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ikigai_actors.behaviour.plans.plan import Verdict
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class TrialRecord(NamedTuple):

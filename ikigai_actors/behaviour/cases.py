@@ -20,11 +20,11 @@ from ikigai_actors.behaviour.expectations import views_of
 from ikigai_actors.behaviour.trials import TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedCalls, Turn, TurnRequest, record_of
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.history import Lens, View
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.log.history import Lens, View
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import check_text
 

@@ -15,7 +15,7 @@ from ikigai_actors.behaviour.fingerprints import known_as
 from ikigai_actors.behaviour.plans.plan import Verdict
 from ikigai_actors.behaviour.turns import ANSWERED, DIVERGED, Turn
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.outputs import expected, problems
+from ikigai_actors.records.messages.outputs import expected, problems
 
 Check = Callable[[Turn, Turn], float | bool | Verdict | None]
 

@@ -29,7 +29,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Trial, TrialPlan
 from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
 from ikigai_actors.errors import AgentStopped, BudgetExceeded, ExperimentDiffers, IkigaiError
-from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
 from ikigai_actors.system.ref import AgentRef
 

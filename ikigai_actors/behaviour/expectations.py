@@ -17,11 +17,11 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.selection import models_in
-from ikigai_actors.records.history import EMPTY, View, merge, play
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, spent_of
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.history import EMPTY, View, merge, play
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.replies import INTERRUPTED, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import System
 

@@ -20,8 +20,8 @@ from ikigai_actors.behaviour.forecasts import Forecast
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
-from ikigai_actors.records import registry
-from ikigai_actors.records.identity import new_agent_uuid
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.system.ref import AgentRef, System
 
 

@@ -6,12 +6,12 @@ from time import localtime, strftime
 from typing import Any
 
 from ikigai_actors.behaviour.experiment import Experiment
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import SHORT_LENGTH
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import amount_text
-from ikigai_actors.records.heads import latest_at_rest
-from ikigai_actors.records.identity import SHORT_LENGTH
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.log.heads import latest_at_rest
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.text import iso_time
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ikigai_actors.behaviour.turns import RecordedTurns, recorded
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.system import ActorSystem
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.heads import first_notes, section
-from ikigai_actors.records.identity import SHORT_LENGTH
-from ikigai_actors.records.mail import preview
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.identity import SHORT_LENGTH
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.heads import first_notes, section
+from ikigai_actors.records.mail.mail import preview
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 
 MOST_LISTED = 5

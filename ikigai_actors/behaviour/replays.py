@@ -41,7 +41,7 @@ from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.history import merge
+from ikigai_actors.records.log.history import merge
 from ikigai_actors.system.ref import AgentRef, System
 
 CHANGED, BASELINE = "change", "baseline"

@@ -6,8 +6,8 @@ from typing import Any
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_plain_function
 from ikigai_actors.behaviour.trials import OnTrial
+from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget, as_budget
-from ikigai_actors.records.identity import check_name
 from ikigai_actors.system.ref import AgentRef
 
 

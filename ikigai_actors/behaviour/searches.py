@@ -19,8 +19,8 @@ from ikigai_actors.behaviour.results import ExperimentResult
 from ikigai_actors.behaviour.runs import RunConfig
 from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart, started
 from ikigai_actors.errors import BadInput, NameTaken
+from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget
-from ikigai_actors.records.identity import check_name
 from ikigai_actors.system.births import Child, position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import check_text

@@ -10,7 +10,7 @@ from ikigai_actors.behaviour.plans.plan import GO, Continuation, Trial, Verdict,
 from ikigai_actors.behaviour.turns import Turn
 from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages import NO_DATA
+from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.system.births import asked_at
 from ikigai_actors.system.ref import AgentRef, System
 

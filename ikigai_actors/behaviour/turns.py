@@ -18,11 +18,11 @@ from ikigai_actors.agent.turn.calls import GIVE_RESULT
 from ikigai_actors.arguments import check_callable, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.heads import UP_TO_THE_END, section
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import SPENDING, Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, calls_in, spent_of
+from ikigai_actors.records.log.heads import UP_TO_THE_END, section
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
+from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, spent_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.ref import AgentRef
 

@@ -21,8 +21,8 @@ from typing import Any
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
-from ikigai_actors.records import registry
-from ikigai_actors.records.registry import Handle
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text

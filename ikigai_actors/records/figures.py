@@ -9,7 +9,7 @@ Both read; nothing here writes.
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.messages import SPENDING, Message
+from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.store.base import Store, Transaction
 
 Place = tuple[str, int]

@@ -11,10 +11,10 @@ from time import monotonic
 from typing import NamedTuple
 
 from ikigai_actors.providers.base import NO_TOKENS, Usage
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
-from ikigai_actors.records.messages import SPENDING, Message
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.messages.messages import SPENDING, Message
+from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.store.base import Store
 
 _BATCH = 2_000

@@ -22,8 +22,8 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.registry import turns_that_asked
+from ikigai_actors.records.agents.registry import turns_that_asked
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
 

@@ -8,8 +8,8 @@ It has the interface of an `ActorSystem`, as far as handles and shells use it, a
 a `Client`: it reads everything; prompts go as mail of kind ``prompt``, mail and signals as rows, documents as versions.
 What an agent must do itself (fork, clear, mark, rewind, configure, resume, exit, decide on approvals, move) is a row
 of ``requests``, which the host carries out once and answers. Messages are told when they are committed, and pieces of
-replies as the host writes them (`ikigai_actors.records.pieces`), which it does while somebody subscribes here. What
-only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
+replies as the host writes them (`ikigai_actors.records.messages.pieces`), which it does while somebody subscribes here.
+What only the host's memory holds stays there: its tools (`HostElsewhere`), and the settings at hand.
 
 One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
 remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
@@ -32,8 +32,8 @@ from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.arguments import check_optional, check_type
 from ikigai_actors.providers.base import NO_TOKENS
 from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.records import registry
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing

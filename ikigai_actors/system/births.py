@@ -14,13 +14,13 @@ from typing import Any
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type, shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.heads import heads_of
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.registry import Handle, uuid_of
-from ikigai_actors.records.settings import check_settings
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.registry import Handle, uuid_of
+from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.text import check_text

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ikigai_actors.agent.sizes import parts_of
-from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.log import Log
+from ikigai_actors.records.log.history import ReplayRange
+from ikigai_actors.records.log.log import Log
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from ikigai_actors.agent.turn.events import Prompt
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages import BOUNDARIES, NO_DATA, Message
+from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.lifecycle import data_of, prompt_text
 from ikigai_actors.system.ref import AgentRef, System

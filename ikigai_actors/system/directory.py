@@ -38,16 +38,16 @@ from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import check_callable, check_choice, check_flag, check_mapping, check_type, shown
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord, Handle
 from ikigai_actors.records.documents import Documents
-from ikigai_actors.records.identity import RandomBytes, new_agent_uuid
-from ikigai_actors.records.liveness import Sign, latest_signs
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.mail import Mail, letter
-from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
-from ikigai_actors.records.moves import UNSHARED
-from ikigai_actors.records.registry import AgentRecord, Handle
-from ikigai_actors.records.settings import check_settings
+from ikigai_actors.records.hosts.liveness import Sign, latest_signs
+from ikigai_actors.records.lives.membership import GroupSent, SendToGroup, group_in
+from ikigai_actors.records.lives.moves import UNSHARED
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.mail.mail import Mail, letter
+from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate

@@ -2,9 +2,9 @@
 
 from ikigai_actors.agent.turn.calls import asking
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import SHORT_LENGTH
 from ikigai_actors.records.budgets.amounts import Paused
-from ikigai_actors.records.identity import SHORT_LENGTH
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
 

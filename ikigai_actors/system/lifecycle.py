@@ -10,15 +10,15 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds, shown
 from ikigai_actors.attachments import Attachment, attachments
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records import registry
-from ikigai_actors.records.blob_references import stored_in
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget, as_budget, encode_budget
-from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.records.identity import check_name
-from ikigai_actors.records.outputs import expected
-from ikigai_actors.records.settings import check_settings
-from ikigai_actors.records.signals import SendSignal, milliseconds
-from ikigai_actors.records.supervision import SetGroupSupervision, SetSupervision
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.signals import SendSignal, milliseconds
+from ikigai_actors.records.lives.supervision import SetGroupSupervision, SetSupervision
+from ikigai_actors.records.messages.blob_references import stored_in
+from ikigai_actors.records.messages.outputs import expected
+from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.text import check_text

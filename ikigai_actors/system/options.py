@@ -26,9 +26,9 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import Prices, known_prices, read_prices, updated_prices
 from ikigai_actors.providers.selection import Providers, choose_providers
+from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget, as_budget
-from ikigai_actors.records.identity import check_name
-from ikigai_actors.records.settings import check_defaults
+from ikigai_actors.records.messages.settings import check_defaults
 from ikigai_actors.store.hosts.host import unshareable
 from ikigai_actors.store.location import home, locate
 from ikigai_actors.system.agents_tool import ListAgents

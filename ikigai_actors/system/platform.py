@@ -9,7 +9,7 @@ from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.agent.instruments import Instrument
-from ikigai_actors.records.identity import RandomBytes
+from ikigai_actors.records.agents.identity import RandomBytes
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 

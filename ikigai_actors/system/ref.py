@@ -36,19 +36,32 @@ from ikigai_actors.arguments import check_callable, check_count, check_flag, che
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, NoHost, ProviderError
 from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord, Handle, Rename, Touch, uuid_of
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
 from ikigai_actors.records.budgets.charges import ChargeAgent
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.budgets.status import budget_of
-from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.records.diff import Diff, read_diff
-from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.lineage import read_ranges, read_whole
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.mail import (
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.membership import (
+    Demonitor,
+    GroupSent,
+    JoinGroup,
+    LeaveGroup,
+    MonitorAgent,
+    SendToGroup,
+    every_group,
+    group_in,
+)
+from ikigai_actors.records.lives.supervision import AdoptChild, times_restarted
+from ikigai_actors.records.log.diff import Diff, read_diff
+from ikigai_actors.records.log.history import ReplayRange
+from ikigai_actors.records.log.lineage import read_ranges, read_whole
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.merge_source import MergedDocument
+from ikigai_actors.records.mail.mail import (
     Delete,
     Mail,
     Mailbox,
@@ -60,26 +73,9 @@ from ikigai_actors.records.mail import (
     sender_of,
     unread_mailbox,
 )
-from ikigai_actors.records.mail import latest as latest_mail
-from ikigai_actors.records.membership import (
-    Demonitor,
-    GroupSent,
-    JoinGroup,
-    LeaveGroup,
-    MonitorAgent,
-    SendToGroup,
-    every_group,
-    group_in,
-)
-from ikigai_actors.records.merge_source import MergedDocument
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.outputs import as_output, expected, problems
-from ikigai_actors.records.registry import AgentRecord, Handle, Rename, Touch, uuid_of
-from ikigai_actors.records.replies import OUTPUT, last_outcome
-from ikigai_actors.records.schedules import appointment
-from ikigai_actors.records.settings import check_settings
-from ikigai_actors.records.supervision import AdoptChild, times_restarted
-from ikigai_actors.records.timers import (
+from ikigai_actors.records.mail.mail import latest as latest_mail
+from ikigai_actors.records.mail.schedules import appointment
+from ikigai_actors.records.mail.timers import (
     CancelTimer,
     SetTimer,
     Timer,
@@ -88,6 +84,10 @@ from ikigai_actors.records.timers import (
     reminder,
     timers_of,
 )
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.outputs import as_output, expected, problems
+from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
+from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.store.unit import Unit
@@ -761,7 +761,7 @@ class AgentRef:
         Args:
             timeout: seconds to wait; None waits for ever.
             settings: ``model``, ``system``, ``max_tokens``, ``temperature`` and others, see
-                `ikigai_actors.records.settings`; None removes one.
+                `ikigai_actors.records.messages.settings`; None removes one.
 
         Returns:
             The position of the change in the log.

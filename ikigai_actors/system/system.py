@@ -51,22 +51,22 @@ from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.providers.stand_in import UNWRITTEN, notice, other_writer, why_silent
-from ikigai_actors.records import registry
-from ikigai_actors.records.append import AppendCompleted, CallAppended
-from ikigai_actors.records.blobs import read_blobs
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
-from ikigai_actors.records.deaths import LifecycleChange
 from ikigai_actors.records.figures import other_writer_in
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.liveness import Sign
-from ikigai_actors.records.mail import PROMPT, Mail
-from ikigai_actors.records.membership import GroupSent
-from ikigai_actors.records.moves import UNSHARED
-from ikigai_actors.records.registry import AgentRecord, Renamed, ensure_root
-from ikigai_actors.records.timers import Fired, Timer
+from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.membership import GroupSent
+from ikigai_actors.records.lives.moves import UNSHARED
+from ikigai_actors.records.log.append import AppendCompleted, CallAppended
+from ikigai_actors.records.mail.mail import PROMPT, Mail
+from ikigai_actors.records.mail.timers import Fired, Timer
+from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import LEASE, Host, new_host

@@ -13,8 +13,8 @@ from ikigai_actors.agent.assembly import conversation_of
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.blocks import TextBlock
 from ikigai_actors.providers.conversation import Conversation, Passage, extended
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.replies import calls_in
 from tests.agent.turn.test_assembly import MODEL, OTHER, Entry, result, said, user
 from tests.agent.turn.test_assembly_properties import entries
 from tests.kit.assembly import replayed, request_of

@@ -9,7 +9,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.backlog import Backlog
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import UNKNOWN, LifecycleState, Phase, State
-from ikigai_actors.records.history import EMPTY
+from ikigai_actors.records.log.history import EMPTY
 from supervisors.signals import Status
 
 IDLE = State("me", 5, phase=Phase.IDLE)

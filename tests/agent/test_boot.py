@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.boot import Origin, Unrestorable, survey
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.registry import ensure_root, make_root
+from ikigai_actors.records.agents.registry import ensure_root, make_root
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql

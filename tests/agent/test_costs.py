@@ -7,8 +7,8 @@ from ikigai_actors import ActorSystem, FunctionProvider
 from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.costs import REPLIES, Costs
 from ikigai_actors.agent.turn.state import Step
-from ikigai_actors.records.log import Log, Spoken
-from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.log.log import Log, Spoken
+from ikigai_actors.records.log.log_unit import LogUnit
 from tests.kit.blocking_provider import DEADLINE
 
 

@@ -20,7 +20,7 @@ from ikigai_actors.providers.base import Delta, Request, Spent
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.fsck.invariants import Invariant
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.store import Store
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.echo import echo, kinds, open_echo

@@ -10,11 +10,11 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.agent.builtin_calls.documents import WriteDocument
 from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.append import AppendCall, Fence
 from ikigai_actors.records.documents import DOCUMENT_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.records.documents import WriteVersion
-from ikigai_actors.records.mail import MAIL_LIMIT, Send
-from ikigai_actors.records.messages import Kind, new_message
+from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.mail.mail import MAIL_LIMIT, Send
+from ikigai_actors.records.messages.messages import Kind, new_message
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Failed, Journal
 from ikigai_actors.store.unit import Unit, write_alone

@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, ScriptedProvider
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import Send
+from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.blocking_provider import DEADLINE, Gate

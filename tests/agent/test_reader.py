@@ -5,9 +5,9 @@ from typing import Any
 
 from ikigai_actors.agent.log_loader import LogLoader
 from ikigai_actors.errors import AgentNotFound, HistoryError, StoreError
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.faults import FaultyStore

@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.remote_commands import Fail, Move, OutcomeHandler, RemoteCaller, RemoteCommand, decode, encode
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.records.remote_commands import RemoteCommandKey
+from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
 
 CHILD = "A" * 22
 CALLER = RemoteCaller(type("Nobody", (OutcomeHandler,), {})(), RemoteCommandKey("a", 1), "", 0)

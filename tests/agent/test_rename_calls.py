@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.records.registry import Renamed
+from ikigai_actors.records.agents.registry import Renamed
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import Seen, calling, results, scripted
 

@@ -9,8 +9,8 @@ from ikigai_actors.agent.assembly import conversation_in_words, conversation_of,
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.blocks import Blob, ResultBlock, TextBlock, blobs_in
 from ikigai_actors.providers.conversation import Conversation, Passage
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.messages.messages import Message
 from tests.agent.turn.test_assembly import MODEL, Entry, history, result, said, user
 
 LIMITS = AttachmentLimits(number=6, size=4_000, picture_size=1_000, pixels=100, many=3, pixels_of_many=10)

@@ -8,7 +8,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.agent.turn.request import NOT_RUN
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, prompts, requests_of, results, scripted

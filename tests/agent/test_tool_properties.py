@@ -16,10 +16,10 @@ from ikigai_actors.agent.turn.calls import recover
 from ikigai_actors.agent.turn.machine import step
 from ikigai_actors.agent.turn.state import AskApproval, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.history import EMPTY
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.records.log.history import EMPTY
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.tools.function import tool
 from tests.agent.turn.test_calls import NOW, TOOLS
 from tests.kit.assembly import assemble

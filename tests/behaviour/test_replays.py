@@ -32,7 +32,7 @@ from ikigai_actors.behaviour import ExperimentDiffers, Turn, bisect, recorded, r
 from ikigai_actors.behaviour.differences import differences
 from ikigai_actors.behaviour.turns import TurnCall
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.pictures import PNG

@@ -36,7 +36,7 @@ from ikigai_actors.behaviour import (
     search,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
 

@@ -22,8 +22,8 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour import GO, BestOf, TrialRun, search
+from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.identity import new_agent_uuid
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
 

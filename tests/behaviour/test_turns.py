@@ -20,7 +20,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.behaviour import BestOf, Turn, recorded, replay, search
 from ikigai_actors.behaviour.files import turns_of_file
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.log.pruning import prune_logs
 from supervisors.signals import Signal
 from tests.kit.blocking_provider import DEADLINE
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, IkigaiError, Kind, Message, Reply, ScriptedProvider, ToolCall
 from ikigai_actors import tool as as_tool
-from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
 from ikigai_actors.shell.text.harmless import harmless

@@ -7,9 +7,9 @@ from typing import Any
 
 import psycopg
 
-from ikigai_actors.records.mail import Mail
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import make_root
+from ikigai_actors.records.agents.registry import make_root
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.trees import add, add_host

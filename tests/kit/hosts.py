@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import count
 
 from ikigai_actors.actors.clock import Clock, SystemClock
-from ikigai_actors.records.registry import make_root
+from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.hosts.host import LEASE, Host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord

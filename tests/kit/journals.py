@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Transaction
 from ikigai_actors.store.journal import CommitResult, Done
 from ikigai_actors.store.unit import Locked, TreeLock, Unit

@@ -2,9 +2,9 @@
 
 from dataclasses import astuple
 
-from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import MAIL, Mail, Mailbox, Read, Send, Taken
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import MAIL, Mail, Mailbox, Read, Send, Taken
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.unit import LockedRows

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ikigai_actors import Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.providers.scripted import Script
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.testing.simulation.messages_api import violations
 from tests.agent.turn.test_assembly import wire
 

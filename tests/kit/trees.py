@@ -1,10 +1,10 @@
 """Trees of agents in a store, and the units that change them, as short as a test wants them."""
 
-from ikigai_actors.records import registry
-from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
-from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord, make_root
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, make_root
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 

@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(  # the query that reads the lineage knows the bound as well
         "bound 0 read as no limit",
-        "records/history.py",
+        "records/log/history.py",
         "        bound, bounded = min(bound, current.fork_message_id) if bounded else current.fork_message_id, True\n"
         "        if bound == 0:",
         "        bound = bounded = current.fork_message_id\n        if bound == -1:",
@@ -60,13 +60,13 @@ MUTANTS = (
     ),
     Mutant(
         "a fork is bounded by its parent's fork point alone",
-        "records/history.py",
+        "records/log/history.py",
         "min(bound, current.fork_message_id) if bounded else current.fork_message_id, True",
         "current.fork_message_id, True",
     ),
     Mutant(
         "a fork at a position within a step",
-        "records/fork_point.py",
+        "records/log/fork_point.py",
         "    if 0 <= position <= head and is_boundary(history.between, position):",
         "    if 0 <= position <= head:",
     ),
@@ -79,7 +79,7 @@ MUTANTS = (
     ),
     Mutant(
         "a merge tells of another head than its key",
-        "records/merges.py",
+        "records/log/merges.py",
         "    if child.position != entry.head:",
         "    if False:",
     ),
@@ -89,7 +89,7 @@ MUTANTS = (
         "VALUES (:into, :child, :head, :message, :now) ON CONFLICT DO NOTHING RETURNING message",
         "VALUES (:into, :child, :head, :message, :now) ON CONFLICT (into_uuid, from_uuid, from_head)\n"
         "DO UPDATE SET message = excluded.message RETURNING message",
-        (Edit("records/merges.py", "    merged, at = latest", "    merged, at = 0, latest[1]"),),
+        (Edit("records/log/merges.py", "    merged, at = latest", "    merged, at = 0, latest[1]"),),
     ),
     Mutant(
         "a merge names the agent that merges",
@@ -105,19 +105,19 @@ MUTANTS = (
     ),
     Mutant(
         "rewind ignores inherited marks",
-        "records/history.py",
+        "records/log/history.py",
         "    while mark is not None and mark.id != target:",
         "    while mark is not None and (mark.id != target or mark.earlier is None):",
     ),
     Mutant(
         "clear keeps the marks",
-        "records/history.py",
+        "records/log/history.py",
         "return View(message.id, None, None, {})",
         "return View(message.id, None, view.marks, {})",
     ),
     Mutant(
         "rewind hides its mark",
-        "records/history.py",
+        "records/log/history.py",
         "Segment(mark.start, mark.id, mark.closed)",
         "Segment(mark.start, mark.id - 1, mark.closed)",
     ),
@@ -133,12 +133,12 @@ MUTANTS = (
     ),
     Mutant(  # status and epoch both keep the dead from writing
         "a fence that lets the dead write",
-        "records/append.py",
+        "records/log/append.py",
         'if row.status == "dead":',
         'if row.status == "buried":',
         (
             Edit(
-                "records/append.py",
+                "records/log/append.py",
                 "if row.owner != fence.host or row.epoch != fence.epoch:",
                 "if row.owner != fence.host or (row.status != 'dead' and row.epoch != fence.epoch):",
             ),
@@ -146,13 +146,13 @@ MUTANTS = (
     ),
     Mutant(
         "epoch not checked",
-        "records/append.py",
+        "records/log/append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.owner != fence.host:",
     ),
     Mutant(
         "owner not checked",
-        "records/append.py",
+        "records/log/append.py",
         "if row.owner != fence.host or row.epoch != fence.epoch:",
         "if row.epoch != fence.epoch:",
     ),
@@ -163,7 +163,7 @@ MUTANTS = (
         "WHERE id = :host AND batch = :last",
         (
             Edit(
-                "records/append.py",
+                "records/log/append.py",
                 "if row.owner != fence.host or row.epoch != fence.epoch:",
                 "if row.epoch != fence.epoch:",
             ),
@@ -179,13 +179,13 @@ MUTANTS = (
     ),
     Mutant(
         "mail read twice",
-        "records/mail.py",
+        "records/mail/mail.py",
         'tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id',
         'tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id - 1',
     ),
     Mutant(
         "unread mail not counted",
-        "records/mail.py",
+        "records/mail/mail.py",
         "row = locked.count(recipient, unread=-len(mails))",
         "row = locked.count(recipient, unread=-1)",
     ),
@@ -210,7 +210,7 @@ MUTANTS = (
     ),
     Mutant(
         "mail marked read outside the transaction",
-        "records/mail.py",
+        "records/mail/mail.py",
         "        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         "        return Taken(tuple(_unread(tx, self.recipient, self.sender)), 0)\n\n\n"
         "class Mark(Read):\n"
@@ -221,7 +221,7 @@ MUTANTS = (
                 "system/ref.py",
                 "        taken: Taken = self.system.writer.perform(reading, timeout)\n",
                 "        taken: Taken = self.system.writer.perform(reading, timeout)\n"
-                "        from ikigai_actors.records.mail import Mark\n"
+                "        from ikigai_actors.records.mail.mail import Mark\n"
                 "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
                 "        self.system.writer.ask(mark)\n",
             ),
@@ -277,13 +277,13 @@ MUTANTS = (
     ),
     Mutant(
         "cascade stops at the children",
-        "records/signals.py",
+        "records/lives/signals.py",
         "order: Sequence[str] = cascade(self._target, above)",
         "order: Sequence[str] = [one for one in cascade(self._target, above) if self._target in (one, above.get(one))]",
     ),
     Mutant(
         "orphans stay with the dead",
-        "records/deaths.py",
+        "records/lives/deaths.py",
         "adopted = {one.agent: one.by for one in decisions",
         "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
     ),
@@ -320,13 +320,13 @@ MUTANTS = (
     ),
     Mutant(
         "a timer fires and stays due",
-        "records/timers.py",
+        "records/mail/timers.py",
         "        self._advance(tx, timer, None, 0, None)\n        return Fired((mail,))",
         "        return Fired((mail,))",
     ),
     Mutant(
         "timers outlive their agents",
-        "records/deaths.py",
+        "records/lives/deaths.py",
         '    tx.run("end_timers", agents=tied)\n',
         "",
     ),
@@ -335,11 +335,11 @@ MUTANTS = (
         "system/host/due_timers.py",
         "due = [timer for timer in found if timer.due_at <= now]",
         "due = [timer for timer in found if timer.due_at <= now + 1000]",
-        (Edit("records/timers.py", "or self.now < seen.due_at:", "or self.now + 1000 < seen.due_at:"),),
+        (Edit("records/mail/timers.py", "or self.now < seen.due_at:", "or self.now + 1000 < seen.due_at:"),),
     ),
     Mutant(
         "the times of a schedule come twice",
-        "records/schedules.py",
+        "records/mail/schedules.py",
         "        if following > now:\n            return Passed(times, following)",
         "        if following > now:\n            return Passed(times, due)",
     ),

@@ -21,7 +21,7 @@ _GIVES_BACK = (
 BUDGET_MUTANTS = (
     Mutant(
         "a hold is not kept in its agent's row",
-        "records/append.py",
+        "records/log/append.py",
         "        if charge is not None or isinstance(answer, Held):",
         "        if charge is not None:",
     ),

@@ -6,7 +6,7 @@ nice python -m tests.mutants --hosts --seconds 75
 from tests.mutants import Edit, Mutant
 
 _OWNER = Edit(
-    "records/append.py",
+    "records/log/append.py",
     "if row.owner != fence.host or row.epoch != fence.epoch:",
     "if row.epoch != fence.epoch:",
 )
@@ -59,7 +59,7 @@ HOST_MUTANTS = (
         "a remote command is answered in a transaction of its own",
         "agent/actor.py",
         "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
-        "            from ikigai_actors.records.remote_commands import AnswerRemoteCommand\n"
+        "            from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand\n"
         "            later = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
         "            submit, release = self.runtime.journal.submit, self.actor_inbox.release\n"
         "            submit(unit, lambda done: (submit(later, lambda _: None), release(done)))\n"
@@ -69,7 +69,7 @@ HOST_MUTANTS = (
         "a remote command is answered before it is carried out",
         "agent/actor.py",
         "            unit = CarryOut(caller.key, unit, value, self.runtime.clock.now_ms())\n",
-        "            from ikigai_actors.records.remote_commands import AnswerRemoteCommand\n"
+        "            from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand\n"
         "            first = AnswerRemoteCommand(caller.key, value, self.runtime.clock.now_ms())\n"
         "            submit, release, then = self.runtime.journal.submit, self.actor_inbox.release, unit\n"
         "            submit(first, lambda _: submit(then, release))\n"
@@ -115,13 +115,13 @@ HOST_MUTANTS = (
     ),
     Mutant(
         "one of a group moves alone",
-        "records/moves.py",
+        "records/lives/moves.py",
         "    if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:\n",
         "    if registry.get(tx, record.supervisor_uuid).strategy not in [*Strategy]:\n",
     ),
     Mutant(
         "adopted into a group, and left where it is",
-        "records/supervision.py",
+        "records/lives/supervision.py",
         "        if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:\n",
         "        if registry.get(tx, self.by).strategy not in [*Strategy]:\n",
     ),

@@ -14,7 +14,7 @@ MEMORY_MUTANTS = (
     ),
     Mutant(
         "a call without a result is no reason not to cut",
-        "records/boundaries.py",
+        "records/log/boundaries.py",
         "    return all(call.id in answered for call in calls_in(first))",
         "    return True",
         test="tests/records/test_boundaries.py",
@@ -28,38 +28,38 @@ MEMORY_MUTANTS = (
     ),
     Mutant(
         "a question to a person counts as a result",
-        "records/boundaries.py",
+        "records/log/boundaries.py",
         "for message in messages if message.kind == Kind.TOOL_RESULT}",
         "for message in messages if message.kind in (Kind.TOOL_RESULT, Kind.APPROVAL)}",
         test="tests/records/test_boundaries.py",
     ),
     Mutant(
         "a child has the summary that its parent got after the fork",
-        "records/log.py",
+        "records/log/log.py",
         "EMPTY if parent is None else parent.view(fork)",
         "EMPTY if parent is None else parent.view(fork)._replace(lens=parent.view(parent.head).lens)",
     ),
     Mutant(
         "a rewind drops no summary",
-        "records/history.py",
+        "records/log/history.py",
         "    while lens is not None and lens.keep_from > end + 1:",
         "    while False:",
     ),
     Mutant(
         "a rewind drops every summary",
-        "records/history.py",
+        "records/log/history.py",
         "    while lens is not None and lens.keep_from > end + 1:",
         "    while lens is not None:",
     ),
     Mutant(
         "uncompact takes off all summaries",
-        "records/history.py",
+        "records/log/history.py",
         "            return view._replace(lens=view.lens.earlier)",
         "            return view._replace(lens=None)",
     ),
     Mutant(
         "uncompact takes back what was said since",
-        "records/history.py",
+        "records/log/history.py",
         "            return view._replace(lens=view.lens.earlier)",
         "            kept = Segment(view.start, view.lens.id - 1, view.closed)\n"
         "            return view._replace(start=message.id - 1, closed=kept, lens=view.lens.earlier)",
@@ -148,7 +148,7 @@ MEMORY_MUTANTS = (
     ),
     Mutant(
         "children stand in order of their fork points",
-        "records/registry.py",
+        "records/agents/registry.py",
         "record.created_at if adopted else record.born, record.born)",
         "record.created_at if adopted else record.fork_message_id, record.born)",
         test="tests/system/test_fork_at.py",

@@ -34,7 +34,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.cluster import Fleet
-from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached import AttachedSystem

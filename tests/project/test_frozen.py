@@ -10,7 +10,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider, PendingCall, ScriptedProvider, ToolCall, tool
 from ikigai_actors.frozen import as_dict, maker
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

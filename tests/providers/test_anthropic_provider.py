@@ -20,9 +20,9 @@ from ikigai_actors.providers.address import suspects
 from ikigai_actors.providers.anthropic import DEFAULT_MODEL, AnthropicProvider
 from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.secrets import without_keys
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_message_data
-from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_message_data
+from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.testing.simulation.messages_api import redacted_thinking, sign
 from tests.kit.assembly import assemble
 from tests.kit.blocking_provider import DEADLINE

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.message_json import MARK, encoded
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.testing.simulation.messages_api import thinking, violations
 from tests.agent.turn.test_assembly import (
     MODEL,

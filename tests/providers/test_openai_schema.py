@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from ikigai_actors.providers.openai_schema import is_taken
-from ikigai_actors.records.outputs import expected
+from ikigai_actors.records.messages.outputs import expected
 
 
 class Colour(Enum):

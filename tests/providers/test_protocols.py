@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ikigai_actors import ActorSystem, AnthropicProvider, Kind, Message, OpenAIProvider, Provider, tool
 from ikigai_actors.providers.openai_chat import chat_arguments
 from ikigai_actors.providers.openai_responses import responses_arguments
-from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.messages.replies import reply_of
 from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER
 from tests.agent.turn.test_assembly_properties import histories
 from tests.kit.assembly import assemble

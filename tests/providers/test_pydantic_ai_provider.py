@@ -9,7 +9,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, PydanticAIProvider, Signal, Streamed, tool
 from ikigai_actors.providers.openai_parts import sent_name
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.messages_server.server import Refuses
 from tests.kit.openai_server.server import OpenAIServer, Streams, call_piece, chat_text, chunk

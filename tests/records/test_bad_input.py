@@ -22,9 +22,9 @@ from ikigai_actors import (
 )  # fmt: skip
 from ikigai_actors.agent.boot import survey
 from ikigai_actors.errors import StoreError, StoreUnusable
-from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.shell.app.logs import logged_to
 from ikigai_actors.shell.app.transcript.pieces import pieces_of
 from ikigai_actors.shell.cli.main import run

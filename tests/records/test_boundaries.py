@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.records.boundaries import is_boundary, nearest
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.boundaries import is_boundary, nearest
+from ikigai_actors.records.messages.messages import Message
 
 Draft = tuple[str, dict[str, Any]]
 

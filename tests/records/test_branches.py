@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ikigai_actors.errors import TooManyAgents
-from ikigai_actors.records.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.limits import SetBudget
-from ikigai_actors.records.log_unit import Birth, LogUnit
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.trees import HOST, change, plant, record, says

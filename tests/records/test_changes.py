@@ -2,10 +2,10 @@
 
 import pytest
 
-from ikigai_actors.records.changes import AgentChange, Changes, changes_since
-from ikigai_actors.records.exit_mails import End
-from ikigai_actors.records.registry import Rename
-from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.agents.registry import Rename
+from ikigai_actors.records.hosts.changes import AgentChange, Changes, changes_since
+from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.store import Store
 from supervisors.causes import Cause
 from supervisors.signals import Signal, Status

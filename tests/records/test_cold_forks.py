@@ -10,7 +10,7 @@ from ikigai_actors import ActorSystem, AgentRef, AgentStopped, Message, Scripted
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.shell.text.wording import inherited
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store

@@ -2,15 +2,15 @@
 
 import pytest
 
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.limits import SetBudget
-from ikigai_actors.records.deaths import MANY, WriteDeath
 from ikigai_actors.records.fsck.budgets import check_budgets
-from ikigai_actors.records.membership import JoinGroup, MonitorAgent, every_group
-from ikigai_actors.records.schedules import Appointment
-from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.timers import SetTimer, every_timer
+from ikigai_actors.records.lives.deaths import MANY, WriteDeath
+from ikigai_actors.records.lives.membership import JoinGroup, MonitorAgent, every_group
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.mail.schedules import Appointment
+from ikigai_actors.records.mail.timers import SetTimer, every_timer
 from ikigai_actors.store import Store, Transaction
 from supervisors.signals import Signal
 from tests.kit.mailboxes import every

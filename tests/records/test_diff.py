@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors.records.diff import MergeBase, merge_base
-from ikigai_actors.records.history import Ancestor
+from ikigai_actors.records.log.diff import MergeBase, merge_base
+from ikigai_actors.records.log.history import Ancestor
 
 
 @dataclass

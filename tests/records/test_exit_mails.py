@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ikigai_actors.records.exit_mails import MOST_SINGLE, End, ExitMail, exit_mails
+from ikigai_actors.records.lives.exit_mails import MOST_SINGLE, End, ExitMail, exit_mails
 from supervisors.causes import Cause
 
 

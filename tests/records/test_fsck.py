@@ -16,7 +16,7 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import check, climb, inspect
 from ikigai_actors.records.fsck.invariants import Invariant
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE

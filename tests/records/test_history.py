@@ -13,11 +13,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
-from ikigai_actors.records.lineage import read_whole
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.history import EMPTY, Ancestor, ReplayRange, merge, play_all, walk
+from ikigai_actors.records.log.lineage import read_whole
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.trees import add

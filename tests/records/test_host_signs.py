@@ -2,7 +2,7 @@
 
 import pytest
 
-from ikigai_actors.records.host_signs import (
+from ikigai_actors.records.hosts.host_signs import (
     COUNTS_FOR,
     MOST_SIGNS,
     HostSigns,
@@ -12,7 +12,7 @@ from ikigai_actors.records.host_signs import (
     encode_signs,
     first_signs,
 )
-from ikigai_actors.records.liveness import Sign, latest_signs
+from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.databases import sql

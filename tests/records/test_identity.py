@@ -16,8 +16,8 @@ from ikigai_actors import (
     ScriptedProvider,
     ToolCall,
 )
+from ikigai_actors.records.agents.identity import NAME_LENGTH, check_name, same_name
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.identity import NAME_LENGTH, check_name, same_name
 from ikigai_actors.store import open_store
 
 NAMES = (

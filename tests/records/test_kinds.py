@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors.records import messages
-from ikigai_actors.records.messages import Kind, Trait
+from ikigai_actors.records.messages import messages
+from ikigai_actors.records.messages.messages import Kind, Trait
 from ikigai_actors.store.queries import queries
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from ikigai_actors import ActorSystem, AgentRef
 from ikigai_actors.agent.builtin_calls.documents import DocumentWriteCall
 from ikigai_actors.agent.builtin_calls.mail import SendCall
 from ikigai_actors.records.documents import DOCUMENT_LIMIT, Documents
-from ikigai_actors.records.mail import MAIL_LIMIT
+from ikigai_actors.records.mail.mail import MAIL_LIMIT
 from ikigai_actors.text import binary_size
 
 MAIL_PAGE = Path(__file__).parents[2] / "docs" / "mail.md"

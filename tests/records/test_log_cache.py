@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
-from ikigai_actors.records.history import ReplayRange
-from ikigai_actors.records.lineage import read_ranges, read_whole
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.history import ReplayRange
+from ikigai_actors.records.log.lineage import read_ranges, read_whole
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema

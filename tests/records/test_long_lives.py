@@ -5,7 +5,7 @@ import weakref
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
-from ikigai_actors.records.log import Log
+from ikigai_actors.records.log.log import Log
 from tests.kit.blocking_provider import DEADLINE
 
 TURNS = 500

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.errors import MailNotFound
-from ikigai_actors.records import mail as mailbox
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import PERSON, Delete, Mail, Open, Read, Send, Taken
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, Send, Taken
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Refused
 from ikigai_actors.store.unit import Unit

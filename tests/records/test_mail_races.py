@@ -10,11 +10,11 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import AgentDead, DocumentChanged
-from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import Mail, Read, Send, Taken
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import Mail, Read, Send, Taken
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.journal import CommitResult, Committed, Refused
 from tests.kit.databases import DEADLINE, printed, python, sql
@@ -121,7 +121,7 @@ def test_a_mail_that_came_before_a_death_is_kept(arena: Arena) -> None:
 
 SENDER = """
     import sys
-    from ikigai_actors.records.mail import Send
+    from ikigai_actors.records.mail.mail import Send
     from ikigai_actors.store import open_store
     from ikigai_actors.store.unit import write_alone
 

@@ -11,9 +11,9 @@ from ikigai_actors.errors import (
     MailNotFound,
     StoreConflict,
 )
-from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.mail import (
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import (
     EXIT,
     MAIL,
     PAGE,

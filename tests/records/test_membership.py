@@ -3,9 +3,8 @@
 import pytest
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, GroupEmpty, GroupFull, MailboxFull
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.mail import EXIT, MAILBOX_CAPACITY
-from ikigai_actors.records.membership import (
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.lives.membership import (
     MOST_MEMBERS,
     Demonitor,
     GroupSent,
@@ -16,6 +15,7 @@ from ikigai_actors.records.membership import (
     every_group,
     group_in,
 )
+from ikigai_actors.records.mail.mail import EXIT, MAILBOX_CAPACITY
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed
 from ikigai_actors.store.unit import Unit

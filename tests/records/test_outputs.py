@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ikigai_actors import BadInput, OutputError, read_output
-from ikigai_actors.records import outputs
-from ikigai_actors.records.outputs import MOST_SHOWN, Expected, as_output, expected, given_as_text, given_in, problems
+from ikigai_actors.records.messages import outputs
+from ikigai_actors.records.messages.outputs import (
+    MOST_SHOWN,
+    Expected,
+    as_output,
+    expected,
+    given_as_text,
+    given_in,
+    problems,
+)
 
 
 class Item(BaseModel):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.pieces import (
+from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.pieces import (
     LISTENS_FOR,
     AppendPieces,
     ClearPieces,

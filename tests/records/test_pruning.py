@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AgentRef, CommitUnknown, HistoryPruned, ScriptedProvider, Signal, StoreInUse
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
+from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem

@@ -11,8 +11,8 @@ import pytest
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
-from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import WriteDeath
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.hosts.host import take_database
 from ikigai_actors.store.journal import CommitResult, Committed

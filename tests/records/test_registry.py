@@ -9,11 +9,11 @@ from dataclasses import fields
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
-from ikigai_actors.records import registry
-from ikigai_actors.records.append import FIRST_EPOCH
-from ikigai_actors.records.deaths import Relative
-from ikigai_actors.records.identity import PREFIX_LENGTH, new_agent_uuid
-from ikigai_actors.records.registry import AgentRecord, make_root
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import PREFIX_LENGTH, new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord, make_root
+from ikigai_actors.records.lives.deaths import Relative
+from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.queries import for_sqlite

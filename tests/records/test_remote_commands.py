@@ -14,8 +14,7 @@ from ikigai_actors.errors import (
     NameTaken,
     ProviderError,
 )
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.remote_commands import (
+from ikigai_actors.records.hosts.remote_commands import (
     AddRemoteCommand,
     AnswerRemoteCommand,
     CarryOut,
@@ -26,7 +25,8 @@ from ikigai_actors.records.remote_commands import (
     encode_answer,
     new_remote_commands,
 )
-from ikigai_actors.records.supervision import AdoptChild
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.lives.supervision import AdoptChild
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.databases import bury

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.schedules import (
+from ikigai_actors.records.mail.schedules import (
     MOST_COUNTED,
     Appointment,
     Passed,

@@ -6,9 +6,9 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from ikigai_actors.records import mail
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import UNITS
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.mail import mail
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.transaction import COLUMNS
 from supervisors.causes import Cause

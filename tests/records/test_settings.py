@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request, ScriptedProvider
-from ikigai_actors.records import settings
-from ikigai_actors.records.settings import SETTINGS, parse_setting
+from ikigai_actors.records.messages import settings
+from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
 from ikigai_actors.shell import commands
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import run

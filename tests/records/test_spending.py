@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Delta, ProviderError, Reply, ScriptedProvider, Stream, Usage
 from ikigai_actors.providers.base import Spent
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.app_pilot import Stage, on_stage

@@ -3,10 +3,10 @@
 import pytest
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, BadInput, TimerNotFound, TooManyTimers
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.mail import MAIL, MAILBOX_CAPACITY, NOTICE, PROMPT
-from ikigai_actors.records.schedules import Appointment
-from ikigai_actors.records.timers import (
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.mail.mail import MAIL, MAILBOX_CAPACITY, NOTICE, PROMPT
+from ikigai_actors.records.mail.schedules import Appointment
+from ikigai_actors.records.mail.timers import (
     MOST_TIMERS,
     CancelTimer,
     DueTimer,

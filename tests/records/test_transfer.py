@@ -31,8 +31,8 @@ from ikigai_actors import (
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.pruning import prune_logs
-from ikigai_actors.records.supervision import GAVE_UP
+from ikigai_actors.records.lives.supervision import GAVE_UP
+from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.transfer.format import LONGEST_RECORD, file_lines
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store

@@ -13,9 +13,9 @@ from ikigai_actors.errors import (
     RootProtected,
     StoreConflict,
 )
-from ikigai_actors.records import registry
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.registry import Touch
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import Touch
+from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Journal, Refused
 from ikigai_actors.store.unit import Unit

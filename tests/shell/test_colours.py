@@ -5,7 +5,7 @@ import io
 import pytest
 
 from ikigai_actors import AgentRef
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.cli.paint import painted
 from ikigai_actors.shell.cli.stats import Figures, as_lines
 from ikigai_actors.shell.line.output import is_coloured

@@ -24,7 +24,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import Fenced
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from tests.soak.holdings import last_position
 from tests.soak.ledger import Buried, Complaint, Did, Ended, Entry, Forked, Ledger, Refused, Sent, Took, Trying, Wrote
 from tests.soak.model import Order

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors import AgentRecord, Message
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.documents import Document
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import Report
-from ikigai_actors.records.mail import Mail
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.mail.mail import Mail
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import Store, Transaction
 from tests.kit.databases import sql
 from tests.torture.snapshot import logs_of

@@ -12,9 +12,9 @@ from statistics import median
 
 from ikigai_actors import Message
 from ikigai_actors.agent.turn.calls import calls_of
-from ikigai_actors.records.mail import MAIL as LETTER
-from ikigai_actors.records.mail import PROMPT
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.mail.mail import MAIL as LETTER
+from ikigai_actors.records.mail.mail import PROMPT
+from ikigai_actors.records.messages.messages import Kind
 from tests.soak.hands import HAND
 from tests.soak.holdings import Holdings
 from tests.soak.ledger import (

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ikigai_actors.records.mail import EXIT
-from ikigai_actors.records.mail import MAIL as LETTER
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.mail.mail import EXIT
+from ikigai_actors.records.mail.mail import MAIL as LETTER
+from ikigai_actors.records.messages.messages import Kind
 from tests.soak.holdings import Holdings
 from tests.soak.ledger import Asked, Buried, Ended, Entry, Figures, Forked, Opened, Refused, Sent, Took, Trying, Wrote
 from tests.soak.tools import ONCE

@@ -13,7 +13,7 @@ from ikigai_actors import AgentDead, AgentStopped, IkigaiError, StoreError
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import PROMPT, Mail, Send
+from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
 from ikigai_actors.shell.cli import client
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.unit import write_alone

@@ -11,8 +11,8 @@ import pytest
 
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.records.documents import Document
-from ikigai_actors.records.mail import MAIL, PROMPT, Mail
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.mail.mail import MAIL, PROMPT, Mail
+from ikigai_actors.records.messages.messages import Kind
 from tests.soak import judge
 from tests.soak.conductor import SHORT, soak
 from tests.soak.disturbances import CUT, END, FILL, FREEZE, KILL, RESTART

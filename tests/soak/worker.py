@@ -34,8 +34,8 @@ from ikigai_actors import (
 )
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.registry import Died
+from ikigai_actors.records.agents.registry import Died
+from ikigai_actors.records.messages.messages import Kind
 from tests.soak.crowd import NAME, Crowd, Idler
 from tests.soak.hands import PATIENCE, Cast, Hand, Scene
 from tests.soak.ledger import Complaint, Figures, Ledger, Opened, Stopped, Trouble

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import StoreError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.remote_commands import AddRemoteCommand
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.copy import TableSum, copy_database
 from ikigai_actors.store.forwarding import ForwardingStore

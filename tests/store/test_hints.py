@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.records.mail import Send
-from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.journal import Journal

@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from ikigai_actors.errors import StoreInUse, StoreUnusable
-from ikigai_actors.records.registry import ensure_root
+from ikigai_actors.records.agents.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock
@@ -24,7 +24,7 @@ from tests.kit.trees import add_host, record
 
 OWN = """
     import os, sys
-    from ikigai_actors.records.registry import ensure_root
+    from ikigai_actors.records.agents.registry import ensure_root
     from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.errors import StoreInUse
     from ikigai_actors.store.hosts.host import take_database

@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.errors import AgentStopped, Fenced, IkigaiError, StoreConflict, StoreError, SystemClosed
-from ikigai_actors.records.registry import Rename
+from ikigai_actors.records.agents.registry import Rename
 from ikigai_actors.store import Store, Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Journal, Refused
 from ikigai_actors.store.unit import Locked

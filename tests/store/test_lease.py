@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.records.documents import WriteVersion
-from ikigai_actors.records.mail import Send
+from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import Row, Store, open_store
 from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.journal import Committed, Journal

@@ -11,7 +11,7 @@ from itertools import permutations
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from ikigai_actors.records.registry import descendants
+from ikigai_actors.records.agents.registry import descendants
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import LockedRows

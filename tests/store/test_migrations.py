@@ -11,7 +11,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.store import Row, Store, Transaction, open_store
 from ikigai_actors.store.migrations import (
     Migration,

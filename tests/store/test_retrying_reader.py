@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.errors import StoreError, StoreUnavailable, SystemClosed
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.store import Store
 from ikigai_actors.store.retrying_reader import RetryingReader
 from tests.kit.blocking_provider import DEADLINE

@@ -26,8 +26,8 @@ from ikigai_actors import (
 from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
 from ikigai_actors.providers.base import SUMMARISE, OnDelta
 from ikigai_actors.providers.blocks import TextBlock, blobs_in
-from ikigai_actors.records.blobs import drop_unreferenced, referenced
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.messages.blobs import drop_unreferenced, referenced
 from ikigai_actors.store import open_store
 from ikigai_actors.store.copy import copy_database
 from ikigai_actors.system.attached import AttachedSystem

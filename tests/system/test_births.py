@@ -21,8 +21,8 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.messages.messages import Message
 from tests.kit.blocking_provider import DEADLINE
 
 

@@ -30,7 +30,7 @@ from ikigai_actors import (
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
 from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.fsck.check import check, inspect
-from ikigai_actors.records.mail import NOTICE
+from ikigai_actors.records.mail.mail import NOTICE
 from ikigai_actors.shell.cli.fsck import as_lines
 from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.pages import stop_note

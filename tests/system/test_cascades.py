@@ -10,9 +10,9 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, Signal, StoreError, StoreInUse
 from ikigai_actors.errors import Fenced
+from ikigai_actors.records.agents.registry import every, living
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.registry import every, living
-from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.shell.cli import client
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.journal import CommitResult, Committed
@@ -254,7 +254,7 @@ def check_all_or_nothing(store: Store) -> bool:
 DIES_MIDWAY = """
     import os, signal, sys
     from ikigai_actors import Signal
-    from ikigai_actors.records.signals import SendSignal
+    from ikigai_actors.records.lives.signals import SendSignal
     from ikigai_actors.store import open_store
     from ikigai_actors.store.unit import lock
 

@@ -38,7 +38,7 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.shell.text.wording import explained
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem

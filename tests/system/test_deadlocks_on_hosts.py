@@ -5,7 +5,7 @@ import pytest
 from ikigai_actors import AgentRef, FunctionProvider, ProviderError, Request, ScriptedProvider, Stream, current_agent
 from ikigai_actors.actors.wait_graph import Until, WaitedBy, WaitEdge, WaitKey
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.records.host_waits import HostWaits, decode_waits, encode_waits
+from ikigai_actors.records.hosts.host_waits import HostWaits, decode_waits, encode_waits
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.testing import Schedule, Simulation, simulated
 

@@ -5,9 +5,9 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, Kind, Reply, ScriptedProvider, TurnInterrupted
-from ikigai_actors.records.mail import PROMPT, Send
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import Died
+from ikigai_actors.records.agents.registry import Died
+from ikigai_actors.records.mail.mail import PROMPT, Send
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone

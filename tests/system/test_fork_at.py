@@ -17,7 +17,7 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE, Gate

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, ProviderError, Request, Signal
-from ikigai_actors.records.supervision import StopChildren
+from ikigai_actors.records.lives.supervision import StopChildren
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.blocking_provider import DEADLINE

@@ -18,9 +18,9 @@ from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.turn.state import MailNotice
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
-from ikigai_actors.records.append import FIRST_EPOCH, Fence
-from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import AdoptChild
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.lives.supervision import AdoptChild
+from ikigai_actors.records.log.append import FIRST_EPOCH, Fence
 from ikigai_actors.shell.cli.main import run as command
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone

@@ -24,9 +24,9 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.deaths import WriteDeath
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.mail import latest
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.mail.mail import latest
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.platform import SYSTEM_PLATFORM

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors.errors import AgentDead, AgentStopped, BadInput, RootProtected
-from ikigai_actors.records import registry
-from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
-from ikigai_actors.records.exit_mails import MOST_SINGLE
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, make_root
 from ikigai_actors.records.fsck import check as fsck
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.mail import EXIT, latest
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord, make_root
-from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import AdoptChild, Revive, StopChildren
+from ikigai_actors.records.lives.deaths import LifecycleChange, WriteDeath
+from ikigai_actors.records.lives.exit_mails import MOST_SINGLE
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.lives.supervision import AdoptChild, Revive, StopChildren
+from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
+from ikigai_actors.records.mail.mail import EXIT, latest
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import Unit, write_alone

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, BadInput, FunctionProvider, Request, Signal, TurnInterrupted
+from ikigai_actors.records.agents.registry import every
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import climb
-from ikigai_actors.records.mail import Send
-from ikigai_actors.records.registry import every
-from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import AdoptChild
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.lives.supervision import AdoptChild
+from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store.journal import CommitResult, Committed
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.races import meet

@@ -18,7 +18,7 @@ from ikigai_actors import (
     ToolCall,
 )
 from ikigai_actors.agent.statistics import Tally
-from ikigai_actors.records.liveness import Sign
+from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.shell.cli import registry as reader
 from ikigai_actors.shell.text.tree import sign_text
 from ikigai_actors.system.attached import AttachedSystem

@@ -9,8 +9,8 @@ from ikigai_actors.errors import (
     MailboxFull,
     StoreConflict,
 )
-from ikigai_actors.records.deaths import WriteDeath
-from ikigai_actors.records.mail import (
+from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.mail.mail import (
     EXIT,
     MAIL_LIMIT,
     MAILBOX_CAPACITY,

@@ -32,7 +32,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.providers.base import REPORT, OnDelta
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.merge_source import MergeSource
+from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.base import T
 from ikigai_actors.store.forwarding import ForwardingStore

@@ -4,7 +4,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Request, ScriptedProvider, Signal, StoreError
 from ikigai_actors.errors import StoreUnavailable
-from ikigai_actors.records.mail import PROMPT, Send
+from ikigai_actors.records.mail.mail import PROMPT, Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.blocking_provider import DEADLINE, Gate

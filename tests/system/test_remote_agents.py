@@ -13,11 +13,11 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import LifecycleState
-from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.mail import KeepPrompt, new_prompts
-from ikigai_actors.records.pieces import AppendPieces, NewPieces
-from ikigai_actors.records.signals import SendSignal
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.mail.mail import KeepPrompt, new_prompts
+from ikigai_actors.records.messages.pieces import AppendPieces, NewPieces
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone

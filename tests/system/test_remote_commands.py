@@ -38,7 +38,12 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey, answer_of, new_remote_commands
+from ikigai_actors.records.hosts.remote_commands import (
+    AddRemoteCommand,
+    RemoteCommandKey,
+    answer_of,
+    new_remote_commands,
+)
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached import AttachedSystem

@@ -17,8 +17,8 @@ from ikigai_actors import (
     ScriptedProvider,
 )
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.records.agents.registry import Renamed
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.registry import Renamed
 from ikigai_actors.shell.cli import client
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE

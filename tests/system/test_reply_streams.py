@@ -14,9 +14,9 @@ from ikigai_actors.agent.jobs import ModelRequest
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.providers.base import Delta
-from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.pieces import PiecesRow
+from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.pieces import PiecesRow
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import write_alone

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE

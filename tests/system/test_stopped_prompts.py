@@ -14,7 +14,7 @@ from ikigai_actors import (
     SystemClosed,
 )
 from ikigai_actors.agent.subscriptions import Event
-from ikigai_actors.records.mail import MAIL_LIMIT
+from ikigai_actors.records.mail.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.ref import AgentRef

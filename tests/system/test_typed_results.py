@@ -22,8 +22,8 @@ from ikigai_actors import (
     read_output,
     tool,
 )
-from ikigai_actors.records import outputs
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.messages import outputs
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE

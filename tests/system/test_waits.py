@@ -23,7 +23,7 @@ from ikigai_actors import (
     WouldWaitForItself,
     current_agent,
 )
-from ikigai_actors.records.mail import Send
+from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone
 from tests.kit.blocking_provider import DEADLINE, Gate

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors.records.host_signs import HostSigns, PublishedSign, encode_signs
+from ikigai_actors.records.hosts.host_signs import HostSigns, PublishedSign, encode_signs
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.simulation.remote import LATE
 from ikigai_actors.testing.simulation.scheduler import Entry

@@ -9,7 +9,7 @@ from ikigai_actors.agent.subscriptions import Event, StreamCut, Streamed
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.providers.scripted import Stream
-from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
 from ikigai_actors.testing.simulation.hosts import SimulatedHost

@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors import AgentRef, ProviderError, Reply, Request, ScriptedProvider, ToolCall
 from ikigai_actors.providers.base import REPORT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.log_cache import LogCache
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated
 
 pytestmark = pytest.mark.slow("dozens of simulated hosts")

@@ -11,7 +11,7 @@ from ikigai_actors import ActorSystem, AgentRef, Request, ScriptedProvider
 from ikigai_actors.agent.turn.events import Command
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import REPORT, SUMMARISE
-from ikigai_actors.records.remote_commands import RemoteCommandKey, answer_of, new_remote_commands
+from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of, new_remote_commands
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
 

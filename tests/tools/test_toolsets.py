@@ -11,7 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, BadInput, Reply, Request, ScriptedProvider
 from ikigai_actors.agent.subscriptions import Event, ToolTrouble
-from ikigai_actors.records.mail import PROMPT, Send
+from ikigai_actors.records.mail.mail import PROMPT, Send
 from ikigai_actors.store.hosts.rows import open_hosts
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.host.rebalancer import BALANCE

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
-from ikigai_actors.records.exit_mails import MOST_SINGLE
-from ikigai_actors.records.identity import with_name
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.agents.identity import with_name
+from ikigai_actors.records.lives.exit_mails import MOST_SINGLE
+from ikigai_actors.records.messages.messages import Kind
 from supervisors.orphans import OrphanPolicy
 from tests.kit.assembly import assemble
 from tests.kit.tool_scripts import faults

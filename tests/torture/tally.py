@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Progress
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from tests.torture.script import IDEMPOTENT
 from tests.torture.snapshot import Snapshot, open_calls, open_turns
 from tests.torture.victim import (

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ikigai_actors import ActorSystem, FunctionProvider
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase

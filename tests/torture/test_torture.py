@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from ikigai_actors import AgentRecord, Message, Signal
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from tests.conftest import NewDatabase
 from tests.torture import judge
 from tests.torture.campaign import torture

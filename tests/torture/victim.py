@@ -26,7 +26,7 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.agent.subscriptions import Event, Streamed
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.shell.cli import client
 from supervisors.orphans import OrphanPolicy
 from tests.torture.script import World, continue_all, open_when_free

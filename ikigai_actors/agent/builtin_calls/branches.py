@@ -12,10 +12,10 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.merging import RESULT, begin_merge, check_merge
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records import registry
-from ikigai_actors.records.diff import Tail, read_diff
-from ikigai_actors.records.messages import CONVERSATION, Message
-from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.diff import Tail, read_diff
+from ikigai_actors.records.messages.messages import CONVERSATION, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.function import cut

@@ -16,10 +16,10 @@ from ikigai_actors.agent.turn.fork import Childbed, give_birth
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import parse_budget
-from ikigai_actors.records.identity import check_name
-from ikigai_actors.records.messages import NO_DATA, Kind
-from ikigai_actors.records.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.messages import NO_DATA, Kind
+from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import SHELL, ToolTraits
 
 

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
 from ikigai_actors.errors import AgentError, AgentNotFound
-from ikigai_actors.records import registry
-from ikigai_actors.records.mail import Mail
-from ikigai_actors.records.membership import GROUP_PREFIX, JoinGroup, LeaveGroup, MonitorAgent
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.membership import GROUP_PREFIX, JoinGroup, LeaveGroup, MonitorAgent
+from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
 

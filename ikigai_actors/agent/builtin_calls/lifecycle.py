@@ -9,10 +9,10 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import depart
 from ikigai_actors.agent.turn.typed import EXIT, begin_exit
-from ikigai_actors.records.deaths import LifecycleChange
-from ikigai_actors.records.identity import check_name
-from ikigai_actors.records.registry import Rename, Renamed
-from ikigai_actors.records.signals import KillByAgent
+from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.registry import Rename, Renamed
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.signals import KillByAgent
 from ikigai_actors.tools.policy import ToolTraits
 
 

@@ -11,12 +11,12 @@ from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, Builti
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.agent.turn.state import MailNotice
 from ikigai_actors.errors import AgentError, AgentNotFound, MailNotFound
-from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records import registry
-from ikigai_actors.records.append import AppendCall, Fence
-from ikigai_actors.records.identity import is_agent_uuid
-from ikigai_actors.records.mail import Mail, kind_mark
-from ikigai_actors.records.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
+from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import Mail, kind_mark
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 from ikigai_actors.text import binary_size

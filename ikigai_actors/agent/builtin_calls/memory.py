@@ -11,12 +11,12 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.replies import calls_in
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.tools.function import LIMIT

@@ -1,6 +1,6 @@
 """How the results of built-in calls name agents."""
 
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.store.base import Transaction
 
 OUTSIDE = "a person outside"

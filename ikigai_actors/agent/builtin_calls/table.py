@@ -16,7 +16,7 @@ from ikigai_actors.agent.builtin_calls import (
 )
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.turn.state import CallUnit
-from ikigai_actors.records.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, Fence
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
-from ikigai_actors.records.timers import MOST_TIMERS, CancelTimer, Timer, reminder
+from ikigai_actors.records.mail.timers import MOST_TIMERS, CancelTimer, Timer, reminder
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 

@@ -15,10 +15,10 @@ from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.state import BeginWait, CallUnit, State, Step
 from ikigai_actors.agent.turn.steps import advance
 from ikigai_actors.errors import AgentNotFound, BadInput
-from ikigai_actors.records import mail as mailbox
-from ikigai_actors.records import registry
-from ikigai_actors.records.mail import EXIT
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.mail import mail as mailbox
+from ikigai_actors.records.mail.mail import EXIT
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import storable

@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
 from ikigai_actors.tools.policy import Policy, ToolTraits
 

@@ -49,9 +49,9 @@ from ikigai_actors.errors import BadInput, IkigaiError, NothingToCompact, Nothin
 from ikigai_actors.providers.base import CUT_BY_BUDGET, SUMMARISE, Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
-from ikigai_actors.records.replies import calls_in, reply_message_data, spent_data
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.messages.replies import calls_in, reply_message_data, spent_data
 from ikigai_actors.text import storable
 
 MOST_ATTEMPTS = 3

@@ -8,7 +8,7 @@ not at each request, or each would differ from the one before and find nothing o
 
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.blocks import Blob
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 
 RECALL = "recall"
 """The built-in call that shows a message."""

@@ -17,9 +17,9 @@ from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.budgets.amounts import Charge, Held, Paused
-from ikigai_actors.records.history import View
-from ikigai_actors.records.merge_source import MergeSource
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.history import View
+from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.messages.messages import Message
 from supervisors.signals import Status
 
 Caller = Any

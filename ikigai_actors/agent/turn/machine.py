@@ -105,9 +105,9 @@ from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, 
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held, Paused
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind, Message
-from ikigai_actors.records.replies import reply_message_data, spent_data, spent_of
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause

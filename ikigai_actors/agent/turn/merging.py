@@ -44,11 +44,11 @@ from ikigai_actors.errors import (
 from ikigai_actors.providers.base import REPORT, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held
-from ikigai_actors.records.history import View
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.merge_source import MergeEntry, MergeSource
-from ikigai_actors.records.messages import CONVERSATION, NO_DATA, Kind, Message
-from ikigai_actors.records.replies import calls_in, spent_data
+from ikigai_actors.records.log.history import View
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.log.merge_source import MergeEntry, MergeSource
+from ikigai_actors.records.messages.messages import CONVERSATION, NO_DATA, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in, spent_data
 from ikigai_actors.text import storable
 
 RESULT, SUMMARY, PICK = "result", "summary", "pick"

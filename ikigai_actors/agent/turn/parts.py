@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.plan import DIGESTED, READABLE
 from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_of
-from ikigai_actors.records.boundaries import is_boundary
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.records.messages.messages import Kind, Message
 
 MOST_PARTS = 8
 """So many parts are read of one history at most."""

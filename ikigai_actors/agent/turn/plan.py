@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
 from ikigai_actors.agent.turn.tokens import Replies, tokens_of, tokens_per_byte
-from ikigai_actors.records.boundaries import is_boundary
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.records.messages.messages import Kind, Message
 
 READABLE = 0.6
 """The part of its window that a model is shown when it summarises what is longer than that."""
@@ -35,7 +35,7 @@ _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall
 
 
 class History(Replies, Protocol):
-    """What an agent's log tells; see `ikigai_actors.records.log.Log`."""
+    """What an agent's log tells; see `ikigai_actors.records.log.log.Log`."""
 
     @property
     def messages(self) -> Sequence[Message]:

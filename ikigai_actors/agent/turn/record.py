@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Calls, Progress
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.tools.policy import ToolTraits
 
 NOT_RECORDED = "This call is not in the record, and nothing runs here. Go on without it."

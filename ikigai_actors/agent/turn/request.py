@@ -44,10 +44,10 @@ from ikigai_actors.providers.blocks import (
     read_block,
 )
 from ikigai_actors.providers.conversation import MessageForms, Passage, extended
-from ikigai_actors.records.blob_references import blobs_of
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import INTERRUPTED, calls_in, new_call_id
-from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
+from ikigai_actors.records.messages.settings import SETTINGS
 
 NO_BLOBS: Mapping[str, bytes] = {}
 

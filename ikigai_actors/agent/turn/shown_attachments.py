@@ -24,8 +24,8 @@ from ikigai_actors.providers.blocks import (
     blobs_in,
 )
 from ikigai_actors.providers.conversation import Passage
-from ikigai_actors.records.blob_references import blobs_of
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import Message
 
 Said = tuple[Message | None, Block]
 """A block, and the message of which it is."""

@@ -12,10 +12,10 @@ from ikigai_actors.agent.turn.plan import SummaryPlan
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Usage
 from ikigai_actors.records.budgets.amounts import Held, Paused
-from ikigai_actors.records.history import EMPTY, View
-from ikigai_actors.records.log_unit import Birth, LogUnit
-from ikigai_actors.records.merge_source import MergeSource
-from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.log.history import EMPTY, View
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
+from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
 from supervisors.causes import Cause
 from supervisors.signals import Status
 

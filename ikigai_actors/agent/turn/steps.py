@@ -18,9 +18,9 @@ from ikigai_actors.agent.turn.state import (
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.budgets.amounts import Paused
-from ikigai_actors.records.history import play_all
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.records.log.history import play_all
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
 from supervisors.causes import Cause
 
 PendingMessage = tuple[Kind, str, Any]

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
-from ikigai_actors.records.blob_references import blobs_of
-from ikigai_actors.records.history import View
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.log.history import View
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import spent_of
 
 UNTOLD = 1 / 3
 """Tokens of a byte, where no reply has told."""
@@ -33,7 +33,7 @@ _ENOUGH = 32_000
 
 
 class Replies(Protocol):
-    """What an agent's log tells of its replies; see `ikigai_actors.records.log.Log`."""
+    """What an agent's log tells of its replies; see `ikigai_actors.records.log.log.Log`."""
 
     def spoken(self, position: int) -> Iterator[Message]:
         """What a model may see verbatim, newest first."""

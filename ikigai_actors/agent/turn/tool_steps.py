@@ -31,11 +31,11 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
-from ikigai_actors.records.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.budgets.amounts import Held, Paused
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import NO_DATA, Kind
-from ikigai_actors.records.settings import misfits
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
+from ikigai_actors.records.messages.messages import NO_DATA, Kind
+from ikigai_actors.records.messages.settings import misfits
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from supervisors.signals import Status
 

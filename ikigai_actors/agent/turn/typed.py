@@ -20,10 +20,10 @@ from ikigai_actors.agent.turn.state import RequestModel, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, messages_of
 from ikigai_actors.errors import OutputError, ReplayDiverged
 from ikigai_actors.providers.base import Reply, Spent
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.outputs import Expected, as_text, expected_in, given_as_text, given_in, problems
-from ikigai_actors.records.replies import output_reply, spent_data
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.outputs import Expected, as_text, expected_in, given_as_text, given_in, problems
+from ikigai_actors.records.messages.replies import output_reply, spent_data
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 

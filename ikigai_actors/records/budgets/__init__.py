@@ -18,9 +18,9 @@ all that the agent spends. Nothing is carved out of one for another, so no death
 
 A request to a model leaves only when what it may cost is held at every budget of the chain, in the agent's own row and
 in a portion of each limit. What it did cost is settled by the unit that writes its end. Both are part of units that
-agents write anyway (`ikigai_actors.records.append`). The portions of a host are its own; while they suffice, no other
-host is looked at, and no budget's row is locked (`Purse`). Otherwise the unit gets a transaction of its own. It locks
-the chain, takes back what other portions do not use, and else makes the agent wait (`BudgetLedger`).
+agents write anyway (`ikigai_actors.records.log.append`). The portions of a host are its own; while they suffice, no
+other host is looked at, and no budget's row is locked (`Purse`). Otherwise the unit gets a transaction of its own. It
+locks the chain, takes back what other portions do not use, and else makes the agent wait (`BudgetLedger`).
 
 The state of a request:
 

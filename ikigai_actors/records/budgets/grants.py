@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
+from ikigai_actors.records.agents.registry import find
 from ikigai_actors.records.budgets.amounts import Held, Need, Paused
 from ikigai_actors.records.budgets.budget import MOST, UNITS
 from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
-from ikigai_actors.records.registry import find
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import BudgetExceeded
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.amounts import Charge, Held, Need, Paused
 from ikigai_actors.records.budgets.ceilings import (
     LINE,
@@ -29,7 +29,7 @@ from ikigai_actors.records.budgets.ceilings import (
     time_line,
 )
 from ikigai_actors.records.budgets.purse import budget_chain, read_levels
-from ikigai_actors.records.mail import NOTICE, write_mail
+from ikigai_actors.records.mail.mail import NOTICE, write_mail
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
 

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.budgets.ceilings import MONEY
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
-from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
 
 

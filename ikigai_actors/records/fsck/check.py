@@ -67,7 +67,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import same_name
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.blobs import check_blobs
 from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
@@ -80,8 +82,6 @@ from ikigai_actors.records.fsck.merges import MergeRow, check_merges
 from ikigai_actors.records.fsck.pieces import check_pieces
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.timers import check_timers
-from ikigai_actors.records.identity import same_name
-from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import mistyped_columns
 from supervisors.orphans import OrphanPolicy

@@ -5,13 +5,13 @@ It folds the control messages of each agent that has a summary of its own, and r
 
 from collections.abc import Iterable, Iterator
 
-from ikigai_actors.records.boundaries import is_boundary
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.history import EMPTY, View, play
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.records.log.history import EMPTY, View, play
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 
 

@@ -7,7 +7,7 @@ its birth.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class BookCheck:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.store.base import Transaction
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.blob_references import blobs_of
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.experiments import BookCheck
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.merges import MergeRow
-from ikigai_actors.records.messages import OPENINGS, Kind, Message
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.replies import reply_of
-from ikigai_actors.records.settings import misfits
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.messages import OPENINGS, Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
+from ikigai_actors.records.messages.settings import misfits
 from ikigai_actors.store.base import Row
 
 UNREADABLE = (HistoryError, AttributeError, RecursionError, TypeError, ValueError)

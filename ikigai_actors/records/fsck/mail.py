@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.registry import AgentRecord
 from ikigai_actors.store.base import Transaction
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.pieces import decode_pieces
+from ikigai_actors.records.messages.pieces import decode_pieces
 from ikigai_actors.store.base import Transaction
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
-from ikigai_actors.records.mail import NOTICE, PROMPT
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.schedules import check_stored
-from ikigai_actors.records.timers import Timer, every_timer
+from ikigai_actors.records.mail.mail import NOTICE, PROMPT
+from ikigai_actors.records.mail.schedules import check_stored
+from ikigai_actors.records.mail.timers import Timer, every_timer
 from ikigai_actors.store.base import Transaction
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records import registry
-from ikigai_actors.records.blobs import hashes_in, read_blobs
-from ikigai_actors.records.lineage import check_unpruned, read_lineage
-from ikigai_actors.records.mail import all_mail
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
+from ikigai_actors.records.mail.mail import all_mail
+from ikigai_actors.records.messages.blobs import hashes_in, read_blobs
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.transfer.format import (
     FORMAT,
     LEFT_OUT,

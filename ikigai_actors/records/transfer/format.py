@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ikigai_actors.errors import BadInput, ImportRefused
-from ikigai_actors.records.forms import LARGEST_NUMBER
-from ikigai_actors.records.messages import encode_data
+from ikigai_actors.records.messages.forms import LARGEST_NUMBER
+from ikigai_actors.records.messages.messages import encode_data
 
 FORMAT = 2
 """The version of the format that this program writes. It reads all versions up to that."""

@@ -32,15 +32,15 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_choice, check_flag
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, ImportRefused, StoreConflict
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.fsck.check import judge
-from ikigai_actors.records.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
-from ikigai_actors.records.lineage import read_lineage
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.settings import complaint
-from ikigai_actors.records.stored_history import StoredHistory
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
 from ikigai_actors.records.transfer.rights import restricted, without_rights

@@ -12,16 +12,16 @@ from hashlib import sha256
 from typing import Any
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.append import FIRST_EPOCH
-from ikigai_actors.records.blobs import hashes_in
+from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import MOST
 from ikigai_actors.records.documents import check_path
-from ikigai_actors.records.forms import Form, birth_form, problem_of, prompt_form
 from ikigai_actors.records.fsck.lifecycle import check_life
-from ikigai_actors.records.identity import check_name, is_agent_uuid
-from ikigai_actors.records.messages import Kind, encode_data
-from ikigai_actors.records.outputs import expected
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.log.append import FIRST_EPOCH
+from ikigai_actors.records.messages.blobs import hashes_in
+from ikigai_actors.records.messages.forms import Form, birth_form, problem_of, prompt_form
+from ikigai_actors.records.messages.messages import Kind, encode_data
+from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
 from ikigai_actors.records.transfer.rights import allowed_by

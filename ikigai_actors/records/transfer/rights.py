@@ -16,8 +16,8 @@ to those who come, who inherit nothing.
 from collections.abc import Mapping
 from typing import Any
 
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.settings import LIVING_LIMIT
 
 STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""

@@ -8,8 +8,8 @@ positions have no holes.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ikigai_actors.records.messages import BOUNDARIES, Message
-from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox

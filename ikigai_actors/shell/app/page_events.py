@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ikigai_actors.agent.subscriptions import Event, PromptKept, SystemTrouble
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.text.wording import explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation
 from ikigai_actors.system.ref import System

@@ -17,14 +17,14 @@ from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import Usage
 from ikigai_actors.providers.prices import Prices
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.status import budget_of
-from ikigai_actors.records.liveness import Sign
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.records.lives.supervision import restart_counts
+from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.spending import Expenses, in_all
-from ikigai_actors.records.supervision import restart_counts
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ikigai_actors.arguments import parse_span
 from ikigai_actors.attachments import attachments
 from ikigai_actors.errors import BadInput, IkigaiError
-from ikigai_actors.records.blob_references import stored_in
-from ikigai_actors.records.membership import GroupSent, SendToGroup, group_in
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.lives.membership import GroupSent, SendToGroup, group_in
+from ikigai_actors.records.messages.blob_references import stored_in
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client
@@ -176,7 +176,7 @@ def _forked(
 ) -> tuple[AgentRecord, list[str]]:
     """Have an agent make children; return it, and their uuids."""
     from ikigai_actors.actors.futures import Future
-    from ikigai_actors.records.identity import new_agent_uuid
+    from ikigai_actors.records.agents.identity import new_agent_uuid
     from ikigai_actors.system.lifecycle import new_children, new_fork
 
     children = new_children(lambda: new_agent_uuid(os.urandom), prompt, how.pop("name", None), count=count)

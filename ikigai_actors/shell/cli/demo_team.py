@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.shell.text.tree import tree_lines
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem

@@ -142,7 +142,7 @@ class Options:
 
     def default_settings(self) -> dict[str, Any]:
         """What goes to the models of agents that have not set it. Raises `BadInput`."""
-        from ikigai_actors.records.settings import check_defaults, parse_setting
+        from ikigai_actors.records.messages.settings import check_defaults, parse_setting
 
         given = {}
         for each in self.settings:

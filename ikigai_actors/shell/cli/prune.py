@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
-from ikigai_actors.records.pruning import Pruned, prunable, prune_logs
+from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.store.base import Store

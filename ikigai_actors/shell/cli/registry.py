@@ -3,7 +3,7 @@
 from typing import Any
 
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines

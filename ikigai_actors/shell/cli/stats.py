@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.records.agents.identity import with_name
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
-from ikigai_actors.records.identity import with_name
-from ikigai_actors.records.replies import spent_of
+from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.colours import Coloured, Meaning, coloured

@@ -7,10 +7,10 @@ from typing import Any
 from ikigai_actors.agent.subscriptions import HostEnded
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.listing import books_in, summary_of, verdict_lines
-from ikigai_actors.records import registry
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import AgentRecord, Died
-from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Died
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.shell.text.harmless import as_json

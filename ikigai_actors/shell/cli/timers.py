@@ -5,8 +5,8 @@ from datetime import datetime
 
 from ikigai_actors.actors.clock import SYSTEM_CLOCK
 from ikigai_actors.arguments import parse_span
-from ikigai_actors.records.schedules import appointment
-from ikigai_actors.records.timers import CancelTimer, Timer
+from ikigai_actors.records.mail.schedules import appointment
+from ikigai_actors.records.mail.timers import CancelTimer, Timer
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.remote.client import Client

@@ -17,11 +17,11 @@ import click
 
 from ikigai_actors.agent.turn.merging import PICK, RESULT, WAYS
 from ikigai_actors.behaviour.listing import books_in, listed_trials
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import parse_budget
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.scrollback import Scrollback
-from ikigai_actors.records.settings import SETTINGS, parse_setting
+from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.commands import (
     approvals,
     budgets,

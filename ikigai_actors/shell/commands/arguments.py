@@ -11,8 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from ikigai_actors.records.registry import short_uuids
-from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.records.agents.registry import short_uuids
+from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.system.ref import AgentRef
 

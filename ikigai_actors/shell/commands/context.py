@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.system.conversation import Questions
 from ikigai_actors.system.ref import AgentRef, System

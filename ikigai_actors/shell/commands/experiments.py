@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 import click
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.settings import parse_setting
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.settings import parse_setting
 from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.counts import counted

@@ -6,8 +6,8 @@ import click
 
 from ikigai_actors.arguments import parse_span
 from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.records.mail import A_PERSON, PERSON, Mail, kind_mark, preview
-from ikigai_actors.records.membership import group_in
+from ikigai_actors.records.lives.membership import group_in
+from ikigai_actors.records.mail.mail import A_PERSON, PERSON, Mail, kind_mark, preview
 from ikigai_actors.shell.commands.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named

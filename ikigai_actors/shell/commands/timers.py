@@ -3,7 +3,7 @@
 import click
 
 from ikigai_actors.arguments import parse_span
-from ikigai_actors.records.timers import Timer
+from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.shell.commands.arguments import TEXT
 from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.timers import next_lines, timer_line

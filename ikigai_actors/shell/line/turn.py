@@ -18,8 +18,8 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import StreamCut, Streamed
 from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import OUTPUT
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import stop_note, words_of
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future

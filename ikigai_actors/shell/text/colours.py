@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.records.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.shell.text.harmless import harmless
 
 FAULTS = {"crashed", "gave up", "damaged"}

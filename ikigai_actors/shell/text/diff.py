@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from ikigai_actors.records.diff import Diff, Tail
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.diff import Diff, Tail
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.pages import words_of
 from ikigai_actors.shell.text.tree import pad

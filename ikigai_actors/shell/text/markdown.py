@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.records.messages import Kind, Message, new_message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN
 from ikigai_actors.shell.text.pages import words_of

@@ -1,6 +1,6 @@
 """How a person reads which agent is meant."""
 
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.base import CUT_BY_BUDGET
-from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.mail import preview
-from ikigai_actors.records.messages import CONVERSATION, Kind, Message
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.mail.mail import preview
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.text.harmless import one_line
 
 if TYPE_CHECKING:

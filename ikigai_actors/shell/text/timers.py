@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ikigai_actors.records.mail import preview
-from ikigai_actors.records.schedules import missed_text
-from ikigai_actors.records.timers import Timer
+from ikigai_actors.records.mail.mail import preview
+from ikigai_actors.records.mail.schedules import missed_text
+from ikigai_actors.records.mail.timers import Timer
 
 
 def timer_line(timer: Timer, sender: str | None) -> str:

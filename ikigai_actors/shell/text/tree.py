@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
-from ikigai_actors.records.liveness import LATELY, Sign
-from ikigai_actors.records.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.records.agents.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.shell.text.colours import Span, meaning_of_agent
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.wrap import width

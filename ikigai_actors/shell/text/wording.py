@@ -5,7 +5,7 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.machine import failed_turn
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.scrollback import Scrollback
+from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ikigai_actors.actors.clock import Clock
-from ikigai_actors.records.timers import DueTimer, Fire, next_timers
+from ikigai_actors.records.mail.timers import DueTimer, Fire, next_timers
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 

@@ -4,8 +4,8 @@ import os
 from contextlib import ExitStack
 
 from ikigai_actors.actors.clock import SystemClock
-from ikigai_actors.records.identity import new_agent_uuid
-from ikigai_actors.records.registry import ensure_root
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.registry import ensure_root
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store
 from ikigai_actors.store.hosts.host import take_database

@@ -22,16 +22,16 @@ from ikigai_actors.agent.runtime import Heir, Predecessor, Processes, Runtime, S
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
-from ikigai_actors.records.append import FIRST_EPOCH
+from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.records.budgets.amounts import Held, Paused
-from ikigai_actors.records.changes import AgentChange
-from ikigai_actors.records.deaths import LifecycleChange, WriteDeath
-from ikigai_actors.records.exit_mails import End
-from ikigai_actors.records.liveness import Sign
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import Birth
-from ikigai_actors.records.messages import NO_DATA
-from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.records.hosts.changes import AgentChange
+from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.records.lives.deaths import LifecycleChange, WriteDeath
+from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.records.log.append import FIRST_EPOCH
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_unit import Birth
+from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.journal import CommitResult, Committed
 from supervisors.causes import Cause

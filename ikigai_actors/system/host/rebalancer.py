@@ -29,9 +29,9 @@ from ikigai_actors.agent.boot import Survey, clear_left_behind, survey
 from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.moves import MoveBranch, branch_here, check_movable
-from ikigai_actors.records.remote_commands import CarryOut
+from ikigai_actors.records.hosts.remote_commands import CarryOut
+from ikigai_actors.records.lives.moves import MoveBranch, branch_here, check_movable
+from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK

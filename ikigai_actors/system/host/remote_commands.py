@@ -24,16 +24,16 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.remote_commands import OutcomeHandler, RemoteCaller, decode
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import IkigaiError, NoHost, StoreUnavailable
-from ikigai_actors.records.changes import changes_since
-from ikigai_actors.records.mail import new_prompts
-from ikigai_actors.records.moves import UNSHARED
-from ikigai_actors.records.pieces import listened_for
-from ikigai_actors.records.remote_commands import (
+from ikigai_actors.records.hosts.changes import changes_since
+from ikigai_actors.records.hosts.remote_commands import (
     AnswerRemoteCommand,
     NewRemoteCommand,
     RemoteCommandKey,
     new_remote_commands,
 )
+from ikigai_actors.records.lives.moves import UNSHARED
+from ikigai_actors.records.mail.mail import new_prompts
+from ikigai_actors.records.messages.pieces import listened_for
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable

@@ -10,7 +10,7 @@ Its states:
 It looks, and nothing is told to it; so a listener that comes in the middle of a reply gets all of it. A reply that ends
 between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). How far a
 reply is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host
-that dies leaves its rows, which are void (`ikigai_actors.records.pieces`).
+that dies leaves its rows, which are void (`ikigai_actors.records.messages.pieces`).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.jobs import ModelRequest
-from ikigai_actors.records.pieces import AppendPieces, ClearPieces, NewPieces, WrittenPieces
+from ikigai_actors.records.messages.pieces import AppendPieces, ClearPieces, NewPieces, WrittenPieces
 from ikigai_actors.store.writer import Writer
 
 EVERY = 0.2

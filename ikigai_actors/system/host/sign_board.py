@@ -6,8 +6,8 @@
 
 A turn that is there at two looks is told of; so short ones cost no write, and their last messages tell when they gave a
 sign. An agent that is silent is told of once: times are absolute. A write that is lost with the process is of no
-consequence (`ikigai_actors.records.host_signs`). Where nothing comes for a while this rests, too: no timer keeps a
-simulation going in which nothing else can happen.
+consequence (`ikigai_actors.records.hosts.host_signs`). Where nothing comes for a while this rests, too: no timer keeps
+a simulation going in which nothing else can happen.
 """
 
 import threading
@@ -18,7 +18,7 @@ from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.providers.base import Request
-from ikigai_actors.records.host_signs import HostSigns, PublishedSign, PublishSigns, encode_signs, first_signs
+from ikigai_actors.records.hosts.host_signs import HostSigns, PublishedSign, PublishSigns, encode_signs, first_signs
 from ikigai_actors.store.journal import CommitResult, Journal
 from ikigai_actors.system.host.processes import ProcessTable
 

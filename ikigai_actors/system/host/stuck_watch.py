@@ -12,7 +12,7 @@ from functools import partial
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.records.liveness import ReportStuck
+from ikigai_actors.records.hosts.liveness import ReportStuck
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.system.host.processes import ProcessTable
 

@@ -33,15 +33,15 @@ from ikigai_actors.agent.boot import Survey
 from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import SHORT_LENGTH, with_name
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of, pauses_of
-from ikigai_actors.records.deaths import LifecycleChange, WriteDeath, deadlines
-from ikigai_actors.records.identity import SHORT_LENGTH, with_name
-from ikigai_actors.records.registry import AgentRecord
-from ikigai_actors.records.remote_commands import AddRemoteCommand
-from ikigai_actors.records.signals import SendSignal
-from ikigai_actors.records.supervision import (
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
+from ikigai_actors.records.lives.deaths import LifecycleChange, WriteDeath, deadlines
+from ikigai_actors.records.lives.signals import SendSignal
+from ikigai_actors.records.lives.supervision import (
     GAVE_UP,
     KnownRestarts,
     Recorded,

@@ -16,7 +16,7 @@ from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_graph import WaitEdge, WaitKey
 from ikigai_actors.actors.wait_registry import OpenWait, WaitRegistry
-from ikigai_actors.records.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
+from ikigai_actors.records.hosts.host_waits import HostWaits, circles_of, decode_waits, encode_waits, lasting, publish
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import open_hosts
 

@@ -39,14 +39,14 @@ from ikigai_actors.agent.subscriptions import PromptKept
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records import registry
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.mail import WithdrawPrompt
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.pieces import LISTENS_FOR, Listen
-from ikigai_actors.records.registry import AgentRecord, Died
-from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey, answer_of
-from ikigai_actors.records.replies import last_outcome, outcome_of
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Died
+from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.mail.mail import WithdrawPrompt
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.pieces import LISTENS_FOR, Listen
+from ikigai_actors.records.messages.replies import last_outcome, outcome_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.remote.client import Client, no_host, nobody_asked

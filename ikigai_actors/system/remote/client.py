@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import IkigaiError, NoHost
-from ikigai_actors.records import registry
-from ikigai_actors.records.host_waits import published_state
-from ikigai_actors.records.messages import NO_DATA
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.host_waits import published_state
+from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import open_existing
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.remote_commands import RemoteCommand
     from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.budgets.budget import BudgetStatus
-    from ikigai_actors.records.deaths import LifecycleChange
-    from ikigai_actors.records.diff import Diff
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
-    from ikigai_actors.records.liveness import Sign
-    from ikigai_actors.records.mail import Mail
-    from ikigai_actors.records.messages import Message
-    from ikigai_actors.records.remote_commands import Answered, RemoteCommandKey
-    from ikigai_actors.records.scrollback import Scrollback
-    from ikigai_actors.records.timers import Timer
+    from ikigai_actors.records.hosts.liveness import Sign
+    from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey
+    from ikigai_actors.records.lives.deaths import LifecycleChange
+    from ikigai_actors.records.log.diff import Diff
+    from ikigai_actors.records.log.scrollback import Scrollback
+    from ikigai_actors.records.mail.mail import Mail
+    from ikigai_actors.records.mail.timers import Timer
+    from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.store.base import Transaction
     from ikigai_actors.store.hosts.rows import HostRecord, Vacant
     from ikigai_actors.system.remote.feed import Feed
@@ -81,7 +81,7 @@ class Overview(NamedTuple):
 
 
 def _overview(tx: "Transaction") -> Overview:
-    from ikigai_actors.records.liveness import latest_signs
+    from ikigai_actors.records.hosts.liveness import latest_signs
 
     return Overview(registry.every(tx), registry.own_counts(tx), owners(tx), latest_signs(tx))
 
@@ -211,7 +211,7 @@ class Client:
 
     def diff(self, a: str, b: str) -> "Diff":
         """Where the histories of two agents part; each is given as for `find`. Raises what that and `read_diff` do."""
-        from ikigai_actors.records.diff import read_diff
+        from ikigai_actors.records.log.diff import read_diff
 
         return self._store.read(lambda tx: read_diff(tx, registry.find(tx, a).uuid, registry.find(tx, b).uuid))
 
@@ -280,7 +280,7 @@ class Client:
 
     def scrollback(self, uuid: str) -> "Scrollback":
         """The history of an agent, to be read in parts. Raises `AgentNotFound`."""
-        from ikigai_actors.records.scrollback import Scrollback
+        from ikigai_actors.records.log.scrollback import Scrollback
 
         return Scrollback(self._store, uuid)
 
@@ -303,7 +303,7 @@ class Client:
         answer = write_alone(self._store, unit)
         if unit.concerns_others:
             from ikigai_actors.records.budgets.grants import Serve, Served
-            from ikigai_actors.records.deaths import LifecycleChange
+            from ikigai_actors.records.lives.deaths import LifecycleChange
 
             self._on_commit(answer)
             freed = answer.freed if isinstance(answer, LifecycleChange) else ()
@@ -313,16 +313,16 @@ class Client:
 
     def send(self, recipient: str, body: str, sender: str | None = None) -> "Mail":
         """Send a mail; both are uuids, and None is a person outside of any agent. Raises what `Send` does."""
-        from ikigai_actors.records.mail import Mail, Send
+        from ikigai_actors.records.mail.mail import Mail, Send
 
         mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
         return mail
 
     def send_later(self, recipient: str, body: str, sender: str | None, **when: Any) -> "Timer":
         """The same later; further arguments as of `AgentRef.send`, and raises what that does."""
-        from ikigai_actors.records.mail import MAIL
-        from ikigai_actors.records.schedules import appointment
-        from ikigai_actors.records.timers import SetTimer, Timer
+        from ikigai_actors.records.mail.mail import MAIL
+        from ikigai_actors.records.mail.schedules import appointment
+        from ikigai_actors.records.mail.timers import SetTimer, Timer
 
         now = self._clock.now_ms()
         timer: Timer = self.write(SetTimer(recipient, sender, body, appointment(now, **when), now, MAIL))
@@ -330,13 +330,13 @@ class Client:
 
     def timers(self, uuid: str | None = None) -> "list[Timer]":
         """The timers of an agent, or of everybody; those that fire first in front."""
-        from ikigai_actors.records.timers import every_timer, timers_of
+        from ikigai_actors.records.mail.timers import every_timer, timers_of
 
         return self._store.read(lambda tx: every_timer(tx) if uuid is None else timers_of(tx, uuid))
 
     def remind(self, uuid: str, text: str, *, prompt: bool, **when: Any) -> "Timer":
         """Remind an agent of something later; arguments as of `AgentRef.remind`, and raises what that does."""
-        from ikigai_actors.records.timers import Timer, reminder
+        from ikigai_actors.records.mail.timers import Timer, reminder
 
         timer: Timer = self.write(reminder(uuid, text, self._clock.now_ms(), prompt=prompt, **when))
         return timer
@@ -352,14 +352,14 @@ class Client:
             data: further data of the message that it will be.
             blobs: what is attached to it.
         """
-        from ikigai_actors.records.mail import PROMPT, Mail, Send
+        from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
 
         mail: Mail = self.write(Send(uuid, None, text, self._clock.now_ms(), PROMPT, data, blobs))
         return mail
 
     def add_command(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RemoteCommandKey":
         """Ask an agent to do something itself, as the host will take it up. Raises what `AddRemoteCommand` does."""
-        from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey
+        from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
 
@@ -400,7 +400,7 @@ class Client:
 
     def answer(self, key: "RemoteCommandKey") -> "Answered | None":
         """The answer of a remote command; None while there is none."""
-        from ikigai_actors.records.remote_commands import answer_of
+        from ikigai_actors.records.hosts.remote_commands import answer_of
 
         return self._store.read(lambda tx: answer_of(tx, key))
 
@@ -409,7 +409,7 @@ class Client:
 
         It is not carried out any more.
         """
-        from ikigai_actors.records.remote_commands import AnswerRemoteCommand
+        from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand
 
         return bool(self.write(AnswerRemoteCommand(key, why, self._clock.now_ms())))
 
@@ -418,8 +418,8 @@ class Client:
 
         Raises `AgentNotFound`.
         """
-        from ikigai_actors.records.heads import section
-        from ikigai_actors.records.messages import Kind
+        from ikigai_actors.records.log.heads import section
+        from ikigai_actors.records.messages.messages import Kind
         from ikigai_actors.system.remote.follower import News
         from ikigai_actors.system.remote.turn import RemoteTurn
 
@@ -431,8 +431,8 @@ class Client:
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":
         """Send a signal, as a person; arguments as of `AgentRef.signal`. Raises what `SendSignal` does."""
-        from ikigai_actors.records.deaths import LifecycleChange
-        from ikigai_actors.records.signals import SendSignal, milliseconds
+        from ikigai_actors.records.lives.deaths import LifecycleChange
+        from ikigai_actors.records.lives.signals import SendSignal, milliseconds
 
         now, within = self._clock.now_ms(), milliseconds(grace)
         done: LifecycleChange = self.write(SendSignal(uuid, name, now, spread=cascade, reason=reason, grace=within))

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from typing import NamedTuple
 
-from ikigai_actors.records.heads import EVERYBODY, Head, heads, heads_of, readable_section
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.pieces import PiecesRow, pieces_behind
-from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.log.heads import EVERYBODY, Head, heads, heads_of, readable_section
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.pieces import PiecesRow, pieces_behind
 from ikigai_actors.store.base import Store, Transaction, Watch
 from ikigai_actors.store.hosts.rows import HostRecord, owners
 from ikigai_actors.system.remote.reply_feed import ReplyFeed, ReplyNews

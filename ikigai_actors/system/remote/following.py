@@ -29,7 +29,7 @@ What always holds:
   twice, late or not at all tells nothing twice and skips nothing.
 - The subscribers hear of what was committed before any future is settled by it.
 - While somebody here wants to see replies on their way, the hosts are told so again and again, and each look reads what
-  they have written of them (`ikigai_actors.records.pieces`), at the same moment as the messages, which are told first.
+  they have written of them (`ikigai_actors.records.messages.pieces`), together with the messages, which come first.
 - What a look passes over is given to all who await the agent (`ikigai_actors.system.remote.agents` has the law).
 - This thread alone reads news. Who asks agents of others takes turns with it (`RemoteAgents`).
 

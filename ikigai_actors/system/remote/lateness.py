@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from ikigai_actors.agent.turn.calls import Call, asking, recover
 from ikigai_actors.agent.turn.state import WAITS_FOR, Phase
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.holds import pauses_of
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.log.heads import section
 from ikigai_actors.store.base import Transaction
 from supervisors.signals import Status
 

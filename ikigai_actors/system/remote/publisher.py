@@ -15,8 +15,8 @@ committed (`FollowingLoop.catch_up`). While nobody listens nothing is remembered
 from typing import TYPE_CHECKING
 
 from ikigai_actors.agent.subscriptions import Event, Publisher
-from ikigai_actors.records.messages import Message
-from ikigai_actors.records.registry import Died, Renamed
+from ikigai_actors.records.agents.registry import Died, Renamed
+from ikigai_actors.records.messages.messages import Message
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.threads import Threads

@@ -4,7 +4,7 @@
     feed.behind(host)                               # read the rows of each host behind this one
     feed.follow({host: rows}, messages, hosts)      # and this is new: pieces, and agents whose reply is cut off
 
-What always holds, since rows and messages were read at one moment (`ikigai_actors.records.pieces`):
+What always holds, since rows and messages were read at one moment (`ikigai_actors.records.messages.pieces`):
 
 - A row is told once, in the order of its reply, and none behind the message that ends the reply.
 - A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. That is
@@ -14,8 +14,8 @@ What always holds, since rows and messages were read at one moment (`ikigai_acto
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ikigai_actors.records.messages import BOUNDARIES, Message
-from ikigai_actors.records.pieces import PiecesRow, ReplyPiece
+from ikigai_actors.records.messages.messages import BOUNDARIES, Message
+from ikigai_actors.records.messages.pieces import PiecesRow, ReplyPiece
 
 
 class ReplyNews(NamedTuple):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.providers.base import NO_TOKENS, Usage
-from ikigai_actors.records import registry
-from ikigai_actors.records.heads import UP_TO_THE_END, readable_section
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.heads import UP_TO_THE_END, readable_section
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.remote.follower import News
 

@@ -9,8 +9,8 @@ News may come twice, and must leave nothing out: from the message before the one
 
 from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import outcome_of
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import outcome_of
 from ikigai_actors.system.remote.follower import News
 
 TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead

@@ -14,7 +14,7 @@ from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.records.registry import AgentRecord, descendants
+from ikigai_actors.records.agents.registry import AgentRecord, descendants
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck

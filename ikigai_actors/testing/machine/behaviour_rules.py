@@ -32,8 +32,8 @@ from ikigai_actors.behaviour.turns import Turn, recorded
 from ikigai_actors.errors import IkigaiError, NotABoundary
 from ikigai_actors.providers.base import Reply, Request, ToolCall, Usage
 from ikigai_actors.providers.scripted import ScriptedReply
-from ikigai_actors.records.messages import Kind
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.system.births import position
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage

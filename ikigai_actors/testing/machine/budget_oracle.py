@@ -27,7 +27,7 @@ from ikigai_actors.records.budgets.audit import (
     waiting_for_what_is_there,
 )
 from ikigai_actors.records.budgets.status import budget_of
-from ikigai_actors.records.mail import NOTICE
+from ikigai_actors.records.mail.mail import NOTICE
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.metered_provider import Meter

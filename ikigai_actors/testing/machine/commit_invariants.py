@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.calls import calls_of
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
-from ikigai_actors.records.blob_references import blobs_of
-from ikigai_actors.records.blobs import read_blobs
-from ikigai_actors.records.host_signs import MOST_SIGNS, HostSigns, decode_signs
-from ikigai_actors.records.mail import MAIL, PROMPT
-from ikigai_actors.records.messages import ENDINGS, IN_TURN, Kind, Message
-from ikigai_actors.records.outputs import Expected, expected_in, problems
-from ikigai_actors.records.replies import INTERRUPTED
-from ikigai_actors.records.supervision import GAVE_UP
+from ikigai_actors.records.hosts.host_signs import MOST_SIGNS, HostSigns, decode_signs
+from ikigai_actors.records.lives.supervision import GAVE_UP
+from ikigai_actors.records.mail.mail import MAIL, PROMPT
+from ikigai_actors.records.messages.blob_references import blobs_of
+from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.messages import ENDINGS, IN_TURN, Kind, Message
+from ikigai_actors.records.messages.outputs import Expected, expected_in, problems
+from ikigai_actors.records.messages.replies import INTERRUPTED
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.system.host.sign_board import SIGNS_EVERY
 from ikigai_actors.testing.simulation.remote import LATE

@@ -8,8 +8,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records import registry
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage

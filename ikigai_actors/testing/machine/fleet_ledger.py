@@ -8,9 +8,9 @@ from ikigai_actors.agent.subscriptions import Event, Streamed, Subscription
 from ikigai_actors.agent.turn.state import WORKING
 from ikigai_actors.errors import AgentDead, HostElsewhere
 from ikigai_actors.providers.base import Reply
-from ikigai_actors.records import registry
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.hosts.rows import recent_hosts
 from ikigai_actors.testing.machine.model import check_left
 from ikigai_actors.testing.simulation.hosts import SimulatedHost

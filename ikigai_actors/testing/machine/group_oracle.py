@@ -6,7 +6,7 @@ A mail to a group reaches all who are members at its commit, but the sender. A d
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ikigai_actors.records.mail import EXIT
+from ikigai_actors.records.mail.mail import EXIT
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
 if TYPE_CHECKING:

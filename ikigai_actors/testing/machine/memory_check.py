@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.providers.base import Request
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import calls_in
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.simulation.process import asks_for_summary
 from ikigai_actors.testing.simulation.remote import LATE

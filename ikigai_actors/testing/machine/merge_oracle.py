@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written

@@ -7,8 +7,8 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.errors import ProviderError, StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.append import Append, Fence
-from ikigai_actors.records.log_unit import LogUnit
+from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, PERIOD, Stage

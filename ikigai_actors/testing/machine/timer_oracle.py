@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ikigai_actors.records.timers import every_timer
+from ikigai_actors.records.mail.timers import every_timer
 from ikigai_actors.store.base import Row
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written

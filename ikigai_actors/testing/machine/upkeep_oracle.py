@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import HistoryPruned
-from ikigai_actors.records.heads import section
-from ikigai_actors.records.log_cache import LogCache
-from ikigai_actors.records.mail import all_mail
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.log.log_cache import LogCache
+from ikigai_actors.records.mail.mail import all_mail
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.simulation.process import Broken

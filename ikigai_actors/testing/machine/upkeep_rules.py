@@ -15,9 +15,9 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.agent.turn.merging import RESULT
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreUnavailable
+from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.records.pruning import prune_logs
-from ikigai_actors.records.registry import make_root
+from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store, Transaction

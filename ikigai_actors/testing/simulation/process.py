@@ -16,7 +16,7 @@ from typing import Protocol
 from ikigai_actors.actors.actor import Dispatcher, PooledActor
 from ikigai_actors.errors import CommitUnknown, StoreUnavailable
 from ikigai_actors.providers.base import REPORT, SUMMARISE, Request
-from ikigai_actors.records import registry
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.platform import Platform

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.providers.base import Reply, Request, Spent
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 
 _LENGTH = 80
 """The most lines of a story; lines before them are counted."""

@@ -16,8 +16,8 @@ from ikigai_actors.arguments import check_count, check_optional, check_type, sho
 from ikigai_actors.errors import BadInput, StoreError
 from ikigai_actors.providers.base import Provider, Request
 from ikigai_actors.providers.offline import OfflineProvider
-from ikigai_actors.records import registry
-from ikigai_actors.records.remote_commands import AddRemoteCommand, RemoteCommandKey
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.store.hosts.host import LEASE
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem

@@ -19,8 +19,8 @@ from ikigai_actors.agent.turn.calls import (
     unknown,
 )
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_message_data
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_message_data
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
 NOW = 1_000

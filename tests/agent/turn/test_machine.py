@@ -22,11 +22,11 @@ from ikigai_actors.agent.turn.tool_steps import placed
 from ikigai_actors.errors import MarkNotFound, NoTurn, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 from ikigai_actors.records.budgets.amounts import Held, Paused
-from ikigai_actors.records.history import EMPTY, play_all
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import outcome_of, spent_of
+from ikigai_actors.records.log.history import EMPTY, play_all
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import outcome_of, spent_of
 from supervisors.signals import Status
 
 NOW = 1_000

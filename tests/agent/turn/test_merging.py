@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ikigai_actors.agent.turn.merging import text_of
 from ikigai_actors.errors import AlreadyMerged, IkigaiError, NothingToMerge, TurnOpen
-from ikigai_actors.records.boundaries import is_boundary
-from ikigai_actors.records.merge_source import MergedDocument, MergeSource, WrittenVersion, merged_documents
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.boundaries import is_boundary
+from ikigai_actors.records.log.merge_source import MergedDocument, MergeSource, WrittenVersion, merged_documents
+from ikigai_actors.records.messages.messages import Message
 from tests.agent.turn.test_assembly import Entry, assembled, history, mail, result, said, user
 
 MERGES: Sequence[Entry] = (

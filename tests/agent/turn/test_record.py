@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ikigai_actors.agent.turn.calls import Call, Progress
 from ikigai_actors.agent.turn.record import from_record, kept_in
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.tools.policy import ToolTraits
 
 NAMES = st.sampled_from(["a", "b"])

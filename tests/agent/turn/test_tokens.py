@@ -10,8 +10,8 @@ from ikigai_actors.agent.sizes import request_tokens
 from ikigai_actors.agent.turn.plan import plan_of
 from ikigai_actors.agent.turn.tokens import UNTOLD, tokens_per_byte
 from ikigai_actors.providers.base import SUMMARISE
-from ikigai_actors.records.log import Log
-from ikigai_actors.records.messages import Kind, Message
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.messages.messages import Kind, Message
 from tests.kit.blocking_provider import DEADLINE
 
 KB = "x" * 1_000

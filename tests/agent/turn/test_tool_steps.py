@@ -13,10 +13,10 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.history import EMPTY
-from ikigai_actors.records.log_unit import LogUnit
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.settings import LIVING_LIMIT
+from ikigai_actors.records.log.history import EMPTY
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 

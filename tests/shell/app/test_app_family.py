@@ -3,7 +3,7 @@
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.records.deaths import WriteDeath
+from ikigai_actors.records.lives.deaths import WriteDeath
 from tests.kit.app_pilot import Stage, on_stage, open_memory, short
 from tests.kit.blocking_provider import Hanging
 

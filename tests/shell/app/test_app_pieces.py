@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from ikigai_actors import ActorSystem, OfflineProvider, Signal, TurnInterrupted
 from ikigai_actors.agent.subscriptions import StoreTrouble, StreamCut, Streamed
 from ikigai_actors.providers.prices import Prices
-from ikigai_actors.records.messages import NO_DATA, Message
+from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.spending import Expenses
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import MESSAGES_KEPT, PageEvents

@@ -11,7 +11,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.app.transcript.layout import HEAVY
 from ikigai_actors.shell.app.transcript.widget import BUDGET, Transcript
 from tests.kit.app_pilot import DEADLINE

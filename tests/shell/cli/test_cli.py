@@ -72,9 +72,9 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
     ("arguments", "needed"),
     [
         (("log", "dba"), "ikigai_actors.system.remote.follower"),
-        (("prompt", "dba", "text"), "ikigai_actors.records.mail"),
+        (("prompt", "dba", "text"), "ikigai_actors.records.mail.mail"),
         (("prompt", "dba", "text", "--wait", "--timeout", "0"), "ikigai_actors.system.remote.turn"),
-        (("stats", "--tokens"), "ikigai_actors.records.registry"),
+        (("stats", "--tokens"), "ikigai_actors.records.agents.registry"),
         (("doc", "list"), "ikigai_actors.records.documents"),
     ],
 )

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.records import registry
-from ikigai_actors.records.pruning import prune_logs
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.shell.cli.bars import bar_on
 from ikigai_actors.shell.cli.progress import progress_bar, show_notice

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.types import FloatRange, IntRange
 
-from ikigai_actors.records.settings import SETTINGS
+from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.shell.commands import arguments, commands
 from ikigai_actors.shell.commands.completion import completions
 from tests.kit.sessions import Session

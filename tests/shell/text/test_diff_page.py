@@ -2,8 +2,8 @@
 
 import pytest
 
-from ikigai_actors.records.diff import Diff, Tail
-from ikigai_actors.records.messages import Message
+from ikigai_actors.records.log.diff import Diff, Tail
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.text.diff import SIDE_BY_SIDE, diff_page
 from ikigai_actors.shell.text.wrap import width
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ikigai_actors.records.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.shell.app.transcript.pieces import Look, pieces_of
 from ikigai_actors.shell.text.pages import history_page
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.text.tree import DEEPEST, Line, pad, summary, tree_lines
 from ikigai_actors.shell.text.wrap import width
 

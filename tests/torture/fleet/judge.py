@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ikigai_actors.records.messages import Kind
+from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Store, Transaction
 from tests.kit.databases import sql
 from tests.torture import judge

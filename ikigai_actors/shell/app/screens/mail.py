@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ikigai_actors.records.mail import A_PERSON, Mail, preview
+from ikigai_actors.records.mail.mail import A_PERSON, Mail, preview
 from ikigai_actors.shell.app.agent_page import Later
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows

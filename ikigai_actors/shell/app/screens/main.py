@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
-from ikigai_actors.records.blobs import read_blobs
+from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import PageEvents

@@ -14,8 +14,8 @@ from textual.widgets import Static
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.state import Phase, is_working
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.liveness import Sign
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows

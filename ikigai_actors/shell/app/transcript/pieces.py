@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.records.blob_references import ATTACHMENTS_KEY
-from ikigai_actors.records.messages import Kind, Message
-from ikigai_actors.records.replies import reply_of
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.pages import attached_lines, stop_note, words_of

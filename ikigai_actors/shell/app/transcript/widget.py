@@ -24,7 +24,7 @@ from textual.message import Message as Notification
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ikigai_actors.records.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out

@@ -4,7 +4,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from ikigai_actors.providers.base import Usage
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.approval_bar import Question
 from ikigai_actors.shell.text.budgets import budget_text

@@ -8,8 +8,8 @@ from textual import events
 
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.state import Phase, is_working
-from ikigai_actors.records.liveness import LATELY, Sign
-from ikigai_actors.records.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import SPINNER

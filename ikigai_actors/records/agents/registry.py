@@ -1,0 +1,390 @@
+"""The registry: who exists. Reads table `agents`, the only source of truth; rows are never deleted.
+
+Every function takes a transaction, so several look-ups of one answer see one moment. Writes are units
+(`ikigai_actors.records.log.append`).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, HistoryError, NameTaken
+from ikigai_actors.frozen import maker
+from ikigai_actors.records.agents.identity import (
+    PREFIX_LENGTH,
+    SHORT_LENGTH,
+    RandomBytes,
+    check_name,
+    is_agent_prefix,
+    is_agent_uuid,
+    new_agent_uuid,
+    same_name,
+)
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+from ikigai_actors.text import storable
+from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """One row of the registry."""
+
+    uuid: str
+    """22 characters of base64url, never reused."""
+    name: str | None
+    """For people; unique among the living."""
+    parent_uuid: str | None
+    """The agent it was forked from; None for agent 0. Never changes."""
+    supervisor_uuid: str | None
+    """The agent that supervises it: at first the parent."""
+    fork_message_id: int
+    """The fork point: it inherits its parent's history up to here, and its own messages follow this position."""
+    status: str
+    """``running``, ``stopped``, ``terminating`` or ``dead``."""
+    turn: int
+    """Id of the message that opened the turn in progress; 0 when idle."""
+    restart: str
+    """``permanent``, ``transient`` or ``temporary``."""
+    exit_reason: str | None
+    """Why it died; for a living agent, why it is stopped or terminates."""
+    created_at: int
+    """Milliseconds since 1970."""
+    ended_at: int | None
+    """Milliseconds since 1970; None while it lives."""
+    active_at: int
+    """When a person last looked at it in a shell; 0 for never."""
+    owner: str | None
+    """The host that has its shard, and runs it."""
+    epoch: int
+    """Grows at death."""
+    on_orphan: str = "reparent"
+    """What happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
+    strategy: str = "one_for_one"
+    """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
+    intensity: int = DEFAULT_INTENSITY
+    """How many restarts of its children it allows within the period; one more makes it give up."""
+    period: int = DEFAULT_PERIOD
+    """Milliseconds."""
+    deadline: int | None = None
+    """While it terminates: when it is killed if it has not ended by itself, in milliseconds since 1970."""
+    exit_cause: str | None = None
+    """How it died: ``killed``, ``terminated``, ``exited``, ``crashed``, ``gave up``, ``orphaned`` or ``damaged``."""
+    exit_sender: str | None = None
+    """The agent that ended it; None for a person, or the runtime itself."""
+    mailed: int = 0
+    """How many mails it was ever sent: the id of the latest."""
+    unread: int = 0
+    """How many mails it has not read."""
+    shard: int = 0
+    """The set of agents with which it lives on one host."""
+    born: int = 0
+    """Position of the ``fork`` message in its parent's log; 0 for agent 0."""
+    budget: str | None = None
+    """The nearest budget that holds it, by its owner; None is agent 0's."""
+    spent_tokens: int = 0
+    """What its requests to models have cost in its life: tokens."""
+    spent_usd: int = 0
+    """The same in micro-dollars, as far as the models had prices then."""
+    timed: int = 0
+    """How many timers it ever had: the id of the latest."""
+    waits_for: str | None = None
+    """What is short of the budget for which its request waits; None while none does."""
+    imported_at: int | None = None
+    """When it came from a file, in milliseconds since 1970."""
+    pruned_at: int | None = None
+    """When its messages and mail were deleted, since it was dead for long; in milliseconds since 1970."""
+    branch: str | None = None
+    """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
+
+    @property
+    def living(self) -> bool:
+        """Whether it is not dead."""
+        return self.status != "dead"
+
+    @property
+    def grafted(self) -> bool:
+        """Whether it came from a file without its parent: it inherits nothing, and its log tells of strangers."""
+        return self.imported_at is not None and self.born == 0
+
+    @property
+    def why_stopped(self) -> str:
+        """Why it is stopped, for a person; empty when it is not stopped, or no reason is known."""
+        if self.status != "stopped":
+            return ""
+        return "its supervisor gave up" if self.exit_reason == "gave up" else self.exit_reason or ""
+
+    @property
+    def short(self) -> str:
+        """Its name, or the first characters of its uuid: what a person calls it."""
+        return self.name or self.uuid[:SHORT_LENGTH]
+
+
+_record = maker(AgentRecord)
+
+
+def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
+    return [_record(*row) for row in rows]
+
+
+def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
+    """All agents, or those with a status; oldest first."""
+    return sorted(_records(tx.run("agents", status=status)), key=lambda record: (record.created_at, record.born))
+
+
+def living(tx: Transaction) -> list[AgentRecord]:
+    """All agents that are not dead, in no order."""
+    return _records(tx.run("living"))
+
+
+def own_counts(tx: Transaction) -> dict[str, int]:
+    """How many messages each agent wrote itself, by uuid; of any kind."""
+    return dict(tx.run("counts"))
+
+
+def get(tx: Transaction, uuid: str) -> AgentRecord:
+    """The agent with this uuid. Raises `AgentNotFound`."""
+    found = _records(tx.run("agent_by_uuid", uuid=uuid))
+    if not found:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    return found[0]
+
+
+def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
+    """Those of these agents that exist, in no order."""
+    return _records(tx.run("agents_by_uuids", uuids=list(uuids)))
+
+
+def root(tx: Transaction) -> AgentRecord | None:
+    """Agent 0, or None before it was made."""
+    found = _records(tx.run("root"))
+    return found[0] if found else None
+
+
+def boot(tx: Transaction, host: str, shards: Collection[int]) -> list[Row]:
+    """A row of the query ``boot`` for each living agent of these shards of a host: plain tuples, as there are many."""
+    return tx.run("boot", host=host, shards=[str(shard) for shard in shards])
+
+
+def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:
+    """Make agent 0 unless it exists. Of several processes the first makes it, and the others find it."""
+
+    def make(tx: Transaction) -> None:
+        tx.run("tree_change")
+        make_root(tx, uuid, now)
+
+    if store.read(root) is None:
+        uuid = new_agent_uuid(random_bytes)
+        store.write(make)
+
+
+def make_root(tx: Transaction, uuid: str, now: int) -> None:
+    """Make agent 0, and its budget, which limits nothing at first; nothing when there is one."""
+    tx.run("register_root", uuid=uuid, now=now)
+    tx.run("register_root_budget")
+
+
+def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
+    """The rows of the query ``look_at_all`` for those of these agents that exist."""
+    return tx.run("look_at_all", uuids=list(uuids))
+
+
+def find(tx: Transaction, text: str) -> AgentRecord:
+    """Look an agent up by what a person or a model calls it.
+
+    The text is tried in this order: a uuid; the name of a living agent; the name of a dead agent, the latest that died;
+    a unique prefix of a uuid. Names come before prefixes, those of the dead too: a text that means a dead agent must
+    not hit a stranger.
+
+    Raises:
+        AgentNotFound: no agent is called so.
+        AmbiguousAgent: several uuids begin with the text.
+    """
+    text = storable(text)  # what no database takes is nobody's name
+    if is_agent_uuid(text):
+        return get(tx, text)
+    if found := _records(tx.run("living_by_name", name=same_name(text))):
+        return found[0]
+    if found := _records(tx.run("dead_by_name", name=text)):
+        return max(found, key=lambda record: (record.ended_at or 0, record.created_at, record.born))
+    if not is_agent_prefix(text):
+        raise AgentNotFound(
+            f"Expected a uuid, its first {PREFIX_LENGTH} or more characters, or a name; "
+            f"nobody is called {text[:80]!r}.",
+            text,
+        )
+    found = _records(tx.run("agents_by_prefix", prefix=text, length=len(text), most=10))
+    if not found:
+        raise AgentNotFound(f"No agent is named {text!r}, and no uuid begins with it. See the list of agents.", text)
+    if len(found) > 1:
+        candidates = sorted(record.uuid for record in found)
+        raise AmbiguousAgent(
+            f"{text!r} begins the uuid of several agents: {', '.join(candidates)}. Give more of it.", text, candidates
+        )
+    return found[0]
+
+
+def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
+    """Raise `NameTaken` when a living agent other than the one with this uuid has the name."""
+    if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
+        raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
+
+
+def tree_version(tx: Transaction) -> int:
+    """A number that grows with every birth, death, adoption and new name."""
+    return int(tx.run("tree_version")[0][0])
+
+
+class Handle(Protocol):
+    """An object that stands for one agent: a handle, or a record."""
+
+    @property
+    def uuid(self) -> str:
+        """Its uuid."""
+
+
+def uuid_of(store: Store, agent: Handle | str) -> str:
+    """The uuid of an agent, given by its handle or by a text as in `find`. A whole uuid is not looked up.
+
+    Raises `AgentNotFound`, `AmbiguousAgent`, and `BadInput` for what is neither.
+    """
+    text = getattr(agent, "uuid", agent)
+    if not isinstance(text, str):
+        raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {shown(agent)}.")
+    return text if is_agent_uuid(text) else store.read(lambda tx: find(tx, text)).uuid
+
+
+def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """The agents that an agent supervises, the dead too, in order of creation, adopted ones last."""
+    return in_order(uuid, _records(tx.run("children", uuid=uuid)))
+
+
+def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
+    """A supervisor's children in order of creation, adopted ones last.
+
+    The positions of births in one log always grow; creation times can be equal.
+    """
+
+    def place(record: AgentRecord) -> tuple[bool, int, int]:
+        adopted = record.parent_uuid != supervisor
+        return (adopted, record.created_at if adopted else record.born, record.born)
+
+    return sorted(records, key=place)
+
+
+def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """All agents below an agent in the tree of supervisors, the dead too; oldest first."""
+    below = _records(tx.run("descendants", uuid=uuid))
+    return sorted(below, key=lambda record: (record.created_at, record.born))
+
+
+def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """The supervisor of an agent, that one's supervisor, and so on to agent 0.
+
+    Raises `HistoryError` when they run in a circle.
+    """
+    rows = {record.uuid: record for record in _records(tx.run("supervisors", uuid=uuid))}
+    chain: list[AgentRecord] = []
+    current = rows.pop(uuid, None)
+    if current is None:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    while current.supervisor_uuid is not None:
+        current = rows.pop(current.supervisor_uuid, None)
+        if current is None:
+            raise HistoryError(f"The supervisors of agent {uuid} run in a circle or break off.")
+        chain.append(current)
+    return chain
+
+
+def short_uuids(records: list[AgentRecord]) -> dict[str, str]:
+    """For each agent the shortest prefix of its uuid, of 6 characters or more, that no other one shares."""
+    ordered = sorted(record.uuid for record in records)
+    short: dict[str, str] = {}
+    for place, uuid in enumerate(ordered):
+        neighbours = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
+        shared = max((_common(uuid, other) for other in neighbours), default=0)
+        short[uuid] = uuid[: max(SHORT_LENGTH, shared + 1)]
+    return short
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """An agent is dead."""
+
+    agent_uuid: str
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """An agent got another name, or lost its name."""
+
+    agent_uuid: str
+    name: str | None
+    """None when it has no name any more."""
+
+
+class Rename(Unit):
+    """Give an agent another name, or none; answered with `Renamed`.
+
+    The unit takes the tree's row, as births do. So no other agent can take the name meanwhile, and other processes see
+    that names may have changed.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        NameTaken: a living agent has the name.
+    """
+
+    __slots__ = ("_name", "_uuid")
+
+    locks = ("_uuid",)
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def __init__(self, uuid: str, name: str | None) -> None:
+        """Name an agent.
+
+        Args:
+            uuid: the agent.
+            name: its new name; empty or None takes the name away.
+
+        Raises:
+            BadInput: the text cannot be a name.
+        """
+        self._uuid, self._name = uuid, check_name(name) if name not in (None, "") else None
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Renamed:
+        locked.living(self._uuid, " and keeps the name that it had")
+        if self._name is not None:
+            check_free(tx, self._name, self._uuid)
+        tx.run("rename", uuid=self._uuid, name=self._name)
+        return Renamed(self._uuid, self._name)
+
+
+class Touch(Unit):
+    """Note that a person looked at an agent: a shell begins there next time."""
+
+    __slots__ = ("_now", "_uuid")
+
+    def __init__(self, uuid: str, now: int) -> None:
+        self._uuid = uuid
+        self._now = now
+
+    locks = ("_uuid",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.defer("touch", uuid=self._uuid, now=self._now)
+
+
+def turns_that_asked(tx: Transaction) -> dict[str, int]:
+    """The open turns in which a call asked for approval, by agent: each by the message that opened it."""
+    return dict(tx.run("turns_that_asked"))

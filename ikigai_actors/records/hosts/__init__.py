@@ -1,0 +1,9 @@
+"""What hosts and other processes leave for one another in the database.
+
+    changes             which agents have changed since a look
+    remote_commands     commands for agents of another process
+    host_waits          who waits for whom
+    host_signs, liveness   signs of life, and agents without any
+
+All of it is for the living: what a process that has died left behind costs its readers a look, and no wait.
+"""

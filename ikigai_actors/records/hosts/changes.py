@@ -1,0 +1,57 @@
+"""What has changed in the registry since some moment: statuses, ends, names, interrupted turns.
+
+Every such change locks the row of ``tree``, counts its version up, and writes the new version into the row of each
+agent that it concerns. Transactions that hold that row follow one another, so whoever has seen version n has seen all
+changes up to n. A host follows the agents that it runs by one number: the version that it has seen.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ikigai_actors.records.agents.registry import tree_version
+from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.store.base import Transaction
+from supervisors.causes import Cause
+from supervisors.signals import Status
+
+
+class AgentChange(NamedTuple):
+    """An agent in whose row something has changed."""
+
+    uuid: str
+    status: Status
+    reason: str
+    """Why it has this status."""
+    end: End | None
+    """Why it died; None while it lives."""
+    name: str | None
+    interrupted: int
+    """The open turn, if another process has interrupted it; else 0."""
+
+
+class Changes(NamedTuple):
+    """The agents that have changed since a version of the tree."""
+
+    version: int
+    """The version up to which this tells."""
+    agents: Sequence[AgentChange] = ()
+
+
+def changes_since(tx: Transaction, version: int) -> Changes:
+    """The agents that have changed behind a version of the tree, in no order."""
+    rows = tx.run("changes", since=version)
+    return Changes(tree_version(tx), [_change(*row) for row in rows])
+
+
+def _change(
+    uuid: str,
+    status: str,
+    cause: str | None,
+    reason: str | None,
+    sender: str | None,
+    name: str | None,
+    turn: int,
+    interrupted: int,
+) -> AgentChange:
+    end = End(Cause(cause or Cause.KILLED), reason or "", sender) if status == Status.DEAD else None
+    return AgentChange(uuid, Status(status), reason or "", end, name, turn if turn == interrupted else 0)

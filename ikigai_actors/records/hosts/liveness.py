@@ -1,0 +1,76 @@
+"""Signs of life of agents in a turn; and the unit that tells a supervisor of one that gives none, once for each turn.
+
+The row says of which turn it was told, so neither a restart nor another host tells it again.
+"""
+
+from dataclasses import dataclass
+
+from ikigai_actors.records.hosts.host_signs import PublishedSign, published_signs
+from ikigai_actors.records.mail.mail import NOTICE, Mail, write_mail
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Addressed, LockedRows
+
+LATELY = 3
+"""Seconds of which `Sign.tokens` tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What tells whether an agent that is in a turn is at work."""
+
+    seconds: float
+    """Since its latest sign of life: a piece of a reply, the begin or end of a tool, a commit. Of an agent of another
+    process, as its host told within the last seconds.
+    """
+    tokens: int | None = None
+    """About so many tokens of a reply came within the last `LATELY` seconds; None when the agent's host, another
+    process, has not told of it lately.
+    """
+
+
+def latest_signs(tx: Transaction) -> dict[str, Sign]:
+    """The signs of those in a turn, by uuid, as rows tell: what they have written, and what their hosts publish."""
+    published, signs = published_signs(tx), dict[str, Sign]()
+    for uuid, turn, written, now in tx.run("latest_signs"):
+        told = published.get((uuid, turn), PublishedSign(turn, written, None))
+        signs[uuid] = Sign(max(0, now - max(written, told.at)) / 1000, told.tokens)
+    return signs
+
+
+class ReportStuck(Addressed):
+    """Tell the supervisor of an agent that it gives no sign of life; answered with the `Mail`, or None.
+
+    Nothing is written when the turn is over, it was told of before, or nobody lives who could be told.
+    """
+
+    concerns_others = True
+
+    def __init__(self, agent: str, turn: int, text: str, now: int) -> None:
+        """Make the unit.
+
+        Args:
+            agent: the agent, by uuid.
+            turn: the turn in which it is.
+            text: what its supervisor is told.
+            now: milliseconds since 1970.
+        """
+        self._agent, self._turn, self._text, self._now = agent, turn, text, now
+        self._supervisor: str | None = None
+
+    def look_up(self, tx: Transaction) -> None:
+        rows = tx.run("turn_reported", uuid=self._agent)
+        self._supervisor = rows[0][0] if rows else None
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self._agent,) if self._supervisor is None else (self._agent, self._supervisor)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail | None:
+        rows = tx.run("turn_reported", uuid=self._agent)
+        hearer = locked.get(self._supervisor or "")
+        if hearer is None or hearer.status == "dead" or rows != [(hearer.uuid, self._turn, rows[0][2])]:
+            return None  # it has another supervisor by now, or ended its turn: who watches it looks again
+        if rows[0][2] == self._turn:
+            return None
+        tx.run("report_turn", uuid=self._agent, turn=self._turn)
+        return write_mail(tx, locked, hearer.uuid, self._agent, self._text, self._now, NOTICE)

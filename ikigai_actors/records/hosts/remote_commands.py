@@ -1,0 +1,175 @@
+"""Remote commands: what other processes ask an agent to do itself, as rows, each with its answer.
+
+    asked      a row with the next id of its agent, under the lock of the agent's row
+    answered   by the transaction that did what was asked (`CarryOut`), or by one of its own when nothing was to be
+               written: the agent refused, or there was nothing to do (`AnswerRemoteCommand`)
+    withdrawn  answered with `NoHost` by the one who asked, when no process runs the agent
+
+A row is answered once, and stays. So what it asks for is done once: whoever is at it a second time, after a crash or
+beside another host, finds it answered, and writes nothing.
+
+An answer is a value, or an error of ours: its class by name, its message, and what else it is made of.
+"""
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors import errors
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import AgentDead, AgentError, IkigaiError
+from ikigai_actors.records.messages.blobs import write_blobs
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
+
+
+class RemoteCommandKey(NamedTuple):
+    """The primary key of a remote command."""
+
+    agent: str
+    """The uuid of the agent that is asked."""
+    id: int
+    """Its number among the remote commands of that agent."""
+
+
+class NewRemoteCommand(NamedTuple):
+    """A remote command that nobody has answered. A row of the query ``new_remote_commands``."""
+
+    agent: str
+    """The uuid of the agent that is asked."""
+    id: int
+    """Its number among the remote commands of that agent."""
+    kind: str
+    body: str
+    """The arguments, as a JSON object."""
+    mailed: int
+    """The number of the agent's latest mail then: prompts up to this one were sent before the command."""
+
+    @property
+    def key(self) -> RemoteCommandKey:
+        """Its primary key."""
+        return RemoteCommandKey(self.agent, self.id)
+
+
+class Answered(NamedTuple):
+    """The answer of a remote command."""
+
+    value: Any
+    """The value, or an `IkigaiError`."""
+
+
+class RemoteCommandAnswered(AgentError):
+    """It was answered before, perhaps by withdrawing it. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddRemoteCommand(Unit):
+    """Ask an agent to do something itself; answered with the number of the remote command.
+
+    Raises `AgentNotFound`, `AgentDead`.
+    """
+
+    agent: str
+    kind: str
+    body: str
+    """The arguments, as a JSON object."""
+    now: int
+    blobs: tuple[Attachment, ...] = ()
+    """What the arguments refer to."""
+
+    locks = ("agent",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> int:
+        row = locked.living(self.agent, ": it reads, but never acts again")
+        write_blobs(tx, self.blobs)
+        [(number,)] = tx.run(
+            "add_remote_command", agent=self.agent, kind=self.kind, body=self.body, mailed=row.mailed, now=self.now
+        )
+        return int(number)
+
+
+class CarryOut(Around):
+    """A unit that does what a remote command asks for, and its answer, in one transaction.
+
+    Answered as the unit itself is. Raises what that raises, and `RemoteCommandAnswered`.
+    """
+
+    __slots__ = ("_answer", "_key", "_now")
+
+    def __init__(self, key: RemoteCommandKey, act: Unit, value: Any, now: int) -> None:
+        """Make the unit: an act, and the answer of the command with this key."""
+        super().__init__(act)
+        self._key, self._answer, self._now = key, encode_answer(value), now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
+        agent, number = self._key
+        if not tx.run("lock_remote_command", agent=agent, id=number):
+            raise RemoteCommandAnswered(f"Remote command {number} of agent {agent} was answered before.", agent)
+        try:
+            done = self._act.write(tx, locked)
+        except RunAlone as alone:
+            raise RunAlone(self.around(alone.unit)) from None
+        tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now)
+        return done
+
+
+class AnswerRemoteCommand(Unit):
+    """Answer a remote command for which nothing is written; answered with whether it was unanswered."""
+
+    __slots__ = ("_answer", "_key", "_now")
+
+    def __init__(self, key: RemoteCommandKey, value: Any, now: int) -> None:
+        """Make the unit; an `IkigaiError` as the value is raised where the command came from."""
+        self._key, self._answer, self._now = key, encode_answer(value), now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        agent, number = self._key
+        locked.others.add(agent)
+        return bool(tx.run("answer_remote_command", agent=agent, id=number, answer=self._answer, now=self._now))
+
+
+def new_remote_commands(tx: Transaction) -> list[NewRemoteCommand]:
+    """The remote commands of living agents that nobody has answered, those of one agent in their order."""
+    return [NewRemoteCommand._make(row) for row in tx.run("new_remote_commands")]
+
+
+def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:
+    """The answer of a command; None while there is none. `AgentDead` for an agent that died before it answered."""
+    for answer, status, reason in tx.run("remote_command_answer", agent=key.agent, id=key.id):
+        if answer is not None:
+            return decode_answer(answer)
+        if status != "dead":
+            return None
+        return Answered(AgentDead(f"Agent {key.agent} is dead: {reason or 'no reason is known'}.", key.agent))
+    gone = f"Remote command {key.id} of agent {key.agent} is not in the database any more: it is an older copy."
+    return Answered(RemoteCommandAnswered(gone, key.agent))
+
+
+def encode_answer(value: Any) -> str:
+    """The text under which an answer is stored: a value that JSON knows, or an `IkigaiError`."""
+    if not isinstance(value, IkigaiError):
+        return json.dumps({"value": value})
+    kind = next(one for one in type(value).__mro__ if _error(one.__name__) is one)
+    known = inspect.signature(kind.__init__).parameters
+    further = {name: part for name, part in vars(value).items() if name in known}
+    return json.dumps({"error": kind.__name__, "message": str(value), "further": further})
+
+
+def decode_answer(text: str) -> Answered:
+    """The answer that a stored text tells. An error of a class that this program does not know is an `IkigaiError`."""
+    try:
+        stored = json.loads(text)
+        if "error" not in stored:
+            return Answered(stored["value"])
+        kind = _error(stored["error"]) or IkigaiError
+        further: Mapping[str, Any] = stored["further"] if kind is not IkigaiError else {}
+        return Answered(kind(stored["message"], **further))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return Answered(IkigaiError(f"The answer cannot be read: {error}. It may have been carried out."))
+
+
+def _error(name: str) -> type[IkigaiError] | None:
+    found = getattr(errors, name, None)
+    return found if isinstance(found, type) and issubclass(found, IkigaiError) else None

@@ -1,0 +1,10 @@
+"""Life and death: what ends agents, what restarts them, and who hears of it.
+
+    signals, deaths     what ends agents, and what follows from that in one transaction
+    exit_mails          the mail that a death sends
+    supervision, groups who restarts whom, and together with whom
+    membership          groups by name, and monitors
+    moves               an agent that goes to another parent
+
+The decisions are those of `supervisors`, which is pure; these modules write them.
+"""

@@ -1,0 +1,249 @@
+"""Deaths: what the end of an agent writes, whatever its cause.
+
+One transaction writes all of it, so a crash leaves all of it or nothing:
+
+- The agent's row says why it died, and its epoch grows, so later writes of its host are fenced. Its log stays.
+- Its orphan policy decides about the agents that it supervised.
+- The nearest survivor above it gets a mail of kind ``exit`` (`ikigai_actors.records.lives.exit_mails`).
+- What is held for its request to a model is spent: it may have left.
+- Its timers go, it leaves its groups, and who monitors it gets that mail as well.
+
+Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
+supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
+statement, in the order that every unit keeps. No descendant escapes: a fork that comes first is seen, a later one finds
+its parent dead.
+
+The database does not hold the actors of the agents that died or paused. The host that runs them ends or pauses them:
+the unit's answer, a `LifecycleChange`, names them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
+from ikigai_actors.records.agents.identity import SHORT_LENGTH, with_name
+from ikigai_actors.records.budgets.holds import bury_holds
+from ikigai_actors.records.lives.exit_mails import End, exit_mails
+from ikigai_actors.records.lives.membership import forget_dead, watchers_of
+from ikigai_actors.records.mail.mail import EXIT, write_mail
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+from supervisors.causes import Cause
+from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, survivors_above
+from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
+
+ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
+"""The reason of those who die by the policy ``cascade``; {} is the supervisor, as `with_name` has it."""
+
+MANY = 100
+"""Of so many deaths it is looked at first who of them has anything that is to be ended: few have."""
+
+
+class Relative(NamedTuple):
+    """An agent as far as a death concerns it: a row of the queries ``household``, ``branch`` and ``supervisors_of``."""
+
+    uuid: str
+    supervisor: str | None
+    status: Status
+    policy: OrphanPolicy
+    shard: int
+    parent: str | None
+    born: int
+    created_at: int
+    turn: int
+    name: str | None
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return self.name or self.uuid[:SHORT_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleChange:
+    """What a unit changed, for the host that runs the agents."""
+
+    dead: Mapping[str, End] = field(default_factory=dict)
+    """The agents that died, leaves first."""
+    status: Mapping[str, Status] = field(default_factory=dict)
+    """The agents that live on with another status."""
+    ignored: str = ""
+    """Why a signal did nothing; empty when it did something."""
+    reason: str = ""
+    """Why the agents in `status` have another one."""
+    notified: tuple[tuple[str, str], ...] = ()
+    """The mails of kind ``exit`` that were sent: recipient, and the agent that died, or the topmost of those."""
+    freed: tuple[str, ...] = ()
+    """The budgets that are to be looked at again, by their owners: what the dead held is settled."""
+
+
+Family = Mapping[str, Relative]
+
+_STATUS = {one.value: one for one in Status}
+_POLICY = {one.value: one for one in OrphanPolicy}
+_CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.index("born"))
+
+
+def household(tx: Transaction, uuid: str) -> Family:
+    """An agent, the agents that its death would concern, and all its supervisors; in order of creation.
+
+    Its death concerns the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
+    `AgentNotFound`.
+    """
+    family = _family(tx, "household", uuid)
+    if uuid not in family:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    return branch(tx, uuid) if family[uuid].policy == OrphanPolicy.CASCADE else family
+
+
+def branch(tx: Transaction, uuid: str) -> Family:
+    """An agent, all its descendants, the dead too, and all its supervisors; in order of creation.
+
+    Raises `AgentNotFound`.
+    """
+    family = _family(tx, "branch", uuid)
+    if uuid not in family:
+        raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+    return family
+
+
+def end_agents(
+    tx: Transaction, locked: LockedRows, family: Family, dying: Iterable[str], why: End, now: int
+) -> LifecycleChange:
+    """Let agents die, and carry out their orphan policies.
+
+    Args:
+        tx: a transaction that holds the tree.
+        locked: takes the rows that are locked here; of the dying, those that have something to settle.
+        family: the agents around them, as `household` and `branch` find them.
+        dying: the agents that die, leaves first. None of them is agent 0 or dead.
+        why: why they die.
+        now: milliseconds since 1970.
+    """
+    ends = dict.fromkeys(dying, why)
+    decisions = decide(family, ends.keys())
+    orphaned = [one.agent for one in decisions if isinstance(one, Kill)]
+    dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(_supervisor(family, uuid))) for uuid in orphaned} | ends
+    adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
+    paused = [one.agent for one in decisions if isinstance(one, Pause)]
+    told = _told(tx, family, dead)
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told))))
+    for how, uuids in ((why, ends), (End(Cause.ORPHANED, ORPHANED), orphaned)):
+        if uuids:
+            cause = how.cause.value
+            tx.run("bury", uuids=list(uuids), cause=cause, sender=how.sender, reason=how.reason, now=now)
+    tied = _tied(tx, dead)
+    tx.run("end_timers", agents=tied)
+    forget_dead(tx, tied)
+    freed = bury_holds(tx, locked, dead.keys(), tied)
+    mails = exit_mails(dead, told, family)
+    for mail in mails:
+        write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
+    children: dict[str, list[str]] = {}
+    for child, by in adopted.items():
+        children.setdefault(by, []).append(child)
+    for by, uuids in children.items():
+        tx.run("adopt", by=by, uuids=uuids)
+    orphans: dict[str, list[str]] = {}
+    for uuid in paused:
+        orphans.setdefault(_supervisor(family, uuid, SHORT_LENGTH), []).append(uuid)
+    for gone, uuids in orphans.items():
+        reason = f"its supervisor {gone} died, whose policy is stop"
+        tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
+    notified = tuple((mail.recipient, mail.sender) for mail in mails)
+    return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
+
+
+def _supervisor(family: Family, uuid: str, length: int | None = None) -> str:
+    """The supervisor of an agent, by so many letters of its uuid, and its name."""
+    supervisor = family[str(family[uuid].supervisor)]
+    return with_name(supervisor.uuid[:length], supervisor.name)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDeath(Unit):
+    """The death of one agent without a signal; answered with its `LifecycleChange`.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        RootProtected: agent 0 cannot die.
+        Fenced: another host owns the agent, and decides on it.
+    """
+
+    uuid: str
+    host: str
+    reason: str
+    now: int
+    cause: Cause = Cause.DAMAGED
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        family = household(tx, self.uuid)
+        victim = family[self.uuid]
+        is_root = victim.parent is None or victim.supervisor is None  # in damaged rows only one may be so
+        told = deliver(victim.status, Signal.KILL, protected=is_root)
+        if isinstance(told, Rejected):
+            raise refusal_of(victim, told.refusal)
+        if hosts_of_shards(tx).get(victim.shard) != self.host:
+            raise Fenced(f"Agent {self.uuid} belongs to another host by now, which decides on it.", self.uuid)
+        return end_agents(tx, locked, family, (self.uuid,), End(self.cause, self.reason), self.now)
+
+
+def hosts_of_shards(tx: Transaction) -> dict[int, str | None]:
+    """The host that runs the agents of each shard."""
+    return dict(tx.run("shards"))
+
+
+def _family(tx: Transaction, query: str, uuid: str) -> Family:
+    """The rows of a query, in order of creation: positions of births in one log always grow, times can be equal.
+
+    Agent 0 is added when damaged rows run in a circle: it takes over.
+    """
+    found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
+    found.sort(key=_CREATION)
+    return {row[0]: Relative(row[0], row[1], _STATUS[row[2]], _POLICY[row[3]], *row[4:]) for row in found}
+
+
+def _told(tx: Transaction, family: Family, dead: Mapping[str, End]) -> dict[str, list[str]]:
+    """Of whose deaths each survivor hears, leaves first: those that it is the nearest above, and those it monitors."""
+    nearest = survivors_above(family, dead.keys())
+    watchers: dict[str, list[str]] = {}
+    for uuid, watcher in watchers_of(tx, _tied(tx, dead)):
+        if watcher not in dead and watcher != nearest[uuid]:
+            watchers.setdefault(uuid, []).append(watcher)
+    told: dict[str, list[str]] = {}
+    for uuid in dead:
+        told.setdefault(nearest[uuid], []).append(uuid)
+        for watcher in watchers.get(uuid, ()):
+            told.setdefault(watcher, []).append(uuid)
+    return told
+
+
+def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
+    """The dead, but for those of `MANY` that have no timer, group, monitor or pause."""
+    if len(dead) >= MANY:
+        ties = tx.run("some_ties", most=len(dead))
+        if len(ties) < len(dead):  # these are all there are
+            tied = {uuid for (uuid,) in ties}
+            return [uuid for uuid in dead if uuid in tied]
+    return list(dead)
+
+
+def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
+    """The error that says why an agent does not take a signal."""
+    kinds: Mapping[Refusal, type[AgentDead | AgentStopped | RootProtected]] = {
+        Refusal.DEAD: AgentDead,
+        Refusal.TERMINATING: AgentStopped,
+        Refusal.PROTECTED: RootProtected,
+    }
+    return kinds[refusal](f"Agent {one.uuid} takes no such signal: {refusal}.", one.uuid)
+
+
+def deadlines(tx: Transaction) -> dict[str, int | None]:
+    """When each agent that terminates is to be killed, by uuid; milliseconds since 1970, None is at once."""
+    return dict(tx.run("deadlines"))

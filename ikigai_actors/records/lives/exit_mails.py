@@ -1,0 +1,90 @@
+"""The mail that tells of deaths: one for each, or, where many die in one transaction, one that sums them up. Pure.
+
+Who waits for an agent looks at its status, so no wait needs a mail. What an agent has found out comes in its own words:
+the mail that sums up is of the topmost agent that died, and begins with what the mail of its death alone would say.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from ikigai_actors.records.mail.mail import preview
+from supervisors.causes import Cause
+
+MOST_SINGLE = 20
+"""So many deaths of one transaction are told of singly; of more a survivor gets one mail."""
+
+TOPMOST_NAMED = 20
+"""So many agents are named in a mail that sums up: the topmost."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Why an agent dies."""
+
+    cause: Cause
+    reason: str
+    """For people. The result of an agent that exited."""
+    sender: str | None = None
+    """The agent that ended it."""
+
+    @property
+    def text(self) -> str:
+        """The result of an agent that exited, else how it died."""
+        return self.reason if self.cause is Cause.EXITED else f"{self.cause}: {self.reason}"
+
+
+class ExitMail(NamedTuple):
+    """A mail of kind ``exit``."""
+
+    recipient: str
+    sender: str
+    """The agent that died, or the topmost of those that did."""
+    body: str
+
+
+class Deceased(Protocol):
+    """What a mail says of an agent beside its end."""
+
+    @property
+    def supervisor(self) -> str | None:
+        """Who looked after it."""
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+
+
+def exit_mails(
+    dead: Mapping[str, End], told: Mapping[str, Sequence[str]], agents: Mapping[str, Deceased]
+) -> list[ExitMail]:
+    """The mails that tell of the deaths of one transaction.
+
+    Args:
+        dead: why each agent dies, leaves first.
+        told: of whose deaths each survivor hears, leaves first: the nearest above them, and those that monitor them.
+        agents: the agents that die, and maybe others.
+    """
+    mails: list[ExitMail] = []
+    for hearer, uuids in told.items():
+        if len(uuids) > MOST_SINGLE:
+            mails.append(_summed_up(hearer, uuids, dead, agents))
+        else:
+            mails += [ExitMail(hearer, uuid, dead[uuid].text) for uuid in uuids]
+    return mails
+
+
+def _summed_up(hearer: str, uuids: Sequence[str], dead: Mapping[str, End], agents: Mapping[str, Deceased]) -> ExitMail:
+    from_the_top = uuids[::-1]
+    top = dict.fromkeys(uuid for uuid in from_the_top if agents[uuid].supervisor not in dead)
+    first = next((uuid for uuid in top if dead[uuid].cause is not Cause.ORPHANED), from_the_top[0])
+    causes = Counter([dead[uuid].cause for uuid in uuids])
+    counted = ", ".join(f"{count:,} {cause}" for cause, count in sorted(causes.items()))
+    below = (uuid for uuid in (*top, *(one for one in from_the_top if one not in top)) if uuid != first)
+    lines = [f"{agents[uuid].called}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
+    unnamed = len(uuids) - 1 - len(lines)
+    more = f"\n({unnamed:,} more)" if unnamed else ""
+    told = f"{len(uuids):,} agents died at once: {counted}. Beside {agents[first].called}, from the top:"
+    return ExitMail(hearer, first, "\n".join([f"{dead[first].text}\n", told, *lines]) + more)

@@ -1,0 +1,33 @@
+"""Groups: siblings that are restarted together. They live in the shard of their supervisor, so on one host at any time.
+
+The host of a child that has failed restarts the whole group, and it can do so for agents of its own only.
+"""
+
+from collections.abc import Iterable
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.moves import branch_here
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows
+
+
+def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Iterable[str]) -> None:
+    """Bring children of a group to the shard of their supervisor, with those below them that their host runs.
+
+    The tree is locked. Raises `BadInput` when another host than the supervisor's runs one of them.
+    """
+    above = registry.get(tx, supervisor)
+    apart = [one for one in (registry.get(tx, child) for child in children) if one.shard != above.shard]
+    for one in apart:  # before anything is written
+        if one.owner != above.owner:
+            raise BadInput(
+                f"Agent {one.name or one.short} lives on another host than its supervisor, so the siblings could not "
+                "be restarted together. Move it there first."
+            )
+    for one in apart:
+        uuids = branch_here(tx, one.uuid, one.owner) if one.owner is not None else [one.uuid]
+        locked.lock(tx, uuids)
+        tx.run("move_agents", uuids=uuids, shard=above.shard)
+    if apart:  # who was about to give one of them away looks at it anew
+        tx.run("announce_shard", shard=above.shard, host=above.owner)

@@ -1,0 +1,222 @@
+"""Groups that agents join by name, and monitors: who else hears of a death. Tables ``groups`` and ``monitors``.
+
+    member      from the commit of `JoinGroup` to that of `LeaveGroup`, or of its own death
+    watcher     from the commit of `MonitorAgent` until either of the two dies; the death of the watched one is mail of
+                kind ``exit`` to it, as to the supervisor. Of one that is dead already it hears at once, as in Erlang.
+
+Joining, leaving and sending to a group lock the row of its name, behind the tree and before any agent: so they follow
+one another, and a mail to a group reaches whoever is a member at its commit. Each has a transaction of its own, so
+nobody holds two groups. A death needs no such lock: it holds the rows of those who die.
+
+A monitor shares the tree with births: no death happens meanwhile, so none is missed between the look and the row.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentNotFound, BadInput, GroupEmpty, GroupFull, MailboxFull
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.records.mail.mail import EXIT, Mail, check_letter, write_mail
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock, Unit
+from supervisors.causes import Cause
+
+GROUP_PREFIX = "group:"
+"""How a recipient begins that is a group."""
+
+MOST_MEMBERS = 1_000
+"""The most members of a group."""
+
+
+def group_in(recipient: object) -> str | None:
+    """The name of the group that a recipient names; None when it is an agent. Raises `BadInput`."""
+    if not isinstance(recipient, str) or not recipient.startswith(GROUP_PREFIX):
+        return None
+    return check_name(recipient.removeprefix(GROUP_PREFIX))
+
+
+def every_group(tx: Transaction) -> dict[str, list[str]]:
+    """The members of each group that has any, by uuid, in the order in which they have joined."""
+    found: dict[str, list[str]] = {}
+    for name, agent in tx.run("all_members"):
+        found.setdefault(name, []).append(agent)
+    return found
+
+
+class _OfGroup(Addressed):
+    """A unit about one group, whose row it locks before those of agents."""
+
+    alone = True
+
+    def __init__(self, group: str, agent: str | None) -> None:
+        self._group, self._agent = group, agent
+        self._members: tuple[str, ...] = ()
+
+    def look_up(self, tx: Transaction) -> None:
+        tx.run("lock_group", name=self._group)
+        self._members = tuple(agent for (agent,) in tx.run("members_of", name=self._group))
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return () if self._agent is None else (self._agent,)
+
+
+class JoinGroup(_OfGroup):
+    """An agent joins a group; answered with whether it was no member.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        GroupFull: the group has `MOST_MEMBERS`.
+    """
+
+    def __init__(self, agent: str, group: str, now: int) -> None:
+        """Make the unit. Raises `BadInput` for what is no name of a group."""
+        super().__init__(check_name(group), agent)
+        self._now = now
+
+    def look_up(self, tx: Transaction) -> None:
+        tx.run("make_group", name=self._group)
+        super().look_up(tx)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        assert self._agent is not None
+        locked.living(self._agent)
+        if self._agent in self._members:
+            return False
+        if len(self._members) >= MOST_MEMBERS:
+            raise GroupFull(f"Group {self._group} has {MOST_MEMBERS:,} members, and none may have more.", self._agent)
+        tx.run("join_group", name=self._group, agent=self._agent, now=self._now)
+        return True
+
+
+class LeaveGroup(_OfGroup):
+    """An agent leaves a group; answered with whether it was a member."""
+
+    def __init__(self, agent: str, group: str) -> None:
+        """Make the unit. Raises `BadInput` for what is no name of a group."""
+        super().__init__(check_name(group), agent)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        if self._agent not in self._members:
+            return False
+        tx.run("leave_group", name=self._group, agent=self._agent)
+        return True
+
+
+class GroupSent(NamedTuple):
+    """What came of a mail to a group."""
+
+    mails: tuple[Mail, ...]
+    """One for each member but the sender."""
+    full: tuple[str, ...] = ()
+    """The members, by uuid, whose mailboxes are full: they did not get it."""
+
+    @property
+    def id(self) -> int:
+        """How many members got it."""
+        return len(self.mails)
+
+
+class SendToGroup(_OfGroup):
+    """Send a mail to all members of a group but the sender; answered with `GroupSent`.
+
+    Raises:
+        GroupEmpty: nobody else is a member.
+        AgentNotFound, AgentDead: the sender does not live.
+        MailboxFull: so are the mailboxes of all.
+    """
+
+    concerns_others = True
+
+    def __init__(self, group: str, sender: str | None, body: str, now: int) -> None:
+        """Make the unit. Raises `BadInput` for a body that cannot be sent."""
+        super().__init__(group, sender)
+        self._body, self._now = check_letter(body), now
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (*super().touches, *self._members)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> GroupSent:
+        if self._agent is not None:
+            locked.living(self._agent)
+        hearers = [uuid for uuid in self._members if uuid != self._agent and locked[uuid].status != "dead"]
+        if not hearers:
+            raise GroupEmpty(f"Nobody else is in group {self._group}, so nobody would get that.", self._agent or "")
+        mails, full = list[Mail](), list[str]()
+        for uuid in hearers:
+            try:
+                mails.append(write_mail(tx, locked, uuid, self._agent, self._body, self._now))
+            except MailboxFull as refusal:
+                full.append(uuid)
+                last = refusal
+        if not mails:
+            raise last
+        return GroupSent(tuple(mails), tuple(full))
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorAgent(Unit):
+    """Let an agent hear of the death of another one.
+
+    Answered with the mail that says so if that is dead already, else with None. Raises `AgentNotFound`, `AgentDead`,
+    and `BadInput` for an agent that would watch itself.
+    """
+
+    watched: str
+    watcher: str
+    now: int
+
+    tree = TreeLock.SHARED
+    concerns_others = True
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput`."""
+        if self.watched == self.watcher:
+            raise BadInput("An agent cannot monitor itself: the dead read no mail.")
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.watched, self.watcher)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail | None:
+        locked.living(self.watcher)
+        other = locked.get(self.watched)
+        if other is None:
+            raise AgentNotFound(f"There is no agent {self.watched}.", self.watched)
+        if other.status == "dead":
+            record = registry.get(tx, self.watched)
+            end = End(Cause(record.exit_cause or Cause.KILLED), record.exit_reason or "")
+            return write_mail(tx, locked, self.watcher, self.watched, end.text or "exited", self.now, EXIT)
+        tx.run("add_monitor", agent=self.watched, watcher=self.watcher, now=self.now)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Demonitor(Unit):
+    """Let an agent hear no more of the death of another one; answered with whether it would have."""
+
+    watched: str
+    watcher: str
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.watched, self.watcher)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("end_monitor", agent=self.watched, watcher=self.watcher))
+
+
+def watchers_of(tx: Transaction, agents: Iterable[str]) -> list[tuple[str, str]]:
+    """Who hears of the deaths of agents beside their supervisors: pairs of an agent and a watcher."""
+    return [(agent, watcher) for agent, watcher in tx.run("watchers_of", agents=list(agents))]
+
+
+def forget_dead(tx: Transaction, agents: Iterable[str]) -> None:
+    """Those who die leave their groups, and neither watch nor are watched any more."""
+    dead = list(agents)
+    tx.run("leave_groups", agents=dead)
+    tx.run("end_monitors", agents=dead)

@@ -1,0 +1,86 @@
+"""Moves: a branch of the tree goes to live on another host."""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from ikigai_actors.errors import AgentDead, BadInput, Fenced, RootProtected, StoreConflict
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.deaths import Relative, branch, hosts_of_shards
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+from supervisors.strategies import Strategy
+
+UNSHARED = (
+    "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
+    "ikigai host --name NAME, or by ActorSystem.open(join=True)."
+)
+"""Why agents cannot leave their host."""
+
+
+def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
+    """An agent and its living descendants, as far as a host runs them."""
+    return [one.uuid for one in _movable(tx, uuid, host)]
+
+
+def check_movable(tx: Transaction, uuid: str, host: str) -> None:
+    """Raise what `MoveBranch` does for an agent that this host cannot move."""
+    record = registry.get(tx, uuid)
+    if not record.living:
+        raise AgentDead(f"Agent {record.short} is dead.", uuid)
+    if record.supervisor_uuid is None:
+        raise RootProtected("Agent 0 cannot be moved: its branches can.", uuid)
+    if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:
+        raise BadInput(f"Agent {record.short} is restarted together with its siblings: move their supervisor.")
+    if record.owner != host:
+        raise Fenced(f"Agent {record.short} belongs to another host by now.", uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveBranch(Unit):
+    """Move an agent, and those of its descendants that live on the same host, to a shard of another host.
+
+    Answered with the uuids of these agents. Siblings that are restarted together live on one host, so such a child
+    moves with its supervisor only.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        RootProtected: agent 0 goes where its shard goes.
+        BadInput: the agent is restarted together with its siblings.
+        Fenced: another host runs the agent.
+        StoreConflict: the other host does not live, or has no shard.
+    """
+
+    agent: str
+    host: str
+    """The host that runs the agent, and commits this."""
+    to: str
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
+        check_movable(tx, self.agent, self.host)
+        rows = tx.run("shard_for", host=self.to, place=crc32(self.agent.encode()))
+        if not rows or not tx.run("announce_shard", shard=rows[0][0], host=self.to):
+            raise StoreConflict(f"Host {self.to} has no shard for agent {self.agent}.")
+        uuids = branch_here(tx, self.agent, self.host)
+        locked.lock(tx, uuids)
+        tx.run("move_agents", uuids=uuids, shard=rows[0][0])
+        return uuids
+
+
+def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
+    """Those of a branch to which the way from the top leads over agents of the same host alone."""
+    family, hosts = branch(tx, uuid), hosts_of_shards(tx)
+    found: dict[str, Relative] = {}
+    below = [uuid]
+    children: dict[str | None, list[str]] = {}
+    for one in family.values():
+        children.setdefault(one.supervisor, []).append(one.uuid)
+    while below:
+        one = family[below.pop()]
+        if hosts.get(one.shard) == host and one.uuid not in found:
+            found[one.uuid] = one
+            below += children.get(one.uuid, ())
+    return [one for one in found.values() if one.status != "dead"]

@@ -1,0 +1,183 @@
+"""Signals, as units: a row in ``signals``, and in the same transaction what it does to the agents that it hits.
+
+The registry changes first, so any process on the database can send a signal. The host that runs an agent follows: at
+once when it sent the signal itself (the unit's answer names the agents that it hit), else when it looks at what has
+changed (`ikigai_actors.records.hosts.changes`). `deaths` beside it says which locks are taken, and why no
+descendant escapes a cascade.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ikigai_actors.arguments import check_seconds
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.identity import with_name
+from ikigai_actors.records.agents.registry import find
+from ikigai_actors.records.lives.deaths import (
+    Family,
+    LifecycleChange,
+    Relative,
+    branch,
+    end_agents,
+    hosts_of_shards,
+    household,
+    refusal_of,
+)
+from ikigai_actors.records.lives.exit_mails import End
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+from supervisors.causes import Cause
+from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, deliver
+
+
+class SendSignal(Unit):
+    """Send a signal; answered with its `LifecycleChange`.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        AgentStopped: the agent is terminating and cannot be paused.
+        RootProtected: agent 0 cannot be killed or terminated.
+    """
+
+    __slots__ = ("_deadline", "_host", "_now", "_reason", "_sender", "_signal", "_spread", "_target")
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def __init__(
+        self,
+        target: str,
+        signal: Signal,
+        now: int,
+        *,
+        spread: bool = False,
+        sender: str | None = None,
+        reason: str = "",
+        grace: int = 30_000,
+        host: str | None = None,
+    ) -> None:
+        """Make a signal.
+
+        Args:
+            target: the uuid of the agent that it hits.
+            signal: what is done to it.
+            now: milliseconds since 1970.
+            spread: whether it hits all descendants too.
+            sender: the uuid of the agent that sends it; None is a person.
+            reason: why; the registry shows it for every agent that dies of the signal.
+            grace: milliseconds after which TERM becomes KILL.
+            host: the host that sends it, which interrupts its own agents itself; None is a process that runs none.
+        """
+        self._target, self._signal, self._now = target, signal, now
+        self._spread, self._sender, self._reason = spread, sender, reason
+        self._deadline = now + grace if signal is Signal.TERM else None
+        self._host = host
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        family = (branch if self._spread else household)(tx, self._target)
+        top = family[self._target]
+        told = deliver(top.status, self._signal, protected=top.parent is None)
+        if isinstance(told, Rejected):
+            raise refusal_of(top, told.refusal)
+        hit = self._hit(family)
+        done = self._carry_out(tx, locked, family, hit)
+        self._record(tx, top)
+        if hit:
+            return done
+        return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
+
+    def _hit(self, family: Family) -> dict[str, Status]:
+        """The agents that the signal hits, leaves first, with the status that each gets."""
+        if self._spread:
+            above = {uuid: one.supervisor for uuid, one in family.items()}
+            order: Sequence[str] = cascade(self._target, above)
+        else:
+            order = [self._target]
+        told = {status: deliver(status, self._signal) for status in Status}
+        becomes = {status: one.status for status, one in told.items() if isinstance(one, Delivered)}
+        return {uuid: becomes[status] for uuid in order if (status := family[uuid].status) in becomes}
+
+    def _carry_out(
+        self, tx: Transaction, locked: LockedRows, family: Family, hit: Mapping[str, Status]
+    ) -> LifecycleChange:
+        cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
+        why = End(cause, self._reason or f"{self._signal} by {self._by(family)}", self._sender)
+        dying = [uuid for uuid, status in hit.items() if status is Status.DEAD]
+        done = end_agents(tx, locked, family, dying, why, self._now) if dying else LifecycleChange()
+        status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
+        if status:
+            locked.lock(tx, status)
+            to = next(iter(set(status.values())))  # a signal leads the living to one status
+            reason = self._why(to, why, family)
+            tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
+        if self._signal is Signal.INT:
+            self._interrupt(tx, locked, [family[uuid] for uuid in hit])
+        return replace(done, status={**done.status, **status}, reason=why.reason)
+
+    def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
+        """Mark the open turns of agents that the sender does not run."""
+        hosts = hosts_of_shards(tx)
+        remote = [one.uuid for one in hit if one.turn and (self._host is None or hosts.get(one.shard) != self._host)]
+        if remote:
+            locked.lock(tx, remote)
+            tx.run("interrupt", uuids=remote)
+
+    def _by(self, family: Family) -> str:
+        """Who sends it, in words; a sender is named if it is of the family."""
+        if self._sender is None:
+            return "a person"
+        return with_name(self._sender, family[self._sender].name if self._sender in family else None)
+
+    def _why(self, status: Status, why: End, family: Family) -> str | None:
+        """The reason that the registry shows for agents with this new status.
+
+        A given reason stands behind the sender, so it cannot be taken for one of the runtime's own.
+        """
+        if status is Status.STOPPED:
+            return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")
+        return why.reason if status is Status.TERMINATING else None
+
+    def _record(self, tx: Transaction, top: Relative) -> None:
+        tx.run(
+            "add_signal",
+            agent=self._target,
+            signal=self._signal.value,
+            spread=int(self._spread),
+            turn=top.turn,
+            sender=self._sender,
+            reason=self._reason,
+            now=self._now,
+        )
+
+
+def milliseconds(grace: float) -> int:
+    """A grace given in seconds, as milliseconds. Raises `BadInput`."""
+    return int(check_seconds(grace, "grace") * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class KillByAgent(Unit):
+    """An agent kills another one, which it names; answered with the `LifecycleChange`.
+
+    Raises what `SendSignal` does, and `BadInput` when the target is the agent itself or a supervisor above it.
+    """
+
+    target: str
+    sender: str
+    now: int
+    reason: str
+    spread: bool
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        target = find(tx, self.target).uuid
+        if target == self.sender:
+            raise BadInput("That is you. Use exit to end yourself.")
+        if target in {row[0] for row in tx.run("supervisors_of", uuid=self.sender)}:
+            raise BadInput(f"Agent {target} is above you: only a person ends it. Send it a mail, or exit.")
+        signal = SendSignal(target, Signal.KILL, self.now, spread=self.spread, sender=self.sender, reason=self.reason)
+        return signal.write(tx, locked)

@@ -1,0 +1,247 @@
+"""Supervision as it is stored: restarts, supervisors that gave up, and adoptions.
+
+Each restart is a row, so a crash forgets neither a supervisor's intensity nor a poisonous turn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentError, BadInput
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.lives.deaths import LifecycleChange
+from ikigai_actors.records.lives.groups import gather
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
+from supervisors.signals import Status
+from supervisors.strategies import Strategy
+
+GAVE_UP = "gave up"
+"""The reason for which an agent is stopped when its supervisor gives up."""
+
+
+class Recorded(NamedTuple):
+    """The answer of a restart."""
+
+    turn: int
+    """The turn in progress, by the message that opened it; 0 when idle."""
+    status: Status
+    crashes: int
+    """How often that turn has crashed the agent, this time included."""
+
+
+class KnownRestarts(NamedTuple):
+    """The restarts that a supervisor has counted, when it was decided that there may be one more."""
+
+    since: int
+    """From when on they count, in milliseconds since 1970."""
+    times: tuple[int, ...]
+    """As `restarts_of` gives them."""
+
+
+class RestartsChanged(AgentError):
+    """Another host has restarted a child of the supervisor since the decision. Nothing was written; decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRestart(Unit):
+    """Record that an agent is restarted; answered with `Recorded`. A sibling that is taken along is not counted.
+
+    Raises `AgentDead`, `AgentNotFound`, `RestartsChanged`.
+    """
+
+    agent: str
+    supervisor: str
+    failed: bool
+    """Whether the agent itself had failed: then the restart is counted."""
+    crashed: bool
+    """Whether it failed in its turn. False when it failed before it could go on with the turn."""
+    reason: str
+    now: int
+    known: KnownRestarts | None = None
+    """None restarts the agent in any case."""
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The agent; and its supervisor if it must not count more: its children may fail on several hosts at once."""
+        return (self.agent,) if self.known is None else (self.agent, self.supervisor)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
+        locked.living(self.agent)
+        if self.known is not None and restarts_of(tx, self.supervisor, self.known.since) != self.known.times:
+            raise RestartsChanged(f"Supervisor {self.supervisor} has counted another restart.", self.supervisor)
+        [(turn,)] = tx.run("turn_of", uuid=self.agent)
+        if self.failed:
+            tx.run(
+                "add_restart",
+                agent=self.agent,
+                supervisor=self.supervisor,
+                turn=turn if self.crashed else 0,
+                reason=self.reason,
+                now=self.now,
+            )
+        [(crashes,)] = tx.run("crashes_of_turn", agent=self.agent, turn=turn)
+        return Recorded(turn, Status(locked[self.agent].status), crashes)
+
+
+@dataclass(frozen=True, slots=True)
+class StopChildren(Unit):
+    """Stop the children of a supervisor that has given up, the last one first.
+
+    Answered with the `LifecycleChange`.
+    """
+
+    supervisor: str
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        children = reversed(registry.children(tx, self.supervisor))
+        stopped = [child.uuid for child in children if child.status == Status.RUNNING]
+        if stopped:
+            locked.lock(tx, stopped)
+            tx.run("set_status", uuids=stopped, status=Status.STOPPED.value, deadline=None, reason=GAVE_UP)
+        return LifecycleChange(status=dict.fromkeys(stopped, Status.STOPPED))
+
+
+@dataclass(frozen=True, slots=True)
+class Revive(Unit):
+    """Resume every agent that was stopped because this supervisor, or one below it, gave up.
+
+    Runs when the supervisor was restarted. Answered with the `LifecycleChange`.
+    """
+
+    supervisor: str
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        return _continue(tx, locked, tx.run("those_that_gave_up", top=self.supervisor))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviveAll(Unit):
+    """Resume the agents of a host's shards that were stopped because a supervisor gave up that lives.
+
+    Runs when a host has taken shards: the one before may have ended between giving up and the restart. Answered with
+    the `LifecycleChange`.
+    """
+
+    host: str
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        return _continue(tx, locked, tx.run("all_that_gave_up", host=self.host))
+
+
+@dataclass(frozen=True, slots=True)
+class SetSupervision(Unit):
+    """Change how an agent supervises its children; None leaves a setting as it is.
+
+    Raises `AgentDead`, `AgentNotFound`.
+    """
+
+    agent: str
+    strategy: str | None = None
+    intensity: int | None = None
+    period: int | None = None
+    """Milliseconds."""
+    policy: str | None = None
+    """What happens to its children when it dies."""
+
+    locks = ("agent",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        locked.living(self.agent)
+        tx.run(
+            "set_supervision",
+            uuid=self.agent,
+            strategy=self.strategy,
+            intensity=self.intensity,
+            period=self.period,
+            policy=self.policy,
+        )
+
+
+class SetGroupSupervision(SetSupervision):
+    """Have an agent restart its children together, which brings them to its shard.
+
+    Raises `AgentDead`, `AgentNotFound`, and `BadInput` when a child lives on another host.
+    """
+
+    __slots__ = ()
+
+    alone = True
+    tree = TreeLock.WHOLE
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        locked.living(self.agent)
+        gather(tx, locked, self.agent, [one.uuid for one in registry.children(tx, self.agent) if one.living])
+        super().write(tx, locked)
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptChild(Unit):
+    """A living agent adopts another one. Lineage stays.
+
+    The adopted agent goes on if the death of its supervisor had paused it.
+
+    Raises:
+        AgentNotFound, AgentDead: one of the two is no living agent.
+        BadInput: the adopter is the other agent, or stands below it; or it restarts its children together, and the
+            other one lives on another host.
+        RootProtected: agent 0 cannot be adopted.
+    """
+
+    agent: str
+    by: str
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
+        above = {self.by, *(row[0] for row in tx.run("supervisors_of", uuid=self.by))}
+        locked.lock(tx, (self.agent, self.by))
+        for uuid in (self.agent, self.by):
+            locked.living(uuid)
+        if self.agent in above:
+            raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
+        if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
+            gather(tx, locked, self.by, [self.agent])
+        tx.run("adopt", by=self.by, uuids=[self.agent])
+        if locked[self.agent].status != Status.STOPPED:
+            return LifecycleChange()
+        tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)
+        return LifecycleChange(status={self.agent: Status.RUNNING})
+
+
+def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row]) -> LifecycleChange:
+    children = [uuid for (uuid,) in rows]
+    if children:
+        locked.lock(tx, children)
+        tx.run("set_status", uuids=children, status=Status.RUNNING.value, deadline=None, reason=None)
+    return LifecycleChange(status=dict.fromkeys(children, Status.RUNNING))
+
+
+def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
+    """When a supervisor restarted children, in milliseconds: after ``since``, and after its own latest restart."""
+    return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
+
+
+def times_restarted(tx: Transaction, agent: str) -> int:
+    """How often an agent was restarted, ever."""
+    [(times,)] = tx.run("restarts_of_agent", agent=agent)
+    return int(times)
+
+
+def restart_counts(tx: Transaction) -> dict[str, int]:
+    """How often each agent was restarted, by uuid. Agents that never were are left out."""
+    return dict(tx.run("restart_counts"))

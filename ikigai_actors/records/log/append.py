@@ -1,0 +1,295 @@
+"""What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from ikigai_actors.errors import (
+    AgentNotFound,
+    AgentStopped,
+    Fenced,
+    MailNotFound,
+    NameTaken,
+    StoreConflict,
+)
+from ikigai_actors.records.agents.registry import check_free, get, some
+from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
+from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
+from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
+from ikigai_actors.records.budgets.limits import add_budget
+from ikigai_actors.records.budgets.purse import Purse, Short
+from ikigai_actors.records.log.branches import check_branch
+from ikigai_actors.records.log.left import with_left
+from ikigai_actors.records.log.lineage import check_unpruned
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
+from ikigai_actors.records.log.merges import add_merge
+from ikigai_actors.records.messages.blobs import write_blobs
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
+
+FIRST_EPOCH = 1
+"""The epoch in which an agent is born."""
+
+
+class Fence(NamedTuple):
+    """Who writes: the host that has the agent's shard, in this epoch of the agent."""
+
+    host: str
+    epoch: int
+
+
+class CallAppended(NamedTuple):
+    """The answer of an `AppendCall`."""
+
+    message: Message
+    """The message that tells of the act."""
+    answer: Any
+    """The answer of the act."""
+
+
+class AppendCompleted(NamedTuple):
+    """The answer of an `Append` that has completed its messages."""
+
+    unit: LogUnit
+    """The unit as it was written."""
+    answer: Held | Paused | Settled | None
+    """What it is answered with beside."""
+
+
+class AppendCall(Around):
+    """What an agent does itself, mostly for a call of its model, and the message that tells of it, in one unit.
+
+    Answered with `CallAppended`. It raises what the act raises.
+    """
+
+    __slots__ = ("_agent", "_fence", "_to_message")
+
+    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: Fence) -> None:
+        """Make the unit; ``to_message`` makes the message, given the answer of the act."""
+        super().__init__(act)
+        self._agent, self._to_message, self._fence = agent, to_message, fence
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The agent itself, and the agents that the act touches.
+
+        Without the agent itself for an act that locks the whole tree: no other host can take the agent away meanwhile,
+        and such an act locks all its rows itself, in one statement.
+        """
+        return self._act.touches if self._act.tree is TreeLock.WHOLE else (self._agent, *self._act.touches)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> CallAppended:
+        uuid = self._agent
+        row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).existing(uuid)
+        check_fence(tx, row, self._fence)
+        try:
+            answer = self._act.write(tx, locked)
+        except RunAlone as alone:
+            raise RunAlone(self.around(alone.unit)) from None
+        message = self._to_message(answer)
+        tx.append([message.row()])
+        locked.others.add(uuid)
+        return CallAppended(message, answer)
+
+
+class Append(Unit):
+    """A `LogUnit` with its fence: what the journal commits.
+
+    Answered with what is held for the request that follows (`Held`), or why that waits (`Paused`); with `Settled` when
+    somebody else's request may go on now; mostly with None. Where the messages of births were completed, with
+    `AppendCompleted`. Refused with `BudgetExceeded` where a request would have to wait that may not
+    (`LogUnit.may_wait`).
+    """
+
+    __slots__ = ("_fence", "_purse", "_rows", "_unit", "alone", "touches", "tree")
+
+    touches: tuple[str, ...]
+
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+        """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
+        self._unit = unit
+        self._fence = fence
+        self._rows = [message.row() for message in unit.messages]
+        self.touches = _touched(unit)
+        self.alone = unit.merged is not None  # it looks at what another agent has written: that must be in the tables
+        self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
+        unit, rows = self._unit, self._rows
+        row = locked.existing(unit.agent)
+        check_fence(tx, row, self._fence)
+        charge = self._charge(row)
+        spends = charge is not None or unit.need is not None or bool(unit.births)
+        if spends:
+            self._prepare(tx, locked, row, charge)
+        if unit.merged is not None:
+            add_merge(tx, locked, unit.agent, unit.merged)
+        if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
+            raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
+        if unit.births:
+            if unit.inherited is not None and self._is_limited(row):
+                unit = with_left(tx, unit)
+                rows = [message.row() for message in unit.messages]
+            _bear(tx, unit.births, row, self._is_counted(row))
+            locked.others.update(birth.uuid for birth in unit.births)
+        answer = self._spend(row, charge) if spends else None
+        if unit.unpaused and not isinstance(answer, Paused):
+            tx.run("end_pauses", agents=[unit.agent])
+        if charge is not None or isinstance(answer, Held):
+            keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
+        elif unit.turn is not None:
+            tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        write_blobs(tx, unit.blobs)
+        tx.append(rows)
+        return answer if unit is self._unit else AppendCompleted(unit, answer)
+
+    def _charge(self, row: Locked) -> Charge | None:
+        """What the agent's open request has cost; None when there is none, or it stays open."""
+        unit = self._unit
+        if not row.held_at:
+            return None
+        if unit.charge is not None:
+            return unit.charge
+        if unit.unpaused:
+            return NO_CHARGE
+        return whole_hold(row) if unit.turn is not None or unit.need is not None else None
+
+    def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
+        """Look whether the portions of this host suffice, before anything is written."""
+        self._purse = locked.part(Purse, lambda: Purse(tx, self._fence.host, locked.values()))
+        try:
+            if self._unit.births:
+                self._purse.bear(row.budget)
+            self._purse.plan(row, charge, self._unit.need)
+        except Short:
+            raise RunAlone(AppendAlone(self._unit, self._fence)) from None
+
+    def _is_limited(self, row: Locked) -> bool:
+        """Whether a budget limits the agent or one of its children."""
+        return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
+
+    def _is_counted(self, row: Locked) -> bool:
+        """Whether a budget limits how many live. Else the purse would not do."""
+        return False
+
+    def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
+        """Settle the request that is over, and hold what the next one needs."""
+        held, freed = self._purse.change(row, charge, self._unit.need)
+        if held is not None:
+            return held._replace(freed=freed) if freed else held
+        return Settled(freed) if freed else None
+
+
+class AppendAlone(Append, Addressed):
+    """An `Append` for which the portions of this host do not suffice: it locks the budgets above the agent."""
+
+    __slots__ = ("_hearers", "_ledger", "_waited")
+
+    concerns_others = True
+
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+        super().__init__(unit, fence)
+        self.alone = True
+
+    def look_up(self, tx: Transaction) -> None:
+        self._hearers = hearers(tx, [self._unit.agent])
+        self.touches = (*_touched(self._unit), *(hearer.uuid for hearer in self._hearers.values()))
+
+    def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
+        if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
+            raise RunAlone(AppendAlone(self._unit, self._fence))  # it has died since the look-up
+        self._ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
+        found = pauses_of(tx, [row.uuid]) if self._unit.unpaused else {}
+        self._waited = found[row.uuid].budget if found else None
+        if self._unit.births:
+            self._ledger.bear(row.budget, len(self._unit.births))
+
+    def _is_limited(self, row: Locked) -> bool:
+        return True
+
+    def _is_counted(self, row: Locked) -> bool:
+        return any("agents" in level.limits for level in self._ledger.chain(row.budget))
+
+    def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
+        ledger, freed = self._ledger, tuple[str, ...]()
+        if charge is not None:
+            ledger.settle_request(row, charge)
+            freed = ledger.freed
+        answer: Held | Paused | Settled | None = None
+        if (need := self._unit.need) is not None:
+            answer = ledger.place(row, need, self._fence.host, self._waited, self._unit.may_wait)
+        ledger.write()
+        notified = tuple(ledger.notified)
+        if answer is None:
+            return Settled(freed, notified) if freed or notified else None
+        return answer._replace(freed=freed, notified=notified)
+
+
+def _touched(unit: LogUnit) -> tuple[str, ...]:
+    """The agents whose rows are locked before a unit runs."""
+    return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
+
+
+def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:
+    """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
+    if row.status == "dead":
+        why = get(tx, row.uuid).exit_reason or "no reason is known"
+        raise Fenced(f"Agent {row.uuid} is dead: {why}; what it still did is dropped.", row.uuid, dead=True)
+    if row.owner != fence.host or row.epoch != fence.epoch:
+        raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
+
+
+def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:
+    """Write the children's rows and first messages, all or none. ``counted``: whether a budget counts the living."""
+    if parent.status != "running":
+        raise AgentStopped(
+            f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
+        )
+    inherited = sorted({birth.parent_uuid for birth in births} - {parent.uuid})
+    pruned = {record.uuid: record.pruned_at for record in some(tx, inherited)} if inherited else {}
+    for uuid in inherited:
+        if uuid not in pruned:
+            raise AgentNotFound(f"There is no agent {uuid}.", uuid)
+        check_unpruned(uuid, pruned[uuid])  # nobody prunes meanwhile, since births share the tree
+    given: set[str] = set()
+    for name in (birth.name for birth in births if birth.name is not None):
+        if name in given:
+            raise NameTaken(f"Two of the children are to be named {name!r}; choose another name.", name)
+        given.add(name)
+        check_free(tx, name)
+    if (limit := births[0].limit) is not None and (births[0].limit_is_set or not counted):
+        check_branch(tx, parent.uuid, len(births), limit, births[0].limit_is_set)
+    for place, birth in enumerate(births):
+        if not _registered(tx, birth):
+            if place:  # a refusal leaves nothing behind
+                tx.run("unregister", uuids=[sibling.uuid for sibling in births[:place]])
+            if birth.name is not None:
+                check_free(tx, birth.name)
+            raise StoreConflict(f"There is an agent {birth.uuid} already.")
+    for birth in births:
+        if birth.budget is not None:
+            add_budget(tx, birth.uuid, birth.parent_uuid, birth.budget, birth.created_at)
+    tx.append([message.row() for birth in births for message in birth.messages])
+
+
+def _registered(tx: Transaction, birth: Birth) -> bool:
+    """Write the row of a child; False when it cannot be. Of two that give a name at once the database lets one."""
+    return bool(
+        tx.run(
+            "register",
+            uuid=birth.uuid,
+            name=birth.name,
+            parent=birth.parent_uuid,
+            supervisor=birth.supervisor_uuid or birth.parent_uuid,
+            fork=birth.fork_message_id,
+            born=birth.born,
+            turn=birth.turn,
+            restart=birth.restart,
+            policy=birth.on_orphan,
+            now=birth.created_at,
+            epoch=FIRST_EPOCH,
+            budget=None if birth.budget is None else birth.uuid,
+            place=crc32(birth.uuid.encode()),
+        )
+    )

@@ -1,0 +1,79 @@
+"""Boundaries: the positions at which a history may be cut. Pure; `StoredHistory` and `Log` read for it.
+
+A history may be cut behind a message unless a step is in the midst there: a summary keeps what follows a boundary, and
+a fork may begin at one. So no call is parted from its result, and no question from its answer.
+
+    positions   1   2   3   4   5   6            u = prompt, a = reply, c = tool_call, r = tool_result
+    messages    u   a   c   r   u   a            the reply at 2 has one call
+    boundaries  1           4   5   6
+
+Behind the latest reply all its calls have results; or its step has ended otherwise, and they never get any: by an
+interruption, an error, a rewind, a clear, the next prompt, or the birth of the agent that inherits it.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ikigai_actors.records.messages.messages import DECIDING, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+
+Reading = Callable[[int, int], Sequence[Message]]
+"""``(start, end)`` → the messages of a history with ``start < id <= end``, oldest first; clears and rewinds stand in it
+as what they are.
+"""
+
+_AT_ONCE = 16
+"""How many messages are read together."""
+
+
+def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
+    """Whether a history may be cut behind a position; 0 is before its first message.
+
+    Args:
+        read: reads the history.
+        position: the position.
+        at_once: how many messages are read together, back to the latest one that decides.
+    """
+    following = next(iter(read(position, position + 1)), None)
+    messages: list[Message] = []  # newest first
+    low = position
+    while low > 0:
+        high, low = low, max(0, low - at_once)
+        for message in reversed(read(low, high)):
+            messages.append(message)
+            if message.kind in DECIDING:
+                return _is_cut(messages[::-1], following)
+    return _is_cut(messages[::-1], following)
+
+
+def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | None]:
+    """The nearest boundaries before and behind a position, up to the head; None where there is none."""
+    before = next((place for place in range(min(position, head + 1) - 1, -1, -1) if is_boundary(read, place)), None)
+    after = next((place for place in range(max(position, -1) + 1, head + 1) if is_boundary(read, place)), None)
+    return before, after
+
+
+def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
+    """Whether these messages, of which only the first decides, end with a boundary."""
+    if not messages:
+        return True
+    first, last = messages[0], messages[-1]
+    if last.kind == Kind.CLEAR:
+        return following is None or following.kind != Kind.CONFIGURE  # a clear carries settings over, in its unit
+    if last.kind == Kind.USER:
+        return True
+    born = [place for place, message in enumerate(messages) if message.kind == Kind.FORK and "parent" in message.data]
+    if born and following is not None and _continues_birth(messages[born[-1] :], following):
+        return False
+    if first.kind != Kind.ASSISTANT or born:
+        return True
+    answered = {message.data.get("tool_use_id") for message in messages if message.kind == Kind.TOOL_RESULT}
+    return all(call.id in answered for call in calls_in(first))
+
+
+def _continues_birth(messages: Sequence[Message], following: Message) -> bool:
+    """Whether a message is one more of those with which a child is born.
+
+    These are a ``fork``, then its settings; or the result of the call that forked it, and a prompt.
+    """
+    kinds = [message.kind for message in (*messages, following)]
+    return kinds[1:] in ([Kind.CONFIGURE], [Kind.TOOL_RESULT], [Kind.TOOL_RESULT, Kind.USER])

@@ -1,0 +1,109 @@
+"""Diffs: where the histories of two agents part, and what each of them has that the other has not.
+
+    positions   1   2   3   4   5   6   7
+    a           u   a   u   a                 the tail of a: 3 and 4
+    b           └───┴── 3   4   5             forked from a at 2; its tail: 3 to 5
+
+They have in common what both inherit, or one from the other: all up to one position, `MergeBase.common`. It is found by
+walking both lineages upwards, each with the least of the fork points on its way, since a fork may begin before the fork
+point of its parent. So a diff costs the depth of both lineages, and what the tails have.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.history import Ancestor
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Transaction
+
+
+class MergeBase(NamedTuple):
+    """The last thing that two histories have in common."""
+
+    common: int
+    """Its position; 0 when they have nothing in common."""
+    holder: str | None
+    """The agent in whose log it stands, by uuid; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What one of two agents has that the other has not."""
+
+    agent: str
+    """The agent's uuid."""
+    name: str | None
+    """Its name, if it has one."""
+    head: int
+    """The position of its latest message."""
+    messages: tuple[Message, ...]
+    """Its messages behind the position that is in common, as clears and rewinds leave them; oldest first. A summary
+    hides none of them here.
+    """
+    forgets: bool
+    """Whether it has taken back, by a clear or a rewind, some of what both have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Where two histories part, and what came then."""
+
+    common: int
+    """The position of the last message that they have in common; 0 when there is none."""
+    holder: str | None
+    """The agent in whose log that stands, by uuid; None when there is none."""
+    a: Tail
+    b: Tail
+
+
+def merge_base(a: Sequence[Ancestor], a_head: int, b: Sequence[Ancestor], b_head: int) -> MergeBase:
+    """Where two histories part. Pure.
+
+    Args:
+        a: an agent and its ancestors, nearest first.
+        a_head: the position of its latest message.
+        b: the other agent and its ancestors.
+        b_head: the position of the other's latest message.
+    """
+    bounds, bound = dict[str, int](), a_head
+    for agent in a:
+        bounds[agent.uuid] = bound
+        bound = min(bound, agent.fork_message_id)
+    bound = b_head
+    for place, agent in enumerate(b):
+        if agent.uuid in bounds:
+            common = min(bound, bounds[agent.uuid])
+            holders = (one.uuid for one in b[place:] if one.fork_message_id < common)
+            return MergeBase(common, next(holders, None))
+        bound = min(bound, agent.fork_message_id)
+    return MergeBase(0, None)
+
+
+def read_diff(tx: Transaction, a: str, b: str) -> Diff:
+    """The diff of two agents, by uuid; the dead have one as well.
+
+    Raises:
+        AgentNotFound: there is no such agent.
+        HistoryError: rows are wrong.
+    """
+    lineages = [read_lineage(tx, uuid, whole=True) for uuid in (a, b)]
+    first, second = (StoredHistory(tx, lineage) for lineage in lineages)
+    where = merge_base(lineages[0], first.head, lineages[1], second.head)
+    return Diff(
+        where.common, where.holder, read_tail(tx, a, first, where.common), read_tail(tx, b, second, where.common)
+    )
+
+
+def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
+    """What an agent has behind a position that its history has in common with another one."""
+    head, view = history.head, history.view()
+    stretches = view.visible(head, above=common)
+    messages = [message for start, end in stretches for message in history.between(start, end)]
+    shown = tuple(message for message in messages if message.kind != Kind.SUMMARY)
+    kept = [(start, min(end, common)) for start, end in view.visible(head) if start < common]
+    forgets = kept != history.view(common).visible(common)
+    return Tail(uuid, registry.get(tx, uuid).name, head, shown, forgets)

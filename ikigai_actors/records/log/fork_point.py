@@ -1,0 +1,31 @@
+"""Fork points: what a fork at an earlier position must know of it. It stays true, since what is committed stays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ikigai_actors.errors import NotABoundary
+from ikigai_actors.records.log.boundaries import is_boundary, nearest
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+
+
+def settings_at(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any]:
+    """The settings that were in force at a position of an agent's history, at which a fork may begin.
+
+    Reads back to the latest reply before it, and what else changes a view.
+
+    Raises:
+        AgentNotFound: there is no such agent.
+        NotABoundary: the position lies within a step, or is none.
+        HistoryError: rows are wrong.
+    """
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    head = history.head
+    if 0 <= position <= head and is_boundary(history.between, position):
+        return history.view(position).settings
+    before, after = nearest(history.between, position, head)
+    wrong = "lies within a step of its turn" if 0 <= position <= head else f"is none of its positions, 0 to {head}"
+    told = " and ".join(str(place) for place in (before, after) if place is not None)
+    text = f"Agent {uuid} cannot be forked at {position}, which {wrong}. The nearest positions that would do: {told}."
+    raise NotABoundary(text, uuid, position, before, after)

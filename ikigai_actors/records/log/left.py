@@ -1,0 +1,56 @@
+"""What a model that forks, and its child, are told of their budgets: what is left, as the births are written."""
+
+from dataclasses import replace
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.budgets.budget import Budget, amount_text
+from ikigai_actors.records.budgets.ceilings import MONEY
+from ikigai_actors.records.log.log_unit import Birth, LogUnit
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Transaction
+
+Left = dict[str, tuple[int, str]]
+"""What is left of tokens and dollars: for each unit how much, and whose budget that is, by uuid."""
+
+
+def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
+    """A unit of births whose results, the parent's and the children's, end with what is left for whoever reads them."""
+    left = _left_of(tx, unit.agent)
+    names = {owner: registry.get(tx, owner).short for _, owner in left.values()}
+    inherited = f" You inherit {unit.inherited:,} tokens." if unit.inherited else ""
+
+    def child(birth: Birth) -> Birth:
+        told = _told(_of_child(left, birth.uuid, birth.budget), birth.uuid, names) + inherited
+        return replace(birth, messages=_ending(birth.messages, told))
+
+    births = tuple(map(child, unit.births))
+    return replace(unit, messages=_ending(unit.messages, _told(left, unit.agent, names)), births=births)
+
+
+def _left_of(tx: Transaction, agent: str) -> Left:
+    """What is left for an agent, by the tightest of the budgets above it."""
+    left: Left = {}
+    for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
+        free = max(0, granted - used - held - spent)
+        if unit in MONEY and (unit not in left or free < left[unit][0]):
+            left[unit] = free, owner
+    return left
+
+
+def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
+    """What is left for a child, given what is left for its parent."""
+    own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
+    return {unit: min(one[unit] for one in (left, own) if unit in one) for unit in MONEY if unit in {**left, **own}}
+
+
+def _told(left: Left, reader: str, names: dict[str, str]) -> str:
+    parts = (
+        f"{amount_text(unit, amount)} of {'yours' if owner == reader else names[owner]}"
+        for unit, (amount, owner) in left.items()
+    )
+    return f" Left of the budget: {', '.join(parts)}." if left else ""
+
+
+def _ending(messages: tuple[Message, ...], told: str) -> tuple[Message, ...]:
+    """The messages; the results among them end with a text."""
+    return tuple(replace(one, content=one.content + told) if one.kind == Kind.TOOL_RESULT else one for one in messages)

@@ -1,0 +1,351 @@
+"""A log in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
+
+A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
+refers to nothing. Only agents that were forked before the clear still hold the old log, and they share it. So an agent
+keeps in memory what its history means, and no more, however long it has lived. The store keeps everything.
+
+    positions     1   2   3   4   5   6   7        C = clear
+    agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
+    child         └───┴── 3   4                    forked at 2: refers to the first of them
+
+What a summary stands for need not be in memory either. Such a log holds its messages from `start` on, and before that
+those alone that change views, and the prompt that is shown beside the summary. So all its views are true, and what a
+model is shown is there. Who asks for what is not held gets `NotHeld`, never less than there is; `LogCache` reads the
+whole for them. The start of a log never changes.
+
+Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
+control message is stored before the position of that message.
+"""
+
+import threading
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.providers.conversation import Passage
+from ikigai_actors.records.log.history import EMPTY, Segment, View, play
+from ikigai_actors.records.messages.messages import CONTROL, CONVERSATION, Kind, Message
+
+_position = attrgetter("id")
+
+_growing = threading.Lock()
+"""Held for a moment while messages are added to a log: its owner and a `LogCache` that reads on may meet."""
+
+
+class NotHeld(Exception):
+    """What is asked for of a log lies before what is held of it."""
+
+
+class Log:
+    """A stretch of one agent's log without a clear in it; with the logs of its ancestors, the agent's history."""
+
+    __slots__ = (
+        "__weakref__",
+        "_apart",
+        "_base_view",
+        "_controls",
+        "_is_whole",
+        "_messages",
+        "_spoken",
+        "_views",
+        "agent_uuid",
+        "base",
+        "damage",
+        "ended",
+        "fork",
+        "parent",
+        "passages",
+        "start",
+    )
+
+    def __init__(
+        self,
+        agent_uuid: str,
+        fork: int,
+        parent: "Log | None",
+        messages: Iterable[Message] = (),
+        *,
+        cleared: int = 0,
+        ended: Message | None = None,
+        start: int = 0,
+        apart: Iterable[Message] = (),
+    ) -> None:
+        """Make a log from its messages, whose ids must be start + 1, start + 2, and so on.
+
+        Args:
+            agent_uuid: the agent.
+            fork: its fork point.
+            parent: the log in which the fork point is; None when nothing of it counts.
+            messages: those after the start.
+            cleared: position of the clear that the log follows; 0 when it begins at the fork point.
+            ended: the message with which the latest turn of the agent ended before the start, if there was one.
+            start: the position before the first message that is held, when that is not the base.
+            apart: of what lies before the start, all of the log's own that changes a view, and the prompt, perhaps
+                inherited, that is shown beside the summary.
+        """
+        self.agent_uuid = agent_uuid
+        self.fork = fork
+        self.base = cleared or fork
+        """The position before its first message: the clear that it follows, or the fork point."""
+        self.start = max(self.base, start)
+        """The position before the first message that is held: the base, or a later one."""
+        self.parent = parent
+        self.ended = ended
+        self._messages: list[Message] = []
+        self._apart = {message.id: message for message in apart}
+        self._is_whole: bool = self.start == self.base and (parent is None or parent._is_whole)
+        self.damage: HistoryError | None = None
+        """The error that ends the log, when its next row in the store is wrong."""
+        self._base_view = View(cleared, None, None, {}) if cleared else EMPTY if parent is None else parent.view(fork)
+        self._controls: list[int] = []
+        self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
+        self._views: list[View] = []
+        self.passages: dict[Hashable, Passages] | None = None
+        """What its own messages are to models, by model and lens (`ikigai_actors.agent.assembly`)."""
+        for message in self._apart.values():
+            if message.kind in CONTROL:
+                self._follow(message)
+        self._extend(messages)
+
+    @property
+    def head(self) -> int:
+        """The position of the latest message; the start when there is none."""
+        return self.start + len(self._messages)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The log's own messages, oldest first. Raises `NotHeld` when it does not hold all of them."""
+        if self.start > self.base:
+            raise NotHeld
+        return self._messages
+
+    @property
+    def held(self) -> int:
+        """How many of its own messages it holds."""
+        return len(self._messages) + len(self._apart)
+
+    def newest_first(self) -> Iterator[Message]:
+        """The log's own messages, the latest first. Raises `NotHeld` behind the last that is held."""
+        yield from reversed(self._messages)
+        if self.start > self.base:
+            raise NotHeld
+
+    def back_to_ending(self) -> Iterator[Message]:
+        """Its own messages as far as they are held, the latest first, and then `ended`."""
+        yield from reversed(self._messages)
+        if self.ended is not None:
+            yield self.ended
+
+    def holds(self, above: int) -> bool:
+        """Whether it holds all messages of the history behind a position, with its ancestors' logs."""
+        log: Log | None = self
+        while log is not None and not log._is_whole:
+            if log.start > max(log.base, above):
+                return False
+            if above >= log.base:
+                return True
+            log = log.parent
+        return True
+
+    def shows(self, position: int) -> bool:
+        """Whether it holds all that a model is shown of the history up to a position."""
+        if self._is_whole:
+            return True
+        try:
+            self.opening(position)
+        except NotHeld:
+            return False
+        return self.holds(self.view(position).floor)
+
+    def extend(self, messages: Sequence[Message]) -> None:
+        """Append committed messages, none of them a clear (see `LogCache.grow`). Those that it has are left out.
+
+        Raises `HistoryError` when their ids do not follow the head; the messages before the wrong one stay.
+        """
+        with _growing:
+            head = self.head
+            self._extend(message for message in messages if message.id > head)
+
+    def _extend(self, messages: Iterable[Message]) -> None:
+        following = self.head + 1
+        for message in messages:
+            if message.id != following:
+                raise HistoryError(
+                    f"Expected message {following} of agent {self.agent_uuid}, got {message.id}: the log has a hole.",
+                    self.agent_uuid,
+                )
+            following += 1
+            if message.kind in CONVERSATION:
+                self._spoken.append(message)
+            self._messages.append(message)
+            if message.kind in CONTROL:
+                self._follow(message)
+
+    def _follow(self, control: Message) -> None:
+        """Take in a message that changes the view, which is stored before its position."""
+        self._views.append(play(self._views[-1] if self._views else self._base_view, control))
+        self._controls.append(control.id)
+
+    def since(self, position: int) -> list[Message]:
+        """The log's own messages from a position on; all of them when the position lies before its base."""
+        if position <= self.start and self.start > self.base:
+            raise NotHeld
+        return self._messages[max(0, position - self.start - 1) :]
+
+    def view(self, position: int) -> View:
+        """The view of the history up to a position.
+
+        The position may lie in an ancestor's log, but not before the clear at which the history begins: that raises
+        `ValueError`.
+        """
+        log = self
+        while position < log.base and log.parent is not None:
+            log = log.parent
+        if position < log.base:
+            raise ValueError(f"Expected a position of {log.base} or more, where the log begins; got {position}.")
+        index = bisect_right(log._controls, position)
+        return log._views[index - 1] if index else log._base_view
+
+    def holder(self, position: int) -> "Log | None":
+        """The log of the lineage in which the history up to a position ends; None when a clear stands between."""
+        log = self
+        while position <= log.base and log.parent is not None:
+            log = log.parent
+        return log if position >= log.base else None
+
+    def between(self, start: int, end: int) -> Iterator[Message]:
+        """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
+        for log, low, high in reversed(list(self._stretches(start, end))):
+            if low < log.start:
+                raise NotHeld
+            yield from log._messages[low - log.start : high - log.start]
+
+    def _stretches(self, start: int, end: int) -> "Iterator[tuple[Log, int, int]]":
+        """The logs that hold the messages with ``start < id <= end``, with the bounds in each, newest first."""
+        log: Log | None = self
+        while log is not None and start < end:
+            if end > log.base:
+                yield log, max(start, log.base), end
+                end = log.base
+            log = log.parent
+
+    def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
+        """What a model may see verbatim of the folded history up to a position, newest first.
+
+        All other messages cost nothing here, nor do those that are not asked for. What a summary in force stands for is
+        left out, and so is its text: `opening` has that.
+
+        Args:
+            position: the position.
+            end: begin with the latest message that is not behind this one; None for the position.
+        """
+        view = self.view(position)
+        return self._conversation(view, position, position if end is None else end, view.floor)
+
+    def spoken(self, position: int) -> Iterator[Message]:
+        """The messages of `conversation`, newest first."""
+        return (one.message for one in self.conversation(position))
+
+    def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
+        closed: Segment | None = Segment(view.start, position, view.closed)
+        while closed is not None and closed.end > floor:
+            start, high, closed = closed
+            for log, low, upper in self._stretches(max(start, floor), min(high, end)):
+                spoken = log._spoken
+                first = bisect_right(spoken, low, key=_position)
+                for place in range(bisect_right(spoken, upper, first, key=_position) - 1, first - 1, -1):
+                    yield Spoken(log, place, spoken[place])
+                if low < log.start:
+                    raise NotHeld
+
+    def latest_prompt(self, end: int | None = None) -> Message | None:
+        """The latest prompt of the folded history, an inherited one too; None when there is none.
+
+        ``end``: not behind this position.
+        """
+        end = self.head if end is None else end
+        spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
+        return next((message for message in spoken if message.kind == Kind.USER), None)
+
+    def elided(self, position: int) -> int:
+        """In the folded history up to a position, long results before this one are shown by reference; 0 for none."""
+        lens = self.view(position).lens
+        return lens.elide if lens is not None else 0
+
+    def is_shown_as(self, position: int, earlier: int) -> bool:
+        """Whether the same summary was in force at an earlier position of the history: so requests then had all this.
+
+        False where only the earlier one, or only the later one, had a summary.
+        """
+        now, then = self.view(position).lens, self.view(earlier).lens
+        return now is then or (now is not None and then is not None and now[:2] == then[:2])
+
+    def was_uncompacted(self, position: int) -> bool:
+        """Whether of all that has changed how its own past is shown the latest was the end of a summary."""
+        for place in reversed(self._controls[: bisect_right(self._controls, position)]):
+            control = self._one(place)
+            if control is not None and control.kind in (Kind.SUMMARY, Kind.UNCOMPACT):
+                return control.kind == Kind.UNCOMPACT
+        return False
+
+    def _one(self, place: int) -> Message | None:
+        """The message at a position; None when the history has none there. Raises `NotHeld`."""
+        log: Log | None = self if place else None
+        while log is not None:
+            if (apart := log._apart.get(place)) is not None:
+                return apart
+            if place > log.start:
+                return log._messages[place - log.start - 1] if place <= log.head else None
+            if place > log.base:
+                raise NotHeld
+            log = log.parent
+        return None
+
+    def opening(self, position: int) -> tuple[Message | None, Message | None]:
+        """What the folded history up to a position begins with, before what is shown verbatim.
+
+        Returns:
+            The summary whose text is shown, and the prompt that was open then; None for none.
+        """
+        lens = self.view(position).lens
+        if lens is None:
+            return None, None
+        return self._one(lens.summary), self._one(lens.prompt)
+
+    def visible(self, position: int | None = None) -> Iterator[Message]:
+        """The folded history up to a position (the head when None): clears, rewinds and summaries applied.
+
+        A summary in force comes first, and then the prompt that was open: only behind them do positions ascend. All
+        other summaries are left out.
+        """
+        position = self.head if position is None else position
+        yield from (message for message in self.opening(position) if message is not None)
+        view = self.view(position)
+        for start, end in view.visible(position, view.floor):
+            yield from (message for message in self.between(start, end) if message.kind != Kind.SUMMARY)
+
+
+class Passages:
+    """What a log's own messages are to one model."""
+
+    __slots__ = ("chains", "sent")
+
+    def __init__(self) -> None:
+        """Make it for a log of which nothing was sent."""
+        self.chains: list[Passage | None] = []
+        """By `Spoken.place`: the conversation up to this message, inherited ones included; None where it is not made,
+        or ends within the results of calls.
+        """
+        self.sent: dict[str, tuple[int, ...]] = {}
+        """Ids of calls as they were sent, with the positions of the replies."""
+
+
+class Spoken(NamedTuple):
+    """A message of the conversation, and where it stands."""
+
+    log: Log
+    place: int
+    """How many of the conversation's messages stand in the log before it."""
+    message: Message

@@ -1,0 +1,331 @@
+"""The logs that are in use: each is read from the store at most once, and shared by all that need it.
+
+Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
+Then a log that descendants hold falls behind, and the cache reads on at its end when one of them needs more. So a log
+may lack the latest messages for a while, and never has a hole. A commit is in the store before its owner hears of it,
+and other processes see it there: who reads from outside (`LogCache.load`) gets what is committed.
+"""
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeVar
+
+from ikigai_actors.actors.garbage import everything_stays
+from ikigai_actors.errors import AgentNotFound, HistoryError, HistoryPruned, IkigaiError
+from ikigai_actors.records.log.fork_point import settings_at
+from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.records.log.history import Ancestor
+from ikigai_actors.records.log.lineage import AGENT_0_REMEDY, REMEDY
+from ikigai_actors.records.log.log import Log, NotHeld
+from ikigai_actors.records.log.log_plan import WHOLE, HeldPart, Lineages, LogKey, Stretch, needs_of
+from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.log.merges import look_at_child
+from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
+from ikigai_actors.store.base import Row, Store, Transaction
+
+T = TypeVar("T")
+
+_LAST = ENDINGS | {Kind.REPAIR.value}
+"""The kinds that tell how the latest turn ended, or that it has not: see `records.replies.outcome_of`."""
+
+
+class LogCache:
+    """All logs that are in use, each read once."""
+
+    def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
+        """Make a cache without logs; ``is_here`` tells whose grow here only: of others the store is asked anew."""
+        self._store, self._is_here = store, is_here
+        self._logs: weakref.WeakValueDictionary[LogKey, Log] = weakref.WeakValueDictionary()
+        self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
+        self._forgotten = 0
+        self._lock = threading.Lock()  # of the three above; held for moments
+        self._reading = threading.Lock()  # held while the store is read
+        self.read_logs = 0
+        """How many logs were read from the store."""
+        self.read_messages = 0
+        """How many messages these had."""
+
+    def at_hand(self, uuid: str) -> Log | None:
+        """An agent's log with its latest message, if it is in memory."""
+        if not self._is_here(uuid):
+            return None
+        with self._lock:
+            return self._latest.get(uuid)
+
+    def in_memory(self) -> int:
+        """How many messages are held by logs that somebody uses."""
+        with self._lock:
+            return sum(log.held for log in self._logs.values())
+
+    def passages(self) -> int:
+        """How many passages of conversations are held beside these logs."""
+        with self._lock:
+            held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
+        return sum(len(passages.chains) for passages in held)
+
+    def keep(self, log: Log) -> Log:
+        """Add the log of an agent that was just forked, or has just cleared.
+
+        Returns the log to use: another one if a reader has added that meanwhile.
+        """
+        with self._lock:
+            kept = self._logs.setdefault((log.agent_uuid, log.base), log)
+            self._latest[log.agent_uuid] = kept
+        if kept is not log:
+            kept.extend(log.messages)
+        return kept
+
+    def grow(self, log: Log, messages: Sequence[Message]) -> Log:
+        """Append committed messages to an agent's latest log; return the log that holds its head.
+
+        After a clear that is a new log: its owner replaces the old one with it.
+        """
+        cleared = [place for place, message in enumerate(messages) if message.kind == Kind.CLEAR]
+        if not cleared:
+            log.extend(messages)
+            return log
+        log.extend(messages[: cleared[0]])
+        place = cleared[-1]
+        after = Log(
+            *(log.agent_uuid, log.fork, None, messages[place + 1 :]),
+            cleared=messages[place].id,
+            ended=next((one for one in log.back_to_ending() if one.kind in _LAST), None),
+        )
+        return self.keep(after)
+
+    def forget(self, uuid: str) -> None:
+        """Mark an agent's log as perhaps incomplete: the agent has written, or may have, without a log.
+
+        The next request for the log asks the store for the missing messages. This call never waits for a read.
+        """
+        with self._lock:
+            self._latest.pop(uuid, None)
+            self._forgotten += 1
+
+    def settings_at(self, uuid: str, position: int) -> Mapping[str, Any]:
+        """The settings in force at a position at which the agent may be forked.
+
+        Raises what `records.fork_point.settings_at` does, and `StoreError`.
+        """
+        return self._store.read(lambda tx: settings_at(tx, uuid, position))
+
+    def look_at_child(self, into: str, child: str) -> MergeSource:
+        """What an agent must know of another one to merge it.
+
+        Raises what `records.merges.look_at_child` does, and `StoreError`.
+        """
+        return self._store.read(lambda tx: look_at_child(tx, into, child))
+
+    def find_in(self, uuid: str, work: Callable[[Log], T]) -> T:
+        """What a function finds in an agent's log, all of which is read if it asks for more than is held.
+
+        Raises what `load` does.
+        """
+        try:
+            return work(self.load(uuid))
+        except NotHeld:
+            return work(self.load(uuid, whole=True))
+
+    def load(self, uuid: str, *, whole: bool = False) -> Log:
+        """Return an agent's log as it is committed, with the ancestors that its history needs, in a few queries.
+
+        It shows what a model is shown at its head; unless ``whole``, it may not hold what a summary stands for.
+
+        Raises:
+            AgentNotFound: there is no such agent.
+            HistoryPruned: its messages were deleted.
+            HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
+        """
+        held = self.at_hand(uuid)
+        if not whole and (held is None or self._is_complete(held)):
+            [read] = self.load_many([uuid])
+        else:
+            with self._reading, everything_stays():
+                read = self._store.read(lambda tx: self._read(tx, [uuid], whole))[uuid]
+        if isinstance(read, IkigaiError):
+            raise read
+        return read
+
+    def _is_complete(self, log: Log) -> bool:
+        """Whether the store has no more of an agent's latest log: what is committed, its owner may not know yet."""
+        return all(head.position == log.head for head in self._store.read(lambda tx: heads_of(tx, [log.agent_uuid])))
+
+    def load_many(self, uuids: Sequence[str], *, whole: bool = False) -> list[Log | IkigaiError]:
+        """Return the logs of many agents; those that are not in use are read in a few queries.
+
+        An agent that has no log gets the error that `load` would raise. With ``whole`` the owners of these agents ask:
+        they go on with these logs, which hold all that their histories need.
+        """
+        found: dict[str, Log | IkigaiError] = {
+            uuid: _sound(uuid, log)
+            for uuid in uuids
+            if (log := self.at_hand(uuid)) is not None and (log.holds(0) if whole else log.shows(log.head))
+        }
+        if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
+            with self._reading, everything_stays():
+                before = self._forgotten
+                read = self._store.read(lambda tx: self._read(tx, missing, whole))
+                with self._lock:
+                    if self._forgotten == before:  # else one of them may have grown meanwhile
+                        for uuid, new in read.items():
+                            if isinstance(new, Log):
+                                self._make_latest(uuid, new, whole)
+            found |= read
+        return [found[uuid] for uuid in uuids]
+
+    def _make_latest(self, uuid: str, log: Log, whole: bool) -> None:
+        """Note that a log has an agent's latest message; its owner may have cleared meanwhile."""
+        known = self._latest.get(uuid)
+        if known is None or (whole and known.base == log.base):
+            self._latest[uuid] = log
+
+    def _read(self, tx: Transaction, uuids: Sequence[str], whole: bool = False) -> dict[str, Log | IkigaiError]:
+        """The logs of these agents. What is not in memory is read; unless ``whole``, as far as it is shown."""
+        lineages = Lineages(tx.run("lineages", uuids=list(uuids)))
+        lines: dict[str, list[Stretch]] = {}
+        found: dict[str, Log | IkigaiError] = {}
+        planned: dict[LogKey, Stretch] = {}
+        for uuid in uuids:
+            try:
+                needed = lines[uuid] = lineages.line(uuid, planned)
+            except (AgentNotFound, HistoryError, HistoryPruned) as error:
+                found[uuid] = error
+            else:
+                planned.update((stretch.key, stretch) for stretch in needed)
+        needs = {} if whole else needs_of(tx, map(lineages.latest, lines), planned)
+        with self._lock:  # looked up once and held: what the weak dictionary has now may be gone a moment later
+            known: dict[LogKey, Log] = {key: log for key in planned if (log := self._logs.get(key)) is not None}
+        logs: dict[LogKey, Log | HistoryError] = {
+            key: log for key, log in known.items() if _serves(log, needs.get(key, WHOLE))
+        }
+        rows = _read_stretches(tx, [stretch for key, stretch in planned.items() if key not in logs], needs)
+        self.read_logs += len(rows)
+        self.read_messages += sum(map(len, rows.values()))
+        short: list[str] = []
+        for uuid, line in lines.items():
+            for stretch in reversed(line):
+                if stretch.key not in logs:
+                    need = needs.get(stretch.key, WHOLE)
+                    logs[stretch.key] = self._make(tx, stretch, logs, rows[stretch.key], need)
+            key = lineages.latest(uuid)
+            latest = logs[key]
+            if isinstance(latest, Log):
+                _complete(tx, latest, was_read=key in rows and needs.get(key, WHOLE).upto is None)
+                if latest.damage is None and not latest.shows(latest.head):
+                    short.append(uuid)
+            found[uuid] = _sound(uuid, latest)
+        return {**found, **self._read(tx, short, whole=True)} if short else found
+
+    def _make(
+        self,
+        tx: Transaction,
+        stretch: Stretch,
+        logs: Mapping[LogKey, Log | HistoryError],
+        rows: Sequence[Row],
+        need: HeldPart,
+    ) -> Log | HistoryError:
+        """Make a log from its rows, or return the error of an ancestor.
+
+        Wrong rows end the log, and `Log.damage` says so: a child may need no more of it.
+        """
+        agent = stretch.agent
+        parent = logs[stretch.parent] if stretch.parent is not None else None
+        if isinstance(parent, HistoryError):
+            return parent
+        if parent is not None and (wrong := _reach(tx, agent, parent, rows)) is not None:
+            return wrong
+        start = need.start(stretch.key[1])
+        apart = [message for place, message in sorted(need.apart.items()) if place <= start]
+        log = Log(agent.uuid, agent.fork_message_id, parent, cleared=stretch.cleared, start=start, apart=apart)
+        _fill(log, rows, agent.parent_uuid is None)
+        with self._lock:
+            kept = self._logs.get(stretch.key)
+            if kept is None or not _serves(kept, need):
+                kept = self._logs[stretch.key] = log
+        if kept is not log:  # its owner was faster
+            _read_on(tx, kept)
+        return kept
+
+
+def _serves(log: Log, need: HeldPart) -> bool:
+    """Whether a log that is in memory holds what is needed, perhaps after it was read on."""
+    return log.holds(need.above) and log.head >= need.start(log.base)
+
+
+def _read_stretches(
+    tx: Transaction, stretches: Sequence[Stretch], needs: Mapping[LogKey, HeldPart]
+) -> dict[LogKey, Sequence[Row]]:
+    """The rows of these logs, each in order. One query reads all logs that still grow, and are needed whole."""
+    uuids = list({stretch.agent.uuid for stretch in stretches})
+    latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
+    rows: dict[LogKey, Sequence[Row]] = {stretch.key: () for stretch in stretches}
+    whole = (one for one in stretches if needs.get(one.key, WHOLE) == WHOLE)
+    ends = {one.agent.uuid: one.key for one in whole if latest.get(one.agent.uuid, 0) == one.cleared}
+    for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):
+        rows[ends[uuid]] = list(log)
+    for key in rows.keys() - ends.values():
+        need = needs.get(key, WHOLE)
+        start = need.start(key[1])
+        if need.upto is None:
+            rows[key] = tx.run("log_stretch", uuid=key[0], start=start)
+        elif need.upto > start:
+            rows[key] = tx.run("log_section", uuid=key[0], start=start, end=need.upto)
+    return rows
+
+
+def _fill(log: Log, rows: Sequence[Row], of_agent_0: bool) -> None:
+    try:
+        log._extend(map(Message.from_row, rows))
+    except HistoryError as error:
+        log.damage = HistoryError(f"{error} {AGENT_0_REMEDY}", error.agent) if of_agent_0 else error
+
+
+def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -> HistoryError | None:
+    """Read on in the parent's log until it reaches the agent's fork point. Returns an error if it ends before."""
+    fork = agent.fork_message_id
+    if fork > parent.head:
+        _read_on(tx, parent)
+    if fork <= parent.head:
+        return None
+    if parent.damage is not None:
+        return parent.damage
+    text = f"Agent {agent.uuid} was forked at message {fork} of {parent.agent_uuid}, whose log ends at {parent.head}."
+    own_agree = bool(rows) and rows[0][1] == fork + 1  # then it is the parent that has lost messages
+    return HistoryError(text, parent.agent_uuid if own_agree else agent.uuid)
+
+
+def _complete(tx: Transaction, log: Log, was_read: bool) -> None:
+    """Read the messages that the latest log of an agent lacks: none behind its end when it was just read."""
+    if not was_read:
+        _read_on(tx, log)
+    if log.start > log.fork and log.ended is None:
+        rows = tx.run("latest_before", uuid=log.agent_uuid, position=log.start + 1, kinds=sorted(_LAST))
+        with contextlib.suppress(HistoryError):  # what lies before a clear keeps nobody from what follows
+            log.ended = next(map(Message.from_row, rows), None)
+
+
+def _read_on(tx: Transaction, log: Log) -> None:
+    """Add the rows behind the end of a log, up to the next clear. A wrong row becomes the log's `damage`."""
+    if log.damage is not None:
+        return
+    try:
+        log.extend([Message.from_row(row) for row in tx.run("log_stretch", uuid=log.agent_uuid, start=log.head)])
+    except HistoryError as error:
+        log.damage = error
+
+
+def _sound(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
+    """An agent's log, or the error that says why it has none.
+
+    An error in an ancestor's rows becomes an error about this agent that names the ancestor.
+    """
+    error = log.damage if isinstance(log, Log) else log
+    if error is None or error.agent == uuid:
+        return error or log
+    remedy = "" if "ikigai fsck" in str(error) else f" {REMEDY}"
+    text = f"Agent {uuid} has no history: it inherits from agent {error.agent}, whose rows are wrong. {error}{remedy}"
+    return HistoryError(text, error.agent)

@@ -1,0 +1,71 @@
+"""What an agent writes about itself, as data: messages of its log, the turn that they open or close, children.
+
+`ikigai_actors.records.log.append` turns it into statements.
+"""
+
+from dataclasses import dataclass
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.records.budgets.amounts import Charge, Need
+from ikigai_actors.records.budgets.budget import Budget
+from ikigai_actors.records.log.merge_source import MergeEntry
+from ikigai_actors.records.messages.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A child that is about to be born, and the first messages of its log."""
+
+    uuid: str
+    name: str | None
+    parent_uuid: str
+    """Whose history it inherits."""
+    fork_message_id: int
+    turn: int
+    restart: str
+    created_at: int
+    messages: tuple[Message, ...]
+    born: int
+    """Position of the ``fork`` message in the parent's log."""
+    limit: int | None = None
+    """The birth is refused when so many agents live in the branch already (`records.branches`); None is no limit."""
+    limit_is_set: bool = False
+    """Whether a setting says so; else it is the usual limit, which a budget of agents replaces."""
+    on_orphan: str | None = None
+    """What happens to its children when it dies; None inherits."""
+    supervisor_uuid: str | None = None
+    """Who makes it, and supervises it; None for its parent."""
+    budget: Budget | None = None
+    """A budget of its own, beside those above its parent; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogUnit:
+    """What an agent writes about itself: messages of its log, the turn it opens or closes, children."""
+
+    agent: str
+    messages: tuple[Message, ...]
+    turn: int | None = None
+    """The new value of ``agents.turn``; None leaves it."""
+    births: tuple[Birth, ...] = ()
+    """Its new children, in order."""
+    prompt: int = 0
+    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
+    blobs: tuple[Attachment, ...] = ()
+    """What the messages refer to, as far as it may not be stored yet."""
+    asks: bool = False
+    """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
+    may_wait: bool = True
+    """Whether that request may wait for a budget; else the unit is refused with `BudgetExceeded`."""
+    need: Need | None = None
+    """What that request needs."""
+    charge: Charge | None = None
+    """What the request has cost whose end this tells; None when none has ended."""
+    inherited: int | None = None
+    """Of births by a call of the model: how many tokens the children inherit, 0 when nobody has told. Then the results
+    end with what is left of the budgets (`ikigai_actors.records.log.left`). None where nothing is added.
+    """
+    merged: MergeEntry | None = None
+    """The row that goes with a message ``merge``; the unit is refused when the child has gone on, or was merged."""
+    unpaused: bool = False
+    """Whether the agent has waited for a budget until now: its request never left."""

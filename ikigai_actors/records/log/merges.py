@@ -1,0 +1,105 @@
+"""Merges: which agent has taken in which other one, up to which head, as rows of table ``merges``.
+
+    looked at   the child as it is: its head, what it has said since, the documents of its branch (`look_at_child`)
+    written     under the locks of both rows: the child's head is still that one, and no turn of it is open; the row,
+                whose primary key lets one merge of this head pass; the message in the parent's log (`add_merge`)
+
+So a merge happens once for each (child, head), whoever asks for it, and tells of the child as it was at that head. A
+crash leaves both the row and the message, or neither.
+"""
+
+from ikigai_actors.errors import AgentNotFound, AlreadyMerged, HeadMoved, NotBelow, TurnOpen
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.diff import merge_base, read_tail
+from ikigai_actors.records.log.heads import heads_of
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.log.merge_source import MergeEntry, MergeSource, WrittenVersion, merged_documents
+from ikigai_actors.records.log.stored_history import StoredHistory
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows
+from supervisors.causes import Cause
+
+
+def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
+    """What an agent must know of another one to merge it.
+
+    Args:
+        tx: where it is read.
+        into: the agent that merges, by uuid.
+        child: the other one, by uuid, name or unique prefix; dead or alive.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+        NotBelow: it is neither a descendant of the agent, nor supervised by it or by one below it.
+        HistoryError: rows are wrong.
+    """
+    record = registry.find(tx, child)
+    lineage = read_lineage(tx, record.uuid, whole=True)
+    above = {one.uuid for one in lineage[1:]} | {row[0] for row in tx.run("supervisors_of", uuid=record.uuid)}
+    if into not in above | {lineage[-1].parent_uuid} or into == record.uuid:
+        text = f"Agent {record.uuid} is not below {into}: an agent merges those that it has forked or supervises."
+        raise NotBelow(text, record.uuid)
+    own = read_lineage(tx, into, whole=True)
+    history = StoredHistory(tx, lineage)
+    base = merge_base(own, StoredHistory(tx, own).head, lineage, history.head)
+    tail = read_tail(tx, record.uuid, history, base.common)
+    [latest, *_] = tx.run("latest_merge", into=into, child=record.uuid) or [(0, 0)]
+    merged, at = latest
+    since = at or record.created_at
+    written = (
+        WrittenVersion(path, version, time, bool(own)) for path, version, time, own in _written(tx, record, since)
+    )
+    return MergeSource(
+        record.uuid,
+        record.name,
+        tail.head,
+        base.common,
+        merged,
+        record.living and bool(record.turn),
+        (record.exit_reason or "") if record.exit_cause == Cause.EXITED else "",
+        tail.messages,
+        merged_documents(written, since),
+    )
+
+
+def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry) -> None:
+    """Write the row of a merge, under the locks of both agents; the message follows in the same transaction.
+
+    Raises, and has written nothing then:
+        AgentNotFound: there is no such child.
+        TurnOpen: a turn of the child is open.
+        HeadMoved: the child has written since it was looked at.
+        AlreadyMerged: this head of it was merged before.
+    """
+    found = heads_of(tx, [entry.child]) if entry.child in locked else []
+    if not found:
+        raise AgentNotFound(f"There is no agent {entry.child}.", entry.child)
+    [child] = found
+    if child.status != "dead" and child.turn:
+        raise turn_open(entry.child)
+    if child.position != entry.head:
+        raise head_moved(entry.child, entry.head, child.position)
+    key = {"into": into, "child": entry.child, "head": entry.head}
+    if not tx.run("add_merge", **key, message=entry.message, now=entry.created_at):
+        raise already_merged(entry.child)
+
+
+def already_merged(child: str) -> AlreadyMerged:
+    """The error about a child that has said nothing since it was merged."""
+    return AlreadyMerged(f"Agent {child} was merged already, and has said nothing since.", child)
+
+
+def head_moved(child: str, head: int, now: int) -> HeadMoved:
+    """The error about a child that has written since it was looked at, when its head was another one."""
+    moved = f"Agent {child} has gone on, from message {head} to {now}, while it was merged."
+    return HeadMoved(f"{moved} Nothing was changed: merge it again.", child)
+
+
+def turn_open(child: str) -> TurnOpen:
+    """The error about a child that is in a turn."""
+    return TurnOpen(f"A turn of agent {child} is open: merge it when that is over.", child)
+
+
+def _written(tx: Transaction, record: AgentRecord, since: int) -> list[tuple[str, int, int, int]]:
+    return [(row[0], row[1], row[2], row[3]) for row in tx.run("written_since", uuid=record.uuid, since=since)]

@@ -1,0 +1,105 @@
+"""Pruning: the messages and mail of agents that were dead for long are deleted; their rows in the registry stay.
+
+Whole logs go, never a part of one, and only such as no other agent needs: not of an agent from which a living one
+descends, or one that died lately. So all that descend from a pruned agent are pruned. The dead never fork, so nobody
+comes to need a log later. Documents stay, and what the pruned have sent to others.
+
+The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
+reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
+that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
+from ikigai_actors.store.base import Store, Transaction
+
+BATCH = 5_000
+"""Rows that are deleted in one transaction."""
+
+_AGENTS = 500
+"""Agents whose rows are looked for together."""
+
+_TABLES = ("messages", "mail", "signals", "restarts", "requests")
+"""What goes of an agent: each has a statement ``prune_…``."""
+
+
+class Pruned(NamedTuple):
+    """What was deleted, or would be."""
+
+    agents: int
+    """Whose messages and mail it is."""
+    messages: int
+    mails: int
+    """To these agents."""
+    blobs: int
+    """Pictures and the like to which nothing else refers."""
+    size: int
+    """Characters of all these texts, and bytes of the blobs."""
+
+
+def prunable(tx: Transaction, before: int) -> Pruned:
+    """What a prune would delete now.
+
+    Args:
+        tx: where it is read.
+        before: of agents that died before this time, in milliseconds since 1970.
+    """
+    uuids = [*_due(tx, before), *_left_over(tx)]
+    [(messages, mails, size)] = tx.run("size_of_logs", uuids=uuids)
+    blobs = unreferenced(tx, set(uuids))
+    [(bytes_,)] = tx.run("size_of_blobs", hashes=blobs)
+    return Pruned(len(uuids), messages, mails, len(blobs), size + bytes_)
+
+
+def prune_logs(
+    store: Store,
+    before: int,
+    now: int,
+    batch: int = BATCH,
+    advance: Callable[[int, int], object] = lambda done, total: None,
+) -> Pruned:
+    """Delete the messages and mail of those who were dead for long and whom nobody needs; hosts go on meanwhile.
+
+    Args:
+        store: the database.
+        before: of agents that died before this time, in milliseconds since 1970.
+        now: the time that is noted with them, likewise.
+        batch: rows that are deleted in one transaction.
+        advance: is told how many of how many agents have been dealt with.
+
+    Returns:
+        What was deleted; with what an earlier prune has left that was cut off.
+    """
+    found = store.read(lambda tx: prunable(tx, before))
+    store.write(lambda tx: _mark(tx, before, now))
+    left = store.read(_left_over)
+    for start in range(0, len(left), _AGENTS):
+        some = left[start : start + _AGENTS]
+        for table in _TABLES:
+            while _delete(store, table, some, batch) == batch:
+                pass
+        advance(start + len(some), len(left))
+    store.write(drop_unreferenced)
+    return found
+
+
+def _due(tx: Transaction, before: int) -> list[str]:
+    return [uuid for (uuid,) in tx.run("prunable", before=before)]
+
+
+def _left_over(tx: Transaction) -> list[str]:
+    """The agents that are marked as pruned, and of which rows are left."""
+    return [uuid for (uuid,) in tx.run("half_pruned")]
+
+
+def _mark(tx: Transaction, before: int, now: int) -> None:
+    tx.run("tree_change")  # nobody is born or dies meanwhile
+    if uuids := _due(tx, before):
+        tx.run("lock_agents", uuids=uuids)
+        tx.run("mark_pruned", uuids=uuids, now=now)
+
+
+def _delete(store: Store, table: str, uuids: Sequence[str], most: int) -> int:
+    return store.write(lambda tx: len(tx.run(f"prune_{table}", uuids=uuids, most=most)))

@@ -1,0 +1,75 @@
+"""A whole history as the database has it, read in parts: nothing is folded, and nothing but what is asked for is read.
+
+    history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
+    history.between(10, 20)             # ten messages, wherever in the lineage they are stored
+    history.view(20)                    # what the history means there
+
+A position names one message wherever in the lineage it is stored, so what was read once stays true.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.log.history import EMPTY, Ancestor, View, play_all
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Transaction
+
+
+class StoredHistory:
+    """The history of one agent within a transaction. Any method may raise `StoreError` and `HistoryError`."""
+
+    def __init__(self, tx: Transaction, lineage: Sequence[Ancestor]) -> None:
+        """Show the history of the first of a lineage, nearest first (`records.lineage.read_lineage`)."""
+        self._tx, self._lineage = tx, lineage
+
+    @property
+    def head(self) -> int:
+        """The position of the latest message."""
+        own = self._lineage[0]
+        return self._tx.run("log_head", uuid=own.uuid)[0][0] or own.fork_message_id
+
+    def between(self, start: int, end: int) -> list[Message]:
+        """The messages with ``start < id <= end``, oldest first."""
+        parts: list[list[Message]] = []
+        for agent in self._lineage:
+            if end <= start:
+                break
+            low = max(start, agent.fork_message_id)
+            if end > low:
+                parts.append(section(self._tx, agent.uuid, low, end))
+                end = low
+        return [message for part in reversed(parts) for message in part]
+
+    def backwards(self, position: int) -> Iterator[Message]:
+        """The messages that count up to a position, newest first; read a few at once."""
+        for start, end in reversed(self.view(position).visible(position)):
+            while end > start:
+                low = max(start, end - 16)
+                yield from reversed(self.between(low, end))
+                end = low
+
+    def sources(self) -> dict[str, Message]:
+        """The message that set each setting in force. A clear carries settings over, and counts as their source."""
+        found: dict[str, Message] = {}
+        for message in self.controls():
+            if message.kind == Kind.CLEAR:
+                found.clear()
+            elif message.kind == Kind.CONFIGURE:
+                found.update(dict.fromkeys(message.data, message))
+        in_force = self.view().settings
+        return {name: message for name, message in found.items() if name in in_force}
+
+    def controls(self, head: int | None = None) -> list[Message]:
+        """The messages up to a position, None for the end, that change a view; oldest first."""
+        bounds: dict[str, int | None] = {}
+        bound = head
+        for agent in self._lineage:
+            bounds[agent.uuid] = bound
+            bound = agent.fork_message_id if bound is None else min(bound, agent.fork_message_id)
+        rows = self._tx.run("controls_in", uuids=list(bounds))
+        messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
+        return [one for one in messages if (end := bounds[one.agent_uuid]) is None or one.id <= end]
+
+    def view(self, head: int | None = None) -> View:
+        """The view of the history up to a position, None for its end."""
+        return play_all(EMPTY, self.controls(head))

@@ -1,0 +1,8 @@
+"""Mailboxes: table ``mail``, and what is delivered later.
+
+    mail        sending, reading, and the unread
+    timers      mail that comes later
+    schedules   when that is due (pure)
+
+A mail is delivered exactly once: the unit that appends it to the log marks it as read.
+"""

@@ -1,0 +1,495 @@
+"""Mailboxes: durable mail between agents. Pull: an agent reads its mail when it chooses to.
+
+    sent     a row with the next id of its recipient; unread
+    read     marked with the time; stays until it is deleted
+    deleted  the row is gone; its id is not given again
+
+Ids count per recipient, from 1, in the order in which mails were committed: first in, first out for each sender. An
+agent's row counts the mails that it was ever sent (``mailed``, the latest id) and those that it has not read
+(``unread``). Both change in the transaction that changes the mail, under the lock of that row. So a crash leaves each
+mail sent or not sent, read or unread, never in between.
+
+An agent reads three kinds of mail: ``mail`` comes from an agent or a person, ``exit`` (of a death) and ``notice`` (of a
+budget) from the runtime. The fourth kind, ``prompt``, is a person's prompt on its way to the agent: it has an id, and
+the functions here do not show it.
+
+`write_mail`, `take_mail` and `take_one` are functions of a transaction that has locked the recipient, so they can be
+part of a larger unit. `Send`, `Read`, `Open` and `Delete` are units of their own. All other functions only read, for
+dead agents too.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import check_count
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import BadInput, MailboxFull, MailNotFound
+from ikigai_actors.frozen import maker
+from ikigai_actors.records.agents.registry import Handle, uuid_of
+from ikigai_actors.records.messages.blobs import write_blobs
+from ikigai_actors.records.messages.forms import problem_of, prompt_form
+from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.store.base import Row, Store, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.text import check_text
+
+MAIL, EXIT, NOTICE, PROMPT = "mail", "exit", "notice", "prompt"
+"""The kinds of mail."""
+
+MAIL_LIMIT = 64 * 1024
+"""The most bytes of a body, in UTF-8."""
+
+MAILBOX_CAPACITY = 10_000
+"""The most unread mails of an agent. Mail of the kinds ``exit`` and ``notice`` is accepted beyond that."""
+
+PERSON = ""
+"""As the sender in a query: a person. In a `Mail` that is None."""
+
+A_PERSON = "a person"
+"""The name of a sender that is no agent."""
+
+PREVIEWS = 20
+"""Mails that `unread_mailbox` previews."""
+
+PREVIEW_LENGTH = 80
+"""Characters of a preview."""
+
+PAGE = 500
+"""How many mails are fetched at a time when only some of them will be taken."""
+
+_EVERYTHING = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """One mail. A row of table ``mail``, column by column."""
+
+    recipient: str
+    """The uuid of the agent that it is for."""
+    id: int
+    """Its number in the recipient's mailbox, from 1; never given again."""
+    sender: str | None
+    """The uuid of the agent that sent it; None for a person outside of any agent."""
+    kind: str
+    """``mail``; ``exit`` when it tells of a death, ``notice`` when it tells of a budget."""
+    body: str
+    """The text."""
+    created_at: int
+    """When it was sent, in milliseconds since 1970 (UTC)."""
+    read_at: int | None
+    """When it was read, in milliseconds since 1970 (UTC); None while it is unread."""
+
+
+_mail = maker(Mail)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How an unread mail begins."""
+
+    id: int
+    sender: str | None
+    kind: str
+    text: str
+    """The beginning of the body, on one line."""
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """The unread mail of an agent."""
+
+    unread: int
+    """How many mails are unread."""
+    senders: Mapping[str | None, int]
+    """How many unread mails there are by sender, the one with the oldest first; None is a person outside of any agent.
+    """
+    previews: tuple[Preview, ...]
+    """The beginnings of the oldest ones, at most `PREVIEWS`."""
+
+    def summary(self, names: Mapping[str | None, str]) -> str:
+        """How much mail is unread, and from whom, in words; ``names`` gives the name of each sender."""
+        if not self.unread:
+            return "No unread mail."
+        counts = ", ".join(f"{count} of {names[sender]}" for sender, count in self.senders.items())
+        return f"{self.unread} unread: {counts}"
+
+    @property
+    def more(self) -> str:
+        """A line about the mails that have no preview; empty when all have one."""
+        rest = self.unread - len(self.previews)
+        return f"({rest} later ones)" if rest > 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The result of reading mail."""
+
+    mails: tuple[Mail, ...]
+    """The mails that were read, oldest first; now marked as read."""
+    remaining: int
+    """How many mails, of any sender, are still unread."""
+
+
+def check_letter(body: str, what: str = "mail") -> str:
+    """Return the body, or raise `BadInput`: blank, over `MAIL_LIMIT`, or text that cannot be stored."""
+    check_text(body, what)
+    if not body.strip():
+        raise BadInput(f"Expected a {what} that says something, got blank text.")
+    if len(body) > MAIL_LIMIT // 4 and (size := len(body.encode())) > MAIL_LIMIT:
+        raise BadInput(
+            f"Expected a {what} of at most {MAIL_LIMIT:,} bytes, got {size:,}. Write a document and send its path."
+        )
+    return body
+
+
+def check_mail_id(number: int) -> int:
+    """Return the number, or raise `BadInput` when no mail can have it."""
+    return check_count(number, "the number of a mail", least=1)
+
+
+def write_mail(
+    tx: Transaction,
+    locked: LockedRows,
+    recipient: str,
+    sender: str | None,
+    body: str,
+    now: int,
+    kind: str = MAIL,
+    data: Mapping[str, Any] = NO_DATA,
+) -> Mail:
+    """Put a mail into the mailbox of a locked agent. The body, and the data of a prompt, were checked before.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent.
+        MailboxFull: too much mail is unread; never for the kinds ``exit`` and ``notice``.
+    """
+    row = locked.living(recipient, " and takes no mail. See who lives, and send it there")
+    if kind == MAIL and row.unread >= MAILBOX_CAPACITY:
+        raise MailboxFull(
+            f"The mailbox of agent {recipient} is full: {row.unread:,} unread mails. "
+            "Wait until it has read some, then send again.",
+            recipient,
+        )
+    number = locked.count(recipient, mailed=1, unread=0 if kind == PROMPT else 1).mailed
+    further = json.dumps(data) if data else None
+    tx.append(((recipient, number, sender, kind, body, now, None, further),), "mail")
+    return _mail(recipient, number, sender, kind, body, now, None)
+
+
+def take_mail(
+    tx: Transaction,
+    locked: LockedRows,
+    recipient: str,
+    now: int,
+    sender: str | None = None,
+    limit: int | None = None,
+    size: Callable[[Mail], int] = lambda mail: len(mail.body),
+) -> Taken:
+    """Read the oldest unread mails of a locked agent, and mark them as read.
+
+    Args:
+        tx: the transaction that holds the lock.
+        locked: the locked rows.
+        recipient: the agent's uuid.
+        now: milliseconds since 1970.
+        sender: only mail of this uuid, or of `PERSON`; None is all mail.
+        limit: take whole mails as long as the sum of their sizes is at most this, but always the first; None takes all.
+        size: the size of a mail, as it will be shown; by default the characters of its body.
+    """
+    row = locked.existing(recipient)
+    mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
+    if mails:
+        tx.run("mark_read", recipient=recipient, sender=sender, last=mails[-1].id, now=now)
+        row = locked.count(recipient, unread=-len(mails))
+    return Taken(tuple(replace(mail, read_at=now) for mail in mails), row.unread)
+
+
+def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
+    """Read one mail of a locked agent, and mark it as read. Raises `MailNotFound`."""
+    locked.existing(recipient)
+    mail = one(tx, recipient, number)
+    if mail.read_at is not None:
+        return mail
+    tx.run("mark_one_read", recipient=recipient, id=number, now=now)
+    locked.count(recipient, unread=-1)
+    return replace(mail, read_at=now)
+
+
+def letter(store: Store, sender: str | None, recipient: Handle | str, body: str, now: int) -> "Send":
+    """The unit that sends a mail.
+
+    Args:
+        store: where the recipient is looked up.
+        sender: the uuid of the agent that sends it; None is a person outside of any agent.
+        recipient: a handle, or a uuid, name, or unique prefix of a uuid.
+        body: the text.
+        now: milliseconds since 1970.
+
+    Raises:
+        AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+        BadInput: the body cannot be sent.
+    """
+    return Send(uuid_of(store, recipient), sender, body, now)
+
+
+def sender_of(store: Store, sender: Handle | str | None) -> str | None:
+    """The sender whose mail is asked for: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
+    return sender if sender is None or sender == PERSON else uuid_of(store, sender)
+
+
+class Send(Unit):
+    """Send a mail; answered with the `Mail`.
+
+    Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
+    """
+
+    __slots__ = ("_blobs", "_body", "_data", "_kind", "_now", "_recipient", "_sender")
+
+    locks = ("_recipient", "_sender")
+
+    concerns_others = True
+
+    def __init__(
+        self,
+        recipient: str,
+        sender: str | None,
+        body: str,
+        now: int,
+        kind: str = MAIL,
+        data: Mapping[str, Any] = NO_DATA,
+        blobs: tuple[Attachment, ...] = (),
+    ) -> None:
+        """Raises `BadInput` for a body that cannot be sent."""
+        self._blobs = blobs
+        self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
+        self._body = check_letter(body, kind)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
+        sender = self._sender
+        if sender is not None:
+            locked.living(sender, " and sends no mail. Send as one that lives")
+        write_blobs(tx, self._blobs)
+        return write_mail(tx, locked, self._recipient, sender, self._body, self._now, self._kind, self._data)
+
+
+class Kept(NamedTuple):
+    """The answer of a `KeepPrompt`."""
+
+    mail: int
+    """The number of the prompt."""
+    before: "tuple[NewPrompt, ...]"
+    """Prompts of other processes that come before it and that the agent may not know yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPrompt(Unit):
+    """Keep a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
+
+    Answered with `Kept`. Raises what `write_mail` does.
+    """
+
+    recipient: str
+    text: str
+    now: int
+    known: int
+    """The latest prompt of another process that the agent knows, by its number; 0 for none."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Further data of the message that the prompt will be."""
+    blobs: tuple[Attachment, ...] = ()
+    """What these refer to."""
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Kept:
+        number = write_mail(tx, locked, self.recipient, None, self.text, self.now, PROMPT, self.data).id
+        write_blobs(tx, self.blobs)
+        rows = tx.run("prompts_between", recipient=self.recipient, after=self.known, before=number)
+        return Kept(number, tuple(map(_new_prompt, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Unit):
+    """Read unread mail; answered with `Taken`. See `take_mail`."""
+
+    recipient: str
+    now: int
+    sender: str | None = None
+    limit: int | None = None
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Taken:
+        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Open(Unit):
+    """Read one mail, read before or not; answered with the `Mail`. Raises `MailNotFound`."""
+
+    recipient: str
+    id: int
+    now: int
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
+        return take_one(tx, locked, self.recipient, self.id, self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Unit):
+    """Delete a mail, read or not. Raises `MailNotFound`."""
+
+    recipient: str
+    id: int
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        locked.existing(self.recipient)
+        deleted = tx.run("delete_mail", recipient=self.recipient, id=self.id)
+        if not deleted:
+            raise _no_mail(self.recipient, self.id)
+        if deleted[0][0] is None:
+            locked.count(self.recipient, unread=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawPrompt(Unit):
+    """Delete a prompt that its agent has not taken up; answered with whether it had not."""
+
+    recipient: str
+    id: int
+
+    locks = ("recipient",)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
+
+
+def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
+    """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
+    senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))
+    previews = tuple(
+        Preview(mail.id, mail.sender, mail.kind, preview(mail.body), mail.created_at)
+        for mail in _unread(tx, recipient, most=PREVIEWS)
+    )
+    return Mailbox(senders.total(), dict(senders), previews)
+
+
+def kind_mark(kind: str) -> str:
+    """The words before the body of a mail of this kind: a model must not take one of the runtime for a letter."""
+    return f"[{kind}] " if kind in (EXIT, NOTICE) else ""
+
+
+def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:
+    """The pairs of sender and kind among an agent's unread mail, each once."""
+    return [(sender, kind) for sender, kind in tx.run("unread_of_all", recipient=recipient)]
+
+
+def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
+    """How many of an agent's mails with an id up to ``last`` are unread."""
+    [(count,)] = tx.run("unread_up_to", recipient=recipient, last=last)
+    return int(count)
+
+
+def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
+    """Those of these agents that have sent mail which the recipient has not read."""
+    return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
+
+
+class NewPrompt(NamedTuple):
+    """A prompt that another process has written and its agent has not taken up. A row of the query ``new_prompts``."""
+
+    agent: str
+    """The uuid of the agent."""
+    mail: int
+    """The number of the mail that it came as."""
+    text: str
+    data: Mapping[str, Any] = NO_DATA
+    """Further data of the message that it will be."""
+
+
+def new_prompts(tx: Transaction) -> list[NewPrompt]:
+    """The prompts of other processes that no living agent has taken up yet, the earliest of an agent first."""
+    return [_new_prompt(row) for row in tx.run("new_prompts")]
+
+
+def _new_prompt(row: Row) -> NewPrompt:
+    agent, mail, text, data = row
+    try:
+        further = json.loads(data) if data else NO_DATA
+    except (ValueError, RecursionError):  # fsck tells of it
+        further = NO_DATA
+    sound = isinstance(further, dict) and problem_of(prompt_form, further) is None
+    return NewPrompt(agent, mail, text, further if sound else NO_DATA)
+
+
+def preview(body: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(body[: 4 * PREVIEW_LENGTH].split())
+    return line if len(line) <= PREVIEW_LENGTH else f"{line[: PREVIEW_LENGTH - 1]}…"
+
+
+def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int | None = None) -> list[Mail]:
+    """An agent's mail, read or not, oldest first. Marks nothing as read.
+
+    Args:
+        tx: the transaction.
+        recipient: the agent's uuid.
+        sender: only mail of this agent, by uuid, or of `PERSON`; None is all mail.
+        most: only so many, the latest ones; None is all.
+    """
+    most = _EVERYTHING if most is None else most
+    if sender is None:
+        rows = tx.run("latest_mail", recipient=recipient, most=most)
+    elif sender == PERSON:
+        rows = tx.run("latest_mail_from_person", recipient=recipient, most=most)
+    else:
+        rows = tx.run("latest_mail_from", recipient=recipient, sender=sender, most=most)
+    return [_mail(*row) for row in reversed(rows)]
+
+
+def one(tx: Transaction, recipient: str, number: int) -> Mail:
+    """One mail of an agent, read or not. Marks nothing as read. Raises `MailNotFound`."""
+    rows = tx.run("one_mail", recipient=recipient, id=number)
+    if not rows:
+        raise _no_mail(recipient, number)
+    return _mail(*rows[0])
+
+
+def _unread(
+    tx: Transaction, recipient: str, sender: str | None = None, after: int = 0, most: int = _EVERYTHING
+) -> list[Mail]:
+    rows = tx.run("unread_mail", recipient=recipient, sender=sender, after=after, most=most)
+    return [_mail(*row) for row in rows]
+
+
+def _unread_within(
+    tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
+) -> list[Mail]:
+    """The oldest whole mails that fit, fetched a page at a time: the mails behind them may be long."""
+    taken: list[Mail] = []
+    total = 0
+    while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):
+        for mail in page:
+            total += size(mail)
+            if taken and total > limit:
+                return taken
+            taken.append(mail)
+    return taken
+
+
+def all_mail(recipient: str, tx: Transaction) -> list[Row]:
+    """The rows of all mail to an agent, prompts too, in the order of their numbers."""
+    return tx.run("mail_of", recipient=recipient)
+
+
+def _no_mail(recipient: str, number: int) -> MailNotFound:
+    return MailNotFound(
+        f"Agent {recipient} has no mail {number}: it was deleted, or never sent. See the list of its mail.", recipient
+    )

@@ -1,0 +1,288 @@
+"""Timers: mail and prompts that agents get later, once or again and again.
+
+    set          a row of table ``timers`` with the time when it fires next
+    fires        one unit writes the mail, and the time after that into the row; the row goes with the last firing
+    cancelled    the row is gone; so it is when the agent dies, in the transaction of its death
+
+`Fire` names the time that its caller has seen in the row. Under the lock of the agent it looks whether that is still
+so, so a timer fires once for each time, whichever hosts try, and over any crash. What was missed while no host ran
+becomes one firing, which says how much that was. A schedule whose latest mail or prompt is still unread adds no other
+one: it counts, and the next says so. A delayed mail that meets a full mailbox is tried again every minute, and its
+sender is told once.
+
+Whoever sets a timer for an agent may be dead when it fires: what was sent is delivered.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import check_count, is_span
+from ikigai_actors.errors import MailboxFull, TimerNotFound, TooManyTimers
+from ikigai_actors.frozen import maker
+from ikigai_actors.records.agents.registry import Handle, uuid_of
+from ikigai_actors.records.mail.mail import MAIL, NOTICE, PROMPT, Mail, check_letter, write_mail
+from ikigai_actors.records.mail.schedules import MOST_COUNTED, Appointment, appointment, clock_time, passed, with_delay
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+MOST_TIMERS = 100
+"""The most timers of an agent."""
+
+FULL_RETRY = 60_000
+"""Milliseconds after which a mail is tried again that met a full mailbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """What an agent will get. A row of table ``timers``, column by column."""
+
+    agent_uuid: str
+    """The agent that gets it."""
+    id: int
+    """Its number among the timers of the agent, from 1; never given again."""
+    due_at: int
+    """When it fires next, in milliseconds since 1970 (UTC)."""
+    schedule: str | None
+    """When it fires again: five fields as of cron, or a length of time, as ``36h``; None when it fires once."""
+    zone: str
+    """The zone whose clocks are meant."""
+    fires_as: str
+    """``mail`` of its sender, ``notice``: a reminder, or ``prompt``."""
+    sender: str | None
+    """The uuid of the agent that has set it; None for a person outside of any agent."""
+    body: str
+    """The text."""
+    missed: int
+    """How often it was due without a mail since its latest one."""
+    since: int | None
+    """The first of these times; None without any."""
+    latest: int
+    """The number of its latest mail in the mailbox of the agent; 0 before the first."""
+    notified: int
+    """1 when its sender was told that the mailbox is full."""
+    created_at: int
+    """When it was set, in milliseconds since 1970 (UTC)."""
+
+    @property
+    def when(self) -> str:
+        """When it fires next, as the clocks of its zone show it, and its schedule."""
+        due = f"{clock_time(self.due_at, self.zone)} {self.zone}"
+        if self.schedule is None:
+            return due
+        return f"{due}, then {'every ' if is_span(self.schedule) else ''}{self.schedule}"
+
+
+_timer = maker(Timer)
+
+
+class DueTimer(NamedTuple):
+    """A timer as far as a host must know it that waits for it. A row of the query ``next_timers``."""
+
+    agent: str
+    id: int
+    due_at: int
+    sender: str | None
+
+
+class Fired(NamedTuple):
+    """What a firing has written."""
+
+    mails: tuple[Mail, ...]
+    """The mail, if there is one; else perhaps a notice to the sender."""
+
+
+def check_timer_id(number: int) -> int:
+    """Return the number, or raise `BadInput` when no timer can have it."""
+    return check_count(number, "the number of a timer", least=1)
+
+
+def timers_of(tx: Transaction, agent: str) -> list[Timer]:
+    """The timers of an agent, those that fire first in front."""
+    return [_timer(*row) for row in tx.run("timers_of", agent=agent)]
+
+
+def every_timer(tx: Transaction) -> list[Timer]:
+    """All timers, those that fire first in front."""
+    return [_timer(*row) for row in tx.run("timers")]
+
+
+def next_timers(tx: Transaction, host: str, most: int) -> list[DueTimer]:
+    """The timers that fire first, of the agents that a host runs."""
+    return [DueTimer(*row) for row in tx.run("next_timers", host=host, most=most)]
+
+
+class SetTimer(Unit):
+    """Set a timer; answered with the `Timer`.
+
+    Raises:
+        AgentNotFound, AgentDead: there is no such living agent, or the sender is none.
+        TooManyTimers: the agent has `MOST_TIMERS`.
+    """
+
+    __slots__ = ("_body", "_fires_as", "_now", "_sender", "_to", "_when", "touches")
+
+    touches: tuple[str, ...]
+
+    concerns_others = True
+
+    def __init__(
+        self, to: str, sender: str | None, body: str, when: Appointment, now: int, fires_as: str = NOTICE
+    ) -> None:
+        """Make the unit.
+
+        Args:
+            to: the agent that gets what the timer fires, by uuid.
+            sender: the agent that sets it, by uuid; None is a person outside of any agent.
+            body: the text.
+            when: when it fires.
+            now: milliseconds since 1970.
+            fires_as: ``mail``, ``notice`` or ``prompt``.
+
+        Raises:
+            BadInput: the text cannot be sent.
+        """
+        self._to, self._sender, self._when, self._now, self._fires_as = to, sender, when, now, fires_as
+        self._body = check_letter(body, {MAIL: "mail", PROMPT: "prompt"}.get(fires_as, "reminder"))
+        self.touches = (to,) if sender is None else (to, sender)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Timer:
+        for uuid in self.touches:
+            locked.living(uuid, ": it neither gets timers nor sets them")
+        if tx.run("count_timers", agent=self._to)[0][0] >= MOST_TIMERS:
+            raise TooManyTimers(
+                f"Agent {self._to} has {MOST_TIMERS} timers, and no agent may have more. Cancel one, or let one fire.",
+                self._to,
+            )
+        [(number,)] = tx.run("new_timer_id", agent=self._to)
+        when = self._when
+        tx.run(
+            "add_timer",
+            agent=self._to,
+            id=number,
+            due=when.due_at,
+            schedule=when.schedule,
+            zone=when.zone,
+            fires_as=self._fires_as,
+            sender=self._sender,
+            body=self._body,
+            now=self._now,
+        )
+        return _timer(*tx.run("timer", agent=self._to, id=number)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer(Unit):
+    """Cancel a timer. Raises `TimerNotFound`."""
+
+    agent: str
+    id: int
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.agent,)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        if not tx.run("cancel_timer", agent=self.agent, id=self.id):
+            left = ", ".join(str(timer.id) for timer in timers_of(tx, self.agent)) or "none"
+            raise TimerNotFound(
+                f"Agent {self.agent} has no timer {self.id}: it has fired, or was cancelled. Its timers are: {left}.",
+                self.agent,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Fire(Unit):
+    """Fire a timer that was seen to be due; answered with `Fired`, or None when there is nothing to do any more."""
+
+    seen: DueTimer
+    now: int
+
+    concerns_others = True
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self.seen.agent,) if self.seen.sender is None else (self.seen.agent, self.seen.sender)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Fired | None:
+        seen = self.seen
+        rows = tx.run("timer", agent=seen.agent, id=seen.id)
+        if not rows or rows[0][2] != seen.due_at or self.now < seen.due_at:
+            return None  # fired or cancelled meanwhile; or the clock was set back
+        timer = _timer(*rows[0])
+        if timer.schedule is None:
+            return self._fire_once(tx, locked, timer)
+        due = passed(timer.schedule, timer.zone, timer.due_at, self.now)
+        if timer.latest and tx.run("is_unread", recipient=timer.agent_uuid, id=timer.latest):
+            self._advance(tx, timer, due.due_at, timer.missed + due.times, timer.since or timer.due_at)
+            return None
+        more = int(due.times > MOST_COUNTED)  # nobody has counted how many more
+        missed = timer.missed + due.times - 1 + more
+        mail = self._mail(tx, locked, timer, missed, timer.since or timer.due_at)
+        self._advance(tx, timer, due.due_at, 0, None, latest=mail.id)
+        return Fired((mail,))
+
+    def _fire_once(self, tx: Transaction, locked: LockedRows, timer: Timer) -> Fired:
+        try:
+            mail = self._mail(tx, locked, timer, 0, None)
+        except MailboxFull as full:
+            self._advance(tx, timer, self.now + FULL_RETRY, 0, None, notified=1)
+            sender = None if timer.sender is None else locked.get(timer.sender)
+            if timer.notified or sender is None or sender.status == "dead":
+                return Fired(())
+            text = f"A delayed mail waits, and is tried again every minute. {full}"
+            return Fired((write_mail(tx, locked, sender.uuid, timer.agent_uuid, text, self.now, NOTICE),))
+        self._advance(tx, timer, None, 0, None)
+        return Fired((mail,))
+
+    def _mail(self, tx: Transaction, locked: LockedRows, timer: Timer, missed: int, since: int | None) -> Mail:
+        body = with_delay(timer.body, missed, since, timer.due_at, self.now, timer.zone)
+        sender = None if timer.fires_as == PROMPT else timer.sender
+        return write_mail(tx, locked, timer.agent_uuid, sender, body, self.now, timer.fires_as)
+
+    def _advance(
+        self,
+        tx: Transaction,
+        timer: Timer,
+        due: int | None,
+        missed: int,
+        since: int | None,
+        latest: int | None = None,
+        notified: int = 0,
+    ) -> None:
+        """Write when it fires next; None is never."""
+        if due is None:
+            tx.run("end_timer", agent=timer.agent_uuid, id=timer.id)
+            return
+        tx.run(
+            "advance_timer",
+            agent=timer.agent_uuid,
+            id=timer.id,
+            due=due,
+            missed=min(missed, MOST_COUNTED + 1),
+            since=since,
+            latest=timer.latest if latest is None else latest,
+            notified=notified,
+        )
+
+
+def reminder(agent: str, text: str, now: int, *, prompt: bool, **when: Any) -> SetTimer:
+    """The unit that reminds an agent of something. Raises `BadInput`.
+
+    Args:
+        agent: its uuid.
+        text: of what.
+        now: milliseconds since 1970.
+        prompt: whether that is a prompt, and not mail.
+        when: the further arguments of `appointment`.
+    """
+    return SetTimer(agent, agent, text, appointment(now, **when), now, PROMPT if prompt else NOTICE)
+
+
+def delayed_letter(
+    store: Store, sender: str | None, recipient: Handle | str, body: str, now: int, **when: Any
+) -> SetTimer:
+    """The unit that sends a mail later; arguments as of `letter`, and the further ones of `appointment`.
+
+    Raises what `letter` does.
+    """
+    return SetTimer(uuid_of(store, recipient), sender, body, appointment(now, **when), now, MAIL)

@@ -1,0 +1,11 @@
+"""A message: its kinds, its data, and what it refers to.
+
+    messages            the kinds (``Kind``) and their traits
+    forms               the data that each kind must have
+    settings, outputs   what an agent is set to; the type that a typed turn must return
+    replies             a model's reply as data
+    pieces              replies on their way, for listeners in other processes
+    blobs, blob_references   attachments, and what messages say of them
+
+These modules know no agent and no database, but for ``pieces`` and ``blobs``.
+"""

@@ -1,0 +1,25 @@
+"""References to blobs: what a message says of its attachments. Pure; `blobs` beside it has their bytes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.providers.blocks import Blob
+from ikigai_actors.records.messages.messages import Message
+
+ATTACHMENTS_KEY = "attached"
+"""The key in the data of a message under which its attachments stand."""
+
+
+def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
+    """The data of a message that has these attachments."""
+    listed = [one.stored() for one in given]
+    return {ATTACHMENTS_KEY: listed} if listed else {}
+
+
+def blobs_of(message: Message) -> tuple[Blob, ...]:
+    """The blobs to which a message refers."""
+    return tuple(
+        Blob(one["sha256"], one["media"], one["size"], one["name"], one.get("pixels", 0))
+        for one in message.data.get(ATTACHMENTS_KEY) or ()
+    )

@@ -1,0 +1,75 @@
+"""Table ``blobs``: the bytes of pictures, PDFs and sounds, each stored once under its hash. Messages refer to them.
+
+The bytes are written in the transaction of whatever refers to them first: a message, a prompt that waits as mail, or a
+request of another process. So a reference always leads to its bytes, and a fork copies none. Nothing deletes a blob but
+`drop_unreferenced`, which whoever deletes messages calls at the end.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
+from ikigai_actors.store.base import Transaction
+
+
+def write_blobs(tx: Transaction, given: Iterable[Attachment]) -> None:
+    """Store the bytes of attachments that are not stored yet."""
+    found = {one.sha256: one for one in given}
+    if not found:
+        return
+    known = {sha256 for (sha256,) in tx.run("known_blobs", hashes=sorted(found))}
+    for sha256, one in found.items():
+        if sha256 not in known:
+            tx.run("add_blob", sha256=sha256, media=one.media, bytes=one.data)
+
+
+def read_blobs(tx: Transaction, hashes: Iterable[str]) -> dict[str, bytes]:
+    """The bytes of blobs, by their hash; one that is missing is left out."""
+    return {sha256: bytes(data) for sha256, data in tx.run("read_blobs", hashes=sorted(hashes))}
+
+
+def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
+    """The hash of each blob to which a message, a prompt or a request refers; some more than once.
+
+    ``but``: agents whose messages, prompts and requests do not count.
+    """
+    for agent, text in tx.run("referring"):
+        if agent in but:
+            continue
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):  # damage, of which fsck tells
+            continue
+        yield from hashes_in(data)
+
+
+def unreferenced(tx: Transaction, but: Collection[str] = ()) -> list[str]:
+    """The blobs to which nothing refers; ``but``: agents that do not count."""
+    stored = [sha256 for (sha256,) in tx.run("all_blobs")]
+    kept = set(referenced(tx, but)) if stored else set[str]()
+    return [sha256 for sha256 in stored if sha256 not in kept]
+
+
+def drop_unreferenced(tx: Transaction) -> int:
+    """Delete the blobs to which nothing refers any more; return how many.
+
+    They are looked at again under a lock: another process may have referred to one of them meanwhile.
+    """
+    if found := unreferenced(tx):
+        tx.run("lock_blobs", hashes=found)
+        found = sorted(set(found) & set(unreferenced(tx)))
+        tx.run("drop_blobs", hashes=found)
+    return len(found)
+
+
+def hashes_in(data: Any) -> Iterator[str]:
+    """The hashes of the blobs to which the data of a message, a prompt or a request refers."""
+    if not isinstance(data, Mapping):
+        return
+    yield from hashes_in(data.get("data"))  # of a request to fork
+    listed = data.get(ATTACHMENTS_KEY)
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("sha256"), str):
+            yield one["sha256"]

@@ -1,0 +1,185 @@
+"""Forms that the data of a message must have, as far as the runtime would fail on another one.
+
+A database may have been edited. Data of another form is damage, like a body that does not parse: it is found when the
+message is read, so no later code meets it. A missing part is sound, and an unknown part is left alone, since a newer
+version may have written it. Settings are no part of this: another message mends a wrong one, so it is an error of the
+prompt (see `ikigai_actors.records.messages.settings`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+Data = Mapping[str, Any]
+
+Wrong = Iterator[tuple[str, str]]
+"""The name of a part that does not fit, and the form that was expected."""
+
+Form = Callable[[Data], Wrong]
+
+LARGEST_NUMBER = 2**53
+"""The largest whole number of a message: up to here all programs that read JSON agree on it."""
+
+
+def problem_of(form: Form | None, data: Data) -> str | None:
+    """What is wrong with data that must have this form, or None."""
+    for name, expected in form(data) if form else ():
+        return f"expected its {name} to be {expected}, got {data.get(name)!r}"
+    return None
+
+
+def reply_form(data: Data) -> Wrong:
+    """The form of a reply."""
+    blocks, calls = data.get("blocks"), data.get("tool_calls")
+    if blocks is not None and not (_are_objects(blocks) and all(map(_is_block, blocks))):
+        yield "blocks", "a list of objects, each with a type, and with what blocks of its type have"
+    if calls is not None and not (_are_objects(calls) and all(map(_is_call, calls))):
+        yield "tool_calls", "a list of objects, each with name, input and id"
+    for name in ("model", "stop_reason"):
+        if not isinstance(data.get(name, ""), str):
+            yield name, "text"
+    yield from spending_form(data)
+
+
+def prompt_form(data: Data) -> Wrong:
+    """The form of a prompt: it may have attachments, and ask for a value of a type."""
+    yield from _attached_form(data)
+    yield from birth_form(data)
+
+
+def birth_form(data: Data) -> Wrong:
+    """The form of what may ask for a value of a type."""
+    output = data.get("output")
+    if output is not None and not (isinstance(output, dict) and isinstance(output.get("schema"), dict)):
+        yield "output", "an object with a schema"
+
+
+def call_form(data: Data) -> Wrong:
+    """The form of what is about a call."""
+    yield from _attached_form(data)
+    for name in ("tool_use_id", "name"):
+        if not isinstance(data.get(name, ""), str):
+            yield name, "text"
+
+
+def start_form(data: Data) -> Wrong:
+    """The form of the start of a call."""
+    yield from call_form(data)
+    if data.get("name") != "wait":
+        return
+    if not _is_whole(data.get("deadline")):
+        yield "deadline", "a time in milliseconds"
+    agents = data.get("agents")
+    if agents is not None and not (isinstance(agents, list) and all(map(_is_awaited, agents))):
+        yield "agents", "pairs of a name and a uuid"
+
+
+def output_form(data: Data) -> Wrong:
+    """The form of a value that ends a turn."""
+    if "output" not in data:
+        yield "output", "there"
+    yield from spending_form(data)
+
+
+def mail_form(data: Data) -> Wrong:
+    """The form of a line about the mailbox."""
+    for name in ("unread", "last"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a whole number"
+
+
+def merge_form(data: Data) -> Wrong:
+    """The form of what was taken in of another agent."""
+    if not isinstance(data.get("from", ""), str) or not isinstance(data.get("name") or "", str):
+        yield "from", "the uuid of an agent, with its name"
+    for name in ("head", "since"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a position"
+    positions, documents = data.get("positions"), data.get("documents")
+    if positions is not None and not (isinstance(positions, list) and all(map(_is_whole, positions))):
+        yield "positions", "a list of positions"
+    if documents is not None and not (_are_objects(documents) and all(map(_is_version, documents))):
+        yield "documents", "a list of objects, each with path and version"
+    yield from spending_form(data)
+
+
+def summary_form(data: Data) -> Wrong:
+    """The form of a summary."""
+    for name in ("keep_from", "prompt", "elide"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a position"
+    if not isinstance(data.get("name") or "", str):
+        yield "name", "text"
+    per_byte = data.get("tokens_per_byte", 0.0)
+    if not (isinstance(per_byte, float) and 0 <= per_byte <= 1):
+        yield "tokens_per_byte", "a number below 1"
+    yield from spending_form(data)
+
+
+def uncompact_form(data: Data) -> Wrong:
+    """The form of the end of a summary."""
+    if not _is_whole(data.get("summary", 0)):
+        yield "summary", "a position"
+
+
+def spending_form(data: Data) -> Wrong:
+    """The form of what tells the cost of a request."""
+    usage = data.get("usage")
+    if usage is not None and not (isinstance(usage, dict) and all(map(_is_count, usage.values()))):
+        yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"
+    if not isinstance(data.get("made_by", ""), str):
+        yield "made_by", "text"
+
+
+def are_references(value: object) -> bool:
+    """Whether a value is a list of references to attachments."""
+    return _are_objects(value) and all(map(_is_reference, value))
+
+
+def _attached_form(data: Data) -> Wrong:
+    attached = data.get("attached")
+    if attached is not None and not are_references(attached):
+        yield "attached", "a list of objects, each with sha256, media, size and name"
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+
+
+def _is_count(value: object) -> bool:
+    return _is_whole(value) and value >= 0
+
+
+def _is_block(value: Data) -> bool:
+    match value.get("type"):
+        case "text":
+            return isinstance(value.get("text", ""), str)
+        case "tool_use":
+            return _is_call(value)
+        case kind:
+            return not isinstance(kind, list | dict)
+
+
+def _is_call(value: Data) -> bool:
+    texts = all(isinstance(value.get(name) or "", str) for name in ("name", "id"))
+    return texts and isinstance(value.get("input") or {}, dict)
+
+
+def _are_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _is_reference(value: Data) -> bool:
+    texts = all(isinstance(value.get(name), str) for name in ("sha256", "media", "name"))
+    return texts and _is_whole(value.get("size")) and _is_whole(value.get("pixels", 0))
+
+
+def _is_version(value: Data) -> bool:
+    numbers = _is_whole(value.get("version")) and _is_whole(value.get("other", 0))
+    return isinstance(value.get("path"), str) and numbers
+
+
+def _is_awaited(value: object) -> bool:
+    match value:
+        case [str(), str() | None]:
+            return True
+    return False

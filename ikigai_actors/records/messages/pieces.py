@@ -1,0 +1,153 @@
+"""Pieces: what was received of replies on their way, as rows, for listeners in other processes.
+
+    write_alone(store, Listen("door"))                          # renewed while somebody there listens
+    journal.perform(AppendPieces(host, 1, [NewPieces(...)]))    # the host of the agent, again and again
+    store.read(lambda tx: pieces_behind(tx, host, 17))          # the listener, behind the place where it was
+
+A row is appended and never changed: what has grown is not written again. It is *void* from the moment on at which its
+reply is over, and a reader skips it: a message behind ``at`` ends the reply, the turn is closed, the agent is dead, or
+another host runs it. So the transaction that commits a reply writes nothing more than without listeners, and whoever
+reads rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
+later: by their host, by the next host when theirs has ended.
+"""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.records.messages.messages import BOUNDARIES
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+LISTENS_FOR = 15.0
+"""Seconds for which a listener is written for after it has said that it listens."""
+
+ReplyPiece = tuple[str, str]
+"""A part of a reply: its kind, ``text`` or ``thinking``, and its text."""
+
+_ENDS = sorted(BOUNDARIES)
+
+
+class NewPieces(NamedTuple):
+    """What was received of a reply since the latest row."""
+
+    agent: str
+    """The uuid of the agent that receives it."""
+    reply: int
+    """Its number among the replies of the host."""
+    at: int
+    """The message that it continues."""
+    pieces: Sequence[ReplyPiece]
+    is_over: Callable[[], bool]
+    """Whether the reply, or what came instead, was handed to its agent; asked before a row is written."""
+
+
+class PiecesRow(NamedTuple):
+    """A row of a reply that is on its way."""
+
+    id: int
+    """Counts per host."""
+    agent: str
+    """The uuid of the agent."""
+    reply: int
+    """The number of the reply among those of the host."""
+    pieces: list[ReplyPiece]
+
+
+class WrittenPieces(NamedTuple):
+    """The answer of `AppendPieces`."""
+
+    replies: Sequence[int]
+    """The replies of which something was written."""
+    left: frozenset[int]
+    """The replies that have rows; empty if nothing was to be deleted."""
+
+
+class AppendPieces(Unit):
+    """Append a row for each reply that is on its way; delete the rows that are void. Answered with `WrittenPieces`.
+
+    The journal is the one writer of a host, so the order of ids is that of commits. A reply that is over when the
+    journal comes to this has no row: what commits it is written behind this.
+    """
+
+    __slots__ = ("_agents", "_host", "_next", "_rows")
+
+    def __init__(self, host: str, number: int, new: Sequence[NewPieces], over: Collection[str] = ()) -> None:
+        """Encode the rows, here and not on the journal's thread.
+
+        Args:
+            host: the id of the host.
+            number: the id of the first row.
+            new: what was received.
+            over: the agents whose void rows are deleted, by uuid.
+        """
+        self._host, self._next, self._agents = host, number, list(over)
+        self._rows = [(one, json.dumps(one.pieces)) for one in new]
+
+    def write(self, tx: Transaction, locked: LockedRows) -> WrittenPieces:
+        left = frozenset[int]()
+        if self._agents:
+            tx.run("delete_void_pieces", host=self._host, agents=self._agents, ends=_ENDS)
+            left = frozenset(reply for (reply,) in tx.run("replies_in_pieces", host=self._host))
+        rows = [(one, body) for one, body in self._rows if not one.is_over()]
+        tx.append(
+            [(self._host, self._next + place, *one[:3], body) for place, (one, body) in enumerate(rows)], "pieces"
+        )
+        locked.others.update(self._agents, (one.agent for one, _ in self._rows))  # never none: that would mean anybody
+        return WrittenPieces([one.reply for one, _ in rows], left)
+
+
+@dataclass(frozen=True, slots=True)
+class ClearPieces(Unit):
+    """Delete all rows of a host: nobody listens any more."""
+
+    host: str
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("delete_pieces", host=self.host)
+        locked.others.add(self.host)  # nobody has to look at agents for it
+
+
+@dataclass(frozen=True, slots=True)
+class Listen(Unit):
+    """Say that a process listens, for `LISTENS_FOR` seconds from now on; or ``seconds=0``, that it does no more.
+
+    The hosts hear of it as of all that is committed by others.
+    """
+
+    who: str
+    """Of a host its id, else random."""
+    seconds: float = LISTENS_FOR
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        if self.seconds:
+            tx.run("listen", id=self.who, ms=int(self.seconds * 1000))
+        else:
+            tx.run("listen_no_more", id=self.who)
+        locked.others.add(self.who)  # a hint with a name that is no agent's: nobody has to look at agents for it
+
+
+def listened_for(tx: Transaction, host: str) -> float:
+    """For how many seconds from now on another process than this host listens; 0 for none."""
+    [(left,)] = tx.run("listened", id=host)
+    return max(0, left or 0) / 1000
+
+
+def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
+    """The rows of a host behind a place, of replies that are on their way still; in order."""
+    found = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
+    return [PiecesRow(number, agent, reply, decode_pieces(body)) for number, agent, reply, body in found]
+
+
+def decode_pieces(body: str) -> list[ReplyPiece]:
+    """The pieces of a row; none when it cannot be read: another version wrote it, or a hand."""
+    try:
+        return [(str(kind), str(text)) for kind, text in json.loads(body)]
+    except (ValueError, TypeError, RecursionError):
+        return []
+
+
+def delete_pieces_of_ended(tx: Transaction) -> None:
+    """Delete what hosts have left that have ended."""
+    tx.run("delete_pieces_of_ended")

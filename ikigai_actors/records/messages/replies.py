@@ -1,0 +1,183 @@
+"""The form in which a reply is stored: `reply_message_data` writes it, `reply_of` reads it. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
+from math import isfinite
+from typing import Any
+
+from ikigai_actors.errors import OutputError, ProviderError, ProviderMissing, ReplayDiverged, TurnInterrupted
+from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.blocks import THINKING
+from ikigai_actors.records.messages.messages import Kind, Message
+
+OUTPUT = "output"
+"""The stop reason of a reply that is the value which a turn was asked for."""
+INTERRUPTED = "interrupted"
+"""The stop reason of a reply that was cut off: only its text is kept."""
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
+    """The data that an assistant message stores of a reply beside its text.
+
+    Blocks and calls are kept as they came, except for what no request can carry: halves of characters become U+FFFD,
+    and numbers that JSON does not have become None. A thought that this changes is left out, since its signature fits
+    no more.
+
+    Args:
+        reply: The reply.
+        model: The model that was asked for it, as ``provider:model``: `assemble` compares it before it resends
+            thinking.
+
+    Returns:
+        The message's data: ``model``, ``stop_reason`` and, when there are any, ``blocks`` (else ``tool_calls``),
+        ``usage`` and ``made_by`` (the model's name as the provider reported it).
+    """
+    data: dict[str, Any] = {"model": model, "stop_reason": reply.stop_reason}
+    if reply.blocks:
+        sendable = ((block, _sendable(dict(block))) for block in reply.blocks)
+        data["blocks"] = [sent for block, sent in sendable if sent == block or block.get("type") not in THINKING]
+    elif reply.tool_calls:
+        data["tool_calls"] = [
+            _sendable({"id": call.id, "name": call.name, "input": dict(call.input)}) for call in reply.tool_calls
+        ]
+    if reply.usage is not None:
+        data |= spent_data(Spent(reply.usage, reply.model))
+    elif reply.model:
+        data["made_by"] = reply.model
+    return data
+
+
+def spent_data(spent: Spent | None) -> dict[str, Any]:
+    """The data that a message stores of the tokens that a service counted; also for a reply that never came."""
+    if spent is None:
+        return {}
+    usage = {"usage": asdict(spent.usage)}
+    return {**usage, "made_by": spent.model} if spent.model else usage
+
+
+def spent_of(message: Message) -> Spent | None:
+    """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
+    usage = _usage(message.data.get("usage"))
+    return None if usage is None else Spent(usage, message.data.get("made_by", ""))
+
+
+def _sendable(value: Any) -> Any:
+    """A value of a reply as a request can carry it."""
+    match value:
+        case str():
+            return value if value.isascii() else _HALVES.sub("\ufffd", value)
+        case float():
+            return value if isfinite(value) else None
+        case Mapping():
+            return {_sendable(key): _sendable(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_sendable(part) for part in value]
+    return value
+
+
+def reply_of(message: Message) -> Reply:
+    """The reply that an assistant message holds: the inverse of `reply_message_data`.
+
+    Args:
+        message: A message of kind ``assistant``.
+
+    Returns:
+        The reply. Each of its calls has an id, unique within the reply: one without gets it from the message's
+        position. These ids are what ``data.tool_use_id`` of a result refers to.
+    """
+    data = message.data
+    stop_reason = data.get("stop_reason", "end_turn")
+    return Reply(
+        text=message.content,
+        tool_calls=calls_in(message),
+        stop_reason=stop_reason,
+        usage=_usage(data.get("usage")),
+        blocks=() if stop_reason == INTERRUPTED else tuple(data.get("blocks") or ()),
+        model=data.get("made_by", ""),
+    )
+
+
+def output_reply(message: Message) -> Reply:
+    """The reply that a message of kind ``output`` holds: its text is the value as JSON."""
+    data = message.data
+    spent = spent_of(message)
+    return Reply(
+        message.content,
+        stop_reason=OUTPUT,
+        usage=spent.usage if spent is not None else None,
+        model=data.get("made_by", ""),
+        output=data["output"],
+    )
+
+
+def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+    """How the latest turn among an agent's own messages ended; None when there was none."""
+    for message in newest_first:
+        match message.kind:
+            case Kind.ASSISTANT if message.data.get("stop_reason") != INTERRUPTED:
+                return reply_of(message)
+            case Kind.ERROR if "diverged" in message.data:
+                return ReplayDiverged(message.content)
+            case Kind.OUTPUT:
+                return output_reply(message)
+            case Kind.REPAIR:
+                return None  # its turn is open, or death has cut it off
+            case Kind.ERROR if "output" in message.data:
+                return OutputError(message.content)
+            case Kind.ERROR if "missing" in message.data:
+                return ProviderMissing(message.content)
+            case Kind.ERROR:
+                return ProviderError(message.content, message.data.get("partial", ""))
+            case Kind.ASSISTANT | Kind.INTERRUPTED:
+                return TurnInterrupted(f"The turn of agent {message.agent_uuid} was interrupted.", message.agent_uuid)
+    return None
+
+
+def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
+    """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
+    for message in newest_first:
+        if message.kind in (Kind.USER, Kind.REPAIR):
+            return None
+        outcome = outcome_of((message,))
+        if isinstance(outcome, Reply) and outcome.tool_calls:
+            return None
+        if outcome is not None:
+            return outcome
+    return None
+
+
+def _usage(stored: Mapping[str, Any] | None) -> Usage | None:
+    """The stored usage; what a newer version may have added to it is left out."""
+    if stored is None:
+        return None
+    return Usage(**{field.name: stored[field.name] for field in fields(Usage) if field.name in stored})
+
+
+def calls_in(message: Message) -> tuple[ToolCall, ...]:
+    """The calls of an assistant message, each with an id that is unique among them."""
+    if message.data.get("stop_reason") == INTERRUPTED:
+        return ()
+    blocks = message.data.get("blocks")
+    stored = (
+        [block for block in blocks if block.get("type") == "tool_use"] if blocks else message.data.get("tool_calls")
+    )
+    taken = {str(call.get("id") or "") for call in stored or ()}
+    seen: set[str] = set()
+    calls = []
+    for position, call in enumerate(stored or ()):
+        own = str(call.get("id") or "")
+        call_id = own if own and own not in seen else new_call_id(message.id, position, (taken | seen).__contains__)
+        seen.add(call_id)
+        calls.append(ToolCall(str(call.get("name") or ""), call.get("input") or {}, call_id))
+    return tuple(calls)
+
+
+def new_call_id(message_id: int, position: int, is_taken: Callable[[str], bool]) -> str:
+    """An id for a call, made from its position; underscores make it differ from the ids that are taken."""
+    call_id = f"call_{message_id}_{position}"
+    while is_taken(call_id):
+        call_id += "_"
+    return call_id

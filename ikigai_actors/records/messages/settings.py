@@ -1,0 +1,234 @@
+"""The settings of an agent. They are messages, so lineage inherits them and the nearest wins.
+
+    model           ``provider:model``, or several with commas between them: the next one is asked when a service is
+                    not available; without it the system's default answers
+    system          the system prompt
+    max_tokens      the most tokens of a reply
+    temperature, top_p, stop_sequences
+                    as in the Messages API; a provider that does not know one leaves it out
+    context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
+    notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
+    options         further fields of its model's service, a dict: they go to the provider as they are
+    thinking        how much the model thinks, a dict as in the Messages API
+    effects         what may happen when its model calls a tool, in an experiment: see
+                    `ikigai_actors.agent.turn.record`; only a fork can be without it
+    max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
+                    when its model forks; 1,000 when it is not set
+    max_steps       how often its model may be asked in one turn; 50 when it is not set
+    stuck_after     seconds without a sign of life in a turn, after which its supervisor is told, once; 0: never
+    stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
+    tools           the names of its tools; without it, all
+    compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
+                    when it is not set, or ``off``
+    compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
+    compact_model   the model that writes summaries, ``provider:model``; without it, the agent's own
+    policies        whether its tools may be used: ``allow``, ``ask`` or ``deny`` by name; for others their own policy
+
+A setting that an agent does not have is the system's default, or the provider's.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import LONGEST_TIME, check_mapping
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.text import check_text
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+_RESULT = (str, dict, str, bool)
+"""Types of what stands in a record for each call; a list of attachments may stand behind."""
+
+
+def _is_effects(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing", "once"}:
+        return False
+    record = value.get("record", [])
+    recorded = isinstance(record, list) and all(
+        isinstance(one, list)
+        and [type(part) for part in one[:4]] == [*_RESULT]
+        and (len(one) == 4 or (len(one) == 5 and are_references(one[4])))
+        for one in record
+    )
+    return (
+        recorded
+        and _is_texts(value.get("run", []))
+        and value.get("missing", "stop") in ("stop", "tell")
+        and value.get("once", True) is True
+    )
+
+
+POLICIES = ("allow", "ask", "deny")
+
+
+def _is_policies(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) and what in POLICIES for name, what in value.items())
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and least <= value <= most
+    )
+
+
+def _is_thinking(value: Any) -> bool:
+    """Whether the Messages API may take the value. Only known keys are checked, since the API may learn new ones."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    budget: Any = value.get("budget_tokens", 1)
+    return _is_count(budget) and budget > 0
+
+
+LIVING_LIMIT = 1_000
+"""How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
+
+_MOST = 2**31
+"""No count is that high."""
+
+
+class WrittenAs(Enum):
+    """How a person writes the value of a setting."""
+
+    JSON = "JSON"
+    TEXT = "text as it is"
+    TEXTS = "words with commas between them, or JSON"
+    FLAG = "on or off, or JSON"
+
+
+class Setting(NamedTuple):
+    """What a setting may be."""
+
+    fits: Callable[[Any], bool]
+    """Whether it can have this value."""
+    expected: str
+    """What its value must be, in words."""
+    of_the_model: bool = False
+    """Whether it goes to the model. A process may give such a setting to agents that have not set it."""
+    written: WrittenAs = WrittenAs.JSON
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "compact": Setting(lambda value: value in ("auto", "off"), "'auto' or 'off'", written=WrittenAs.TEXT),
+    "compact_at": Setting(
+        lambda value: (_is_number(value, 0, 1) and value > 0) or (_is_count(value) and value > 1),
+        "a part of the window, above 0 and up to 1, or a whole number of tokens",
+    ),
+    "compact_model": Setting(lambda value: isinstance(value, str), "'provider:model'", written=WrittenAs.TEXT),
+    "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
+    "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
+    "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
+    "max_steps": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),
+    "max_tokens": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more", True),
+    "model": Setting(lambda value: isinstance(value, str), "'provider:model', or several", written=WrittenAs.TEXT),
+    "notify": Setting(lambda value: isinstance(value, bool), "True or False", written=WrittenAs.FLAG),
+    "options": Setting(
+        lambda value: isinstance(value, dict) and all(isinstance(name, str) for name in value),
+        "a dict of fields of the model's service, as {'top_k': 40}",
+        True,
+    ),
+    "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
+    "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
+    "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
+    "stop_sequences": Setting(
+        lambda value: _is_texts(value) and all(one.strip() for one in value),
+        "a list of texts that are not blank",
+        True,
+        WrittenAs.TEXTS,
+    ),
+    "system": Setting(lambda value: isinstance(value, str), "text", True, WrittenAs.TEXT),
+    "temperature": Setting(lambda value: _is_number(value, 0, 2), "a number from 0 to 2", True),
+    "thinking": Setting(_is_thinking, "a dict as in the Messages API, as {'type': 'adaptive'}", True),
+    "tools": Setting(_is_texts, "a list of tools' names", written=WrittenAs.TEXTS),
+    "top_p": Setting(lambda value: _is_number(value, 0, 1), "a number from 0 to 1", True),
+}
+"""Each setting by its name."""
+
+
+def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The settings whose value cannot be used, by name, with what is wrong. Only an edited database has such.
+
+    A setting that this version does not know is left alone. None removes a setting, and fits.
+    """
+    return {
+        key: f"expected setting {key} to be {SETTINGS[key].expected}, got {value!r}"
+        for key, value in settings.items()
+        if value is not None and key in SETTINGS and not SETTINGS[key].fits(value)
+    }
+
+
+def complaint(settings: Mapping[str, Any]) -> str | None:
+    """What is wrong with settings in force, and what to do about it; None when all can be used."""
+    wrong = misfits(settings)
+    if not wrong:
+        return None
+    removed = ", ".join(f"{key}=None" for key in wrong)
+    told = "; ".join(wrong.values())
+    return f"The history holds a wrong setting: {told}. Set it anew, or remove it: configure({removed})."
+
+
+_WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+"""How a person writes yes and no."""
+
+
+def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Check settings that a process gives to its agents, and that are never stored. Raises `BadInput`."""
+    for key in check_mapping(settings, "settings", "a dict of settings"):
+        if key in SETTINGS and not SETTINGS[key].of_the_model:
+            raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
+    return {key: value for key, value in check_settings(settings).items() if value is not None}
+
+
+def parse_setting(name: str, text: str) -> Any:
+    """Parse the value of a setting as a person wrote it.
+
+    Text settings are taken as they are; numbers and dicts are JSON; a list is JSON, or words with commas between them;
+    a flag is ``on`` or ``off``. Empty text, or ``null`` where JSON is expected, gives None, which removes the setting.
+    Raises `BadInput`.
+    """
+    if name not in SETTINGS:
+        raise BadInput(f"There is no setting {name!r}; expected one of {', '.join(SETTINGS)}.")
+    text, written = text.strip(), SETTINGS[name].written
+    if not text:
+        return None
+    if written is WrittenAs.TEXT:
+        return check_settings({name: text})[name]
+    if written is WrittenAs.FLAG and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        listed = [word.strip() for word in text.split(",")]
+        value = listed if written is WrittenAs.TEXTS else text
+    if isinstance(value, str) and written is WrittenAs.TEXTS:
+        value = [value]
+    return check_settings({name: value})[name]
+
+
+def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as they can be stored; None stands for one that is removed. Raises `BadInput`."""
+    for key, value in settings.items():
+        if key not in SETTINGS:
+            raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")
+        if value is not None and not SETTINGS[key].fits(value):
+            raise BadInput(f"Expected setting {key} to be {SETTINGS[key].expected}, got {value!r}.")
+        if isinstance(value, str):
+            check_text(value, f"setting {key}")
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"Expected setting {key} to be what JSON can hold, got {value!r}: {error}.") from error
+    return dict(settings)
