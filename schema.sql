@@ -1,6 +1,6 @@
 -- The persistent model of ikigai, for SQLite and PostgreSQL alike: TEXT, BIGINT and checks only. Times are milliseconds since
 -- 1970 (UTC). No auto-increment, BOOLEAN, TIMESTAMP or JSONB: they differ between the two, or between PostgreSQL and the
--- databases that speak its language. A change of this file needs a numbered migration (ikigai_actors/store/migrations.py).
+-- databases that speak its language. A change of this file has rules: see ikigai_actors/store/migrations.py.
 
 -- Which version of this file the database has.
 CREATE TABLE schema_version (

@@ -11,9 +11,10 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors.errors import StoreConflict, StoreError, StoreUnavailable, StoreUnusable
-from ikigai_actors.records.agents import registry
-from ikigai_actors.store import Row, Store, Transaction, open_store
+from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import (
+    FIRST,
+    LAST_OF_OLD,
     Migration,
     ensure_schema,
     migrate,
@@ -21,7 +22,6 @@ from ikigai_actors.store.migrations import (
     require_schema,
     schema_version,
 )
-from ikigai_actors.store.queries import split
 from tests.kit.databases import DEADLINE, printed, python, sql, tables
 from tests.kit.faults import FaultyStore
 from tests.kit.network import with_settings
@@ -62,10 +62,22 @@ def test_somebody_elses_table_of_versions_is_refused(durable: str) -> None:
 
 
 def test_a_newer_database_is_refused_with_both_versions(store: Store) -> None:
-    store.write(lambda tx: tx.run("set_schema_version", version=99))
+    store.write(lambda tx: tx.run("set_schema_version", version=999))
     for look in (ensure_schema, migrate, require_schema):
-        with pytest.raises(StoreUnusable, match=f"version 99, this ikigai knows {newest()}: upgrade ikigai"):
+        with pytest.raises(StoreUnusable, match=f"version 999, this ikigai knows {newest()}: upgrade ikigai"):
             look(store)
+
+
+def test_a_database_made_before_the_first_release_is_refused_with_the_way_on(
+    store: Store,
+) -> None:
+    store.write(lambda tx: tx.run("set_schema_version", version=FIRST - 1))
+    before = store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id"))
+    for look in (ensure_schema, migrate, require_schema):
+        with pytest.raises(StoreUnusable, match=f"commit {LAST_OF_OLD}, and 'ikigai import FILE'"):
+            look(store)
+    assert schema_version(store) == FIRST - 1
+    assert store.read(lambda tx: sql(tx, "SELECT * FROM shards ORDER BY id")) == before
 
 
 def test_a_client_refuses_an_empty_and_an_older_database(database: str) -> None:
@@ -166,53 +178,3 @@ def test_a_version_that_another_process_holds_is_no_schema_of_somebody_else(new_
 
         store.write(locked)
         assert schema_version(other) == newest()
-
-
-def shape(store: Store) -> set[Row]:
-    """Tables with their columns, types, defaults and order; indexes and what they say."""
-    if store.location.startswith("postgresql"):
-        columns = (
-            "SELECT table_name, ROW_NUMBER() OVER (PARTITION BY table_name ORDER BY ordinal_position), column_name,"
-            " data_type, is_nullable, column_default"
-            " FROM information_schema.columns WHERE table_schema = current_schema()"
-        )
-        indexes = (
-            "SELECT tablename, indexname, replace(indexdef, current_schema() || '.', '')"
-            " FROM pg_indexes WHERE schemaname = current_schema()"
-        )
-    else:
-        columns = (
-            'SELECT t.name, c.cid, c.name, c.type, c."notnull", c.dflt_value'
-            " FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-        )
-        indexes = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'index'"
-    return set(store.read(lambda tx: [*sql(tx, columns), *sql(tx, indexes)]))
-
-
-FIRST_PUBLISHED = Path(__file__).with_name("schema_1.sql").read_text(encoding="utf-8")
-
-OLD_AGENTS = """
-INSERT INTO agents (uuid, fork_message_id, status, created_at) VALUES ('root', 0, 'running', 1);
-INSERT INTO agents (uuid, parent_uuid, supervisor_uuid, fork_message_id, status, created_at, ended_at, exit_reason)
-VALUES ('gone', 'root', 'root', 0, 'dead', 2, 3, 'a hole in its log'),
-       ('kid', 'gone', 'root', 0, 'running', 2, NULL, NULL);
-"""
-
-
-def test_a_database_of_the_first_version_becomes_what_a_new_one_is(durable_url: Callable[[], str]) -> None:
-    old, new = open_store(durable_url()), open_store(durable_url())
-
-    def make_old(tx: Transaction) -> None:
-        for statement in split(FIRST_PUBLISHED + OLD_AGENTS):
-            sql(tx, statement)
-        tx.run("set_schema_version", version=1)
-
-    old.write(make_old)
-    ensure_schema(new)
-    assert migrate(old) == schema_version(new)
-    assert shape(old) == shape(new)
-    root, gone, kid = old.read(registry.every)
-    assert (root.branch, gone.branch, kid.branch) == (None, "gone", "gone")
-    assert (gone.exit_cause, gone.on_orphan, gone.unread) == ("damaged", "reparent", 0)
-    old.close()
-    new.close()
