@@ -12,10 +12,10 @@ from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.store.base import Store, Transaction
 
-Place = tuple[str, int]
+MessagePlace = tuple[str, int]
 """The uuid of an agent and the id of a message: a place in the order in which all logs are read."""
 
-FIRST_PLACE: Place = ("", 0)
+FIRST_PLACE: MessagePlace = ("", 0)
 """The place before all messages."""
 
 
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
     """Messages of the kinds in `SPENDING`; their content is empty."""
     damaged: list[HistoryError]
     """An error for each row of these kinds that holds no message."""
-    place: Place | None
+    place: MessagePlace | None
     """Where the next batch begins; None when there is nothing more."""
 
 
@@ -56,7 +56,7 @@ def other_writer_in(tx: Transaction, provider: str) -> str:
     return ""
 
 
-def spending_after(store: Store, place: Place, most: int) -> Batch:
+def spending_after(store: Store, place: MessagePlace, most: int) -> Batch:
     """Read up to ``most`` messages behind a place, at one moment. Raises `StoreError`."""
     rows = store.read(lambda tx: tx.run("messages_after", agent=place[0], id=place[1], most=most))
     messages: list[Message] = []

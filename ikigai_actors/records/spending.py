@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ikigai_actors.providers.base import NO_TOKENS, Usage
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
+from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 from ikigai_actors.records.messages.messages import SPENDING, Message
 from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.store.base import Store
@@ -42,7 +42,7 @@ class Expenses:
         self._agents: dict[str, dict[str, Usage]] = {}
         self._everybody: dict[str, Usage] = {}
         self._counted: dict[str, int] = {}  # of each agent the position up to which its messages are counted
-        self._place: Place | None = FIRST_PLACE  # up to where messages are read; None when all are
+        self._place: MessagePlace | None = FIRST_PLACE  # up to where messages are read; None when all are
         self._held: list[Message] = []  # what came meanwhile
 
     def hear(self, message: Message) -> None:

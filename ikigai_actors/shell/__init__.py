@@ -7,7 +7,7 @@ A program that brings its own system shows it by `run`; see ``examples/supervise
     line/       line mode: reads lines, does them one after another, and prints
     app/        the application on a whole screen
     web/        the application in a browser
-    commands/   the slash commands, and what they need of the shell that runs them
+    verbs/      what people, scripts and programs have agents do: each verb once
     text/       agents, histories and trouble as text (pure)
     start       the first moments of the program; init, the program as process 1 of a container
 

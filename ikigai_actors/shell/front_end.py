@@ -130,10 +130,10 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
 
 
 def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts") -> int:
-    from ikigai_actors.shell.commands.completion import completions
     from ikigai_actors.shell.line.output import Screen
     from ikigai_actors.shell.line.repl import LineMode
     from ikigai_actors.shell.line.session import Shell
+    from ikigai_actors.shell.verbs.completion import completions
 
     start.give_back()  # before readline reads the settings of the terminal
     screen = Screen(_columns if front.is_interactive else None)

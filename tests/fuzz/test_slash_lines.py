@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.shell.commands import commands
 from ikigai_actors.shell.line.input import Pipe
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.repl import LineMode
 from ikigai_actors.shell.line.session import Shell
+from ikigai_actors.shell.verbs.slash import commands
 from tests.fuzz.hostile import controls, fuzzed, texts
 from tests.fuzz.shells import Typist, no_defects, printed
 

@@ -10,7 +10,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request, ScriptedProvider
 from ikigai_actors.records.messages import settings
 from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
-from ikigai_actors.shell import commands
+from ikigai_actors.shell.verbs.slash import commands
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import run
 from tests.kit.sessions import OpenSession, Session
@@ -60,9 +60,7 @@ def test_what_is_none_is_refused(name: str, text: str) -> None:
         parse_setting(name, text)
 
 
-@pytest.mark.parametrize(
-    "page", [settings.__doc__, commands.commands.commands["/set"].help], ids=["settings.py", "/set"]
-)
+@pytest.mark.parametrize("page", [settings.__doc__, commands.commands["/set"].help], ids=["settings.py", "/set"])
 def test_the_pages_about_settings_name_each(page: str) -> None:
     assert [name for name in SETTINGS if not re.search(rf"\b{name}\b", page)] == []
 

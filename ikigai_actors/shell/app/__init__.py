@@ -7,7 +7,7 @@
     widgets/            the prompt, the bars, the tree, the bar of questions
     page_events.py      what the system tells, kept until it is shown
     snapshot.py         the registry at one moment, and what was spent
-    command_context.py  what slash commands work on, and the thread that runs them; output.py: where they print
+    place.py            what slash commands work on, and the thread that runs them; output.py: where they print
     input_history.py    what was submitted before; pastes.py: what is pasted, told from keys;
                         typed_key.py: which keys are text
     logs.py             where the library's log goes meanwhile; terminal.py: a terminal that vanishes

@@ -4,7 +4,7 @@
         status = Application(system).run_it()
 
 Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; one runs the lines
-that are submitted (command_context.py); one takes snapshots of the registry; the event buffer is filled by its
+that are submitted (place.py); one takes snapshots of the registry; the event buffer is filled by its
 subscription. All of them hand over by ``call_soon_threadsafe``. A death of the current agent is seen in the snapshots,
 whatever its cause.
 
@@ -35,10 +35,10 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
 from ikigai_actors.records.spending import Expenses
-from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.page_events import PageEvents
+from ikigai_actors.shell.app.place import AppPlace, SerialExecutor
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
@@ -47,9 +47,9 @@ from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.app.typed_key import as_typed
-from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.context import LEAVING_TAKES, last_active
 from ikigai_actors.shell.line.interrupts import Interrupts
+from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
+from ikigai_actors.shell.verbs.slash import commands
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.ref import AgentRef, System
@@ -203,7 +203,7 @@ class Application(App[int]):
         for event in early or ():
             await self.on_event(event)
 
-    # What command contexts use; see `Window`
+    # What places use; see `Window`
 
     @property
     def attended(self) -> bool:
@@ -344,8 +344,7 @@ class Application(App[int]):
 
     def _do(self, agent: AgentRef, line: str) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
-        context = AppCommandContext(self, agent, printer)
-        self._serial.do(partial(context.do, line), line)
+        self._serial.do(partial(AppPlace(self, agent, printer).do, line), line)
 
     def _press(self, line: str) -> None:
         """Do what a key stands for; of keys that are pressed fast, each where the one before it has led."""
@@ -355,7 +354,7 @@ class Application(App[int]):
             if line == "interrupt":
                 agent.ask.signal(Signal.INT)
             else:
-                AppCommandContext(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
+                AppPlace(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 
         self._serial.do(do)
 

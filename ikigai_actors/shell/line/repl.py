@@ -4,7 +4,7 @@
         status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
 
 Text prompts the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
-(`ikigai_actors.shell.commands`). From a pipe the next line is read when the answer is complete, and nothing is printed
+(`ikigai_actors.shell.verbs`). From a pipe the next line is read when the answer is complete, and nothing is printed
 but what answers a line: so a transcript is always the same. At the end of a pipe the shell waits for everything that
 waits, but not for what waits until a stopped agent goes on; the exit status is 1 if a prompt has ended in an error. A
 person who leaves waits for nothing; open turns come back as interrupted.
@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 
 from ikigai_actors.agent.statistics import SystemStatistics
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
-from ikigai_actors.shell import commands
-from ikigai_actors.shell.commands.context import LEAVING_TAKES
 from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.shell.verbs import slash
+from ikigai_actors.shell.verbs.place import LEAVING_TAKES
 from ikigai_actors.system.conversation import take_in
 from ikigai_actors.system.ref import System
 
@@ -65,7 +65,7 @@ class LineMode:
         """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
         self._asked = False
         if is_command(line):
-            self._try(lambda: commands.run(self._shell, line))
+            self._try(lambda: slash.run(self._shell, line))
         elif line.strip():
             self._try(lambda: self._shell.say(line))
         else:

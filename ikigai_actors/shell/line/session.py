@@ -17,7 +17,6 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn.state import WORKING, Phase
 from ikigai_actors.errors import BadInput, IkigaiError, StoreError, SystemClosed
-from ikigai_actors.shell.commands.context import CommandContext, last_active, nothing_to_resume
 from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
@@ -26,6 +25,7 @@ from ikigai_actors.shell.text.call_page import described_call, visible
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import decided, inherited, resume_waits, waits_for_cont
+from ikigai_actors.shell.verbs.place import Place, last_active, nothing_to_resume
 from ikigai_actors.system.conversation import outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status
@@ -49,7 +49,7 @@ class BackgroundCommand:
     """Takes the result."""
 
 
-class Shell(CommandContext):
+class Shell(Place):
     """One session over a running system. Only the main thread uses it: signals arrive there."""
 
     screen: Screen

@@ -268,9 +268,9 @@ class Client:
 
     def spending(self) -> "Iterator[Message]":
         """Every message that may tell what a request has cost. Raises `HistoryError` for a wrong row."""
-        from ikigai_actors.records.figures import FIRST_PLACE, Place, spending_after
+        from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 
-        place: Place | None = FIRST_PLACE
+        place: MessagePlace | None = FIRST_PLACE
         while place is not None:
             batch = spending_after(self._store, place, SPENDING_BATCH)
             place = batch.place

@@ -9,8 +9,8 @@ import pytest
 from ikigai_actors import SystemClosed
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.shell.app.application import Application
-from ikigai_actors.shell.app.command_context import AppCommandContext, SerialExecutor
 from ikigai_actors.shell.app.output import Toast
+from ikigai_actors.shell.app.place import AppPlace, SerialExecutor
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE, Gate
 
@@ -65,7 +65,7 @@ def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line
 
     with open_memory() as system:
         application = Application(system)  # which never runs: it is only asked what a window is asked
-        context = AppCommandContext(application, system.root, Toast(told.append))
+        context = AppPlace(application, system.root, Toast(told.append))
     executor = SerialExecutor(end)
     executor.do(partial(context.do, line))
     executor.do(partial(told.append, "more"))

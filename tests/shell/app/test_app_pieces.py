@@ -19,7 +19,7 @@ from ikigai_actors.shell.app.snapshot import Snapshots
 from ikigai_actors.shell.app.transcript.layout import Frame, lay_out
 from ikigai_actors.shell.app.transcript.markdown_chunks import Chunks, chunked
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of
-from ikigai_actors.shell.commands.context import last_active
+from ikigai_actors.shell.verbs.place import last_active
 from ikigai_actors.system.conversation import Questions
 from tests.kit.blocking_provider import DEADLINE, Hanging
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from ikigai_actors.shell.app.command_context import SerialExecutor
+from ikigai_actors.shell.app.place import SerialExecutor
 from tests.kit.blocking_provider import DEADLINE
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.shell.commands import commands
+from ikigai_actors.shell.verbs.slash import commands
 from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
 from tests.kit.zygote import PYTHON

@@ -12,7 +12,7 @@ from ikigai_actors import (
     ScriptedProvider,
     Stream,
 )
-from ikigai_actors.shell.commands import commands
+from ikigai_actors.shell.verbs.slash import commands
 from tests.kit.databases import bury
 from tests.kit.sessions import OpenSession, Session
 from tests.kit.tool_scripts import OWN

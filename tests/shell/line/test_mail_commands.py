@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.shell.commands.completion import completions
+from ikigai_actors.shell.verbs.completion import completions
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
 from tests.kit.sessions import Session

@@ -28,11 +28,11 @@ from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, QuestionBar
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
-from ikigai_actors.shell.commands.completion import common, completions
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import called
+from ikigai_actors.shell.verbs.completion import common, completions
 from ikigai_actors.system.ref import AgentRef
 
 PAGES = 50

@@ -22,25 +22,25 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
-from ikigai_actors.shell.commands import (
-    approvals,
-    budgets,
-    experiments,
-    groups,
-    hosts,
-    lifecycle,
-    mail,
-    timers,
-    transfer,
-)
-from ikigai_actors.shell.commands.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
-from ikigai_actors.shell.commands.context import CommandContext
-from ikigai_actors.shell.commands.documents import doc
 from ikigai_actors.shell.headings import EVERYTHING, MOST_COLUMNS, SLASH_COMMANDS, HeadedGroup
 from ikigai_actors.shell.text.diff import diff_page
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.pages import context_page, history_page, merged_document, written
 from ikigai_actors.shell.text.tree import tree_lines
+from ikigai_actors.shell.verbs import (
+    approvals,
+    budgets,
+    experiments,
+    files,
+    groups,
+    hosts,
+    life,
+    mail,
+    timers,
+)
+from ikigai_actors.shell.verbs.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
+from ikigai_actors.shell.verbs.documents import doc
+from ikigai_actors.shell.verbs.place import Place
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.ref import Merged
 
@@ -60,7 +60,7 @@ for _command in (doc, *mail.COMMANDS):
     commands.add_command(_command)
 
 
-def run(shell: CommandContext, line: str) -> None:
+def run(shell: Place, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
         words = _words(line)
@@ -103,7 +103,7 @@ Words = tuple[str, ...]
 @click.option("--budget", metavar="usd=1,…", type=TEXT, help="What it and all below it may spend.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: CommandContext, /, prompt: str | None, budget: str | None, **how: Any) -> None:
+def fork(shell: Place, /, prompt: str | None, budget: str | None, **how: Any) -> None:
     """Fork the current agent and go to the child.
 
     The child remembers all that was said before; with --at, what was said up to that message, and what came later is
@@ -118,7 +118,7 @@ def fork(shell: CommandContext, /, prompt: str | None, budget: str | None, **how
 @commands.command("/agents")
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
 @click.pass_obj
-def agents(shell: CommandContext, dead_too: bool) -> None:
+def agents(shell: Place, dead_too: bool) -> None:
     """Show the tree of agents.
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
@@ -140,7 +140,7 @@ def agents(shell: CommandContext, dead_too: bool) -> None:
 @commands.command("/switch")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
-def switch(shell: CommandContext, agent: str) -> None:
+def switch(shell: Place, agent: str) -> None:
     """Go to an agent.
 
     ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
@@ -150,7 +150,7 @@ def switch(shell: CommandContext, agent: str) -> None:
 
 @commands.command("/parent")
 @click.pass_obj
-def parent(shell: CommandContext) -> None:
+def parent(shell: Place) -> None:
     """Go up: to the agent that looks after this one."""
     above = shell.current.supervisor
     if above is None:
@@ -161,7 +161,7 @@ def parent(shell: CommandContext) -> None:
 
 @commands.command("/child")
 @click.pass_obj
-def child(shell: CommandContext) -> None:
+def child(shell: Place) -> None:
     """Go down: to the newest child of this agent."""
     records = [record for record in _children(shell, shell.current.uuid) if record.living]
     if not records:
@@ -173,21 +173,21 @@ def child(shell: CommandContext) -> None:
 
 @commands.command("/next")
 @click.pass_obj
-def next_sibling(shell: CommandContext) -> None:
+def next_sibling(shell: Place) -> None:
     """Go to the next sibling, from the last to the first."""
     _go_sideways(shell, 1)
 
 
 @commands.command("/prev")
 @click.pass_obj
-def previous_sibling(shell: CommandContext) -> None:
+def previous_sibling(shell: Place) -> None:
     """Go to the previous sibling, from the first to the last."""
     _go_sideways(shell, -1)
 
 
 @commands.command("/clear")
 @click.pass_obj
-def clear(shell: CommandContext) -> None:
+def clear(shell: Place) -> None:
     """Begin anew: the agent forgets what was said.
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
@@ -198,7 +198,7 @@ def clear(shell: CommandContext) -> None:
 @commands.command("/mark")
 @click.argument("label", type=TEXT, nargs=-1)
 @click.pass_obj
-def mark(shell: CommandContext, label: Words) -> None:
+def mark(shell: Place, label: Words) -> None:
     """Set a mark to come back to by /rewind.
 
     Labels may repeat: the latest counts.
@@ -210,7 +210,7 @@ def mark(shell: CommandContext, label: Words) -> None:
 @commands.command("/rewind")
 @click.argument("label", type=MARK_LABEL, nargs=-1)
 @click.pass_obj
-def rewind(shell: CommandContext, label: Words) -> None:
+def rewind(shell: Place, label: Words) -> None:
     """Go back to the latest mark, or to the one named LABEL.
 
     Inherited marks count too. Settings stay as they are.
@@ -222,7 +222,7 @@ def rewind(shell: CommandContext, label: Words) -> None:
 
 @commands.command("/undo")
 @click.pass_obj
-def undo(shell: CommandContext) -> None:
+def undo(shell: Place) -> None:
     """Take back the latest prompt, and all that was said since.
 
     Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
@@ -234,7 +234,7 @@ def undo(shell: CommandContext) -> None:
 @click.argument("focus", metavar="[WHAT MATTERS]", type=TEXT, nargs=-1)
 @click.option("--text", metavar="SUMMARY", type=TEXT, help="A summary of your own, in quotes: no model is asked.")
 @click.pass_obj
-def compact(shell: CommandContext, focus: Words, text: str | None) -> None:
+def compact(shell: Place, focus: Words, text: str | None) -> None:
     """Have the model summarise what was said, so that the next request is smaller.
 
     What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back. With --text the
@@ -246,14 +246,14 @@ def compact(shell: CommandContext, focus: Words, text: str | None) -> None:
 
 @commands.command("/uncompact")
 @click.pass_obj
-def uncompact(shell: CommandContext) -> None:
+def uncompact(shell: Place) -> None:
     """Take off the latest summary: the model sees again what it stood for, and all that was said since."""
     shell.change("the end of the summary", shell.current.ask.uncompact, "the summary is off: all of it is back")
 
 
 @commands.command("/context")
 @click.pass_obj
-def context(shell: CommandContext) -> None:
+def context(shell: Place) -> None:
     """Show what the agent has in mind.
 
     Messages, tokens, settings, marks, and where its history is stored.
@@ -266,7 +266,7 @@ def context(shell: CommandContext) -> None:
 @commands.command("/history")
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
 @click.pass_obj
-def history(shell: CommandContext, count: int) -> None:
+def history(shell: Place, count: int) -> None:
     """Show the latest N messages of the agent's history.
 
     10 when N is left out; < stands at inherited ones.
@@ -281,7 +281,7 @@ def history(shell: CommandContext, count: int) -> None:
 @commands.command("/diff")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
-def show_diff(shell: CommandContext, agent: str) -> None:
+def show_diff(shell: Place, agent: str) -> None:
     """Show where this agent's history and another's part, and what each has said since.
 
     ID is a name, or 4 or more characters of a uuid; of the dead, too. The two stand side by side, step by step, this
@@ -298,7 +298,7 @@ def show_diff(shell: CommandContext, agent: str) -> None:
     "--pick", "positions", metavar="N", multiple=True, type=POSITION, help="A message of it; may be repeated."
 )
 @click.pass_obj
-def merge_child(shell: CommandContext, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
+def merge_child(shell: Place, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
     """Take in what an agent below this one has said: the model sees it as a quotation from then on.
 
     ID is a name, or 4 or more characters of a uuid; of the dead, too. Without more it is the result with which that
@@ -318,7 +318,7 @@ def merge_child(shell: CommandContext, agent: str, how: str | None, positions: t
 @commands.command("/model")
 @click.argument("name", type=TEXT, required=False)
 @click.pass_obj
-def model(shell: CommandContext, name: str | None) -> None:
+def model(shell: Place, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
     Of several with commas between them the next one is asked when a service is not available. An empty NAME ("")
@@ -330,7 +330,7 @@ def model(shell: CommandContext, name: str | None) -> None:
 @commands.command("/system")
 @click.argument("text", type=TEXT, nargs=-1)
 @click.pass_obj
-def system(shell: CommandContext, text: Words) -> None:
+def system(shell: Place, text: Words) -> None:
     """Show the agent's system prompt, or set it.
 
     TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
@@ -342,7 +342,7 @@ def system(shell: CommandContext, text: Words) -> None:
 @click.argument("name", type=SETTING)
 @click.argument("value", type=TEXT, nargs=-1)
 @click.pass_obj
-def set_one(shell: CommandContext, name: str, value: Words) -> None:
+def set_one(shell: Place, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
     VALUE is a number (max_tokens, max_steps, max_agents, temperature, top_p, stream_retries, stuck_after,
@@ -355,7 +355,7 @@ def set_one(shell: CommandContext, name: str, value: Words) -> None:
 
 @commands.command("/settings")
 @click.pass_obj
-def settings(shell: CommandContext) -> None:
+def settings(shell: Place) -> None:
     """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
     system, here = shell.system, shell.current.uuid
     scrollback = Scrollback(system.store, here)
@@ -374,7 +374,7 @@ def settings(shell: CommandContext) -> None:
 @commands.command("/tools")
 @click.argument("name", type=TOOL, required=False)
 @click.pass_obj
-def tools(shell: CommandContext, name: str | None) -> None:
+def tools(shell: Place, name: str | None) -> None:
     """List the tools that the agent's model is offered, or explain one.
 
     NAME shows its whole description and the schema of its arguments.
@@ -394,7 +394,7 @@ def tools(shell: CommandContext, name: str | None) -> None:
 
 @commands.command("/resume")
 @click.pass_obj
-def resume(shell: CommandContext) -> None:
+def resume(shell: Place) -> None:
     """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
     The history is sent to the model again, with all that the turn had come to.
@@ -407,7 +407,7 @@ def resume(shell: CommandContext) -> None:
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the first commands, explain one, or list all under headings."""
-    shell: CommandContext = ctx.obj
+    shell: Place = ctx.obj
     assert ctx.parent is not None  # /help runs within the group of commands
     if command is None:
         shell.screen.block(_overview(ctx.parent))
@@ -419,21 +419,21 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 
 @commands.command("/exit")
 @click.pass_obj
-def leave(shell: CommandContext) -> None:
+def leave(shell: Place) -> None:
     """Leave. So do /quit and Ctrl-D."""
     shell.leave()
 
 
 @commands.command("/quit")
 @click.pass_obj
-def leave_as_others_do(shell: CommandContext) -> None:
+def leave_as_others_do(shell: Place) -> None:
     """Leave: the same as /exit."""
     shell.leave()
 
 
 for command in (
     *approvals.COMMANDS, *budgets.COMMANDS, *experiments.COMMANDS, *groups.COMMANDS, *hosts.COMMANDS,
-    *lifecycle.COMMANDS, *timers.COMMANDS, *transfer.COMMANDS,
+    *life.COMMANDS, *timers.COMMANDS, *files.COMMANDS,
 ):  # fmt: skip
     commands.add_command(command)
 
@@ -459,11 +459,11 @@ def _print_help_on_screen(group: click.Group) -> None:
 _print_help_on_screen(commands)
 
 
-def _children(shell: CommandContext, uuid: str) -> list[AgentRecord]:
+def _children(shell: Place, uuid: str) -> list[AgentRecord]:
     return shell.system.store.read(lambda tx: registry.children(tx, uuid))
 
 
-def _go_sideways(shell: CommandContext, step: int) -> None:
+def _go_sideways(shell: Place, step: int) -> None:
     here = shell.current.record
     family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
     row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
@@ -473,7 +473,7 @@ def _go_sideways(shell: CommandContext, step: int) -> None:
         shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
 
 
-def _setting(shell: CommandContext, key: str, text: str | None) -> None:
+def _setting(shell: Place, key: str, text: str | None) -> None:
     """Show a setting, or set it; empty text removes it. Raises `BadInput`."""
     value = parse_setting(key, text or "")
     if text is None:

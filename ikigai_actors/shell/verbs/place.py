@@ -1,7 +1,7 @@
 """What a slash command needs of the shell that runs it.
 
 Commands are written once. In line mode they work on a `Shell` (line/session.py), in the application on an
-`AppCommandContext` (app/command_context.py): this module holds whatever they may use of either.
+`AppPlace` (app/place.py): this module holds whatever they may use of either.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Printer(Protocol):
         """How wide a line may be."""
 
 
-class CommandContext(Protocol):
+class Place(Protocol):
     """The place where a person, or a pipe, gives commands."""
 
     system: System

@@ -7,7 +7,7 @@
 /doc show pl   → /doc show plan/mast.md  paths
 /orphans s     → /orphans stop
 
-The types of `ikigai_actors.shell.commands.arguments` say what is offered for which argument.
+The types of `ikigai_actors.shell.verbs.arguments` say what is offered for which argument.
 """
 
 import re
@@ -16,8 +16,8 @@ import shlex
 import click
 from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
 
-from ikigai_actors.shell.commands import commands
-from ikigai_actors.shell.commands.arguments import UNQUOTED
+from ikigai_actors.shell.verbs.arguments import UNQUOTED
+from ikigai_actors.shell.verbs.slash import commands
 from ikigai_actors.system.ref import AgentRef
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.?|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""", re.DOTALL)

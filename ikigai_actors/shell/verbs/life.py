@@ -2,9 +2,9 @@
 
 import click
 
-from ikigai_actors.shell.commands.arguments import AGENT, TEXT, in_either_case
-from ikigai_actors.shell.commands.context import CommandContext
 from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell.verbs.arguments import AGENT, TEXT, in_either_case
+from ikigai_actors.shell.verbs.place import Place
 from ikigai_actors.system.ref import AgentRef
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
@@ -16,7 +16,7 @@ from supervisors.strategies import Strategy
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
 @click.option("--reason", type=TEXT, default="", help="Why; it stands in the registry.")
 @click.pass_obj
-def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -> None:
+def kill(shell: Place, agent: str | None, cascade: bool, reason: str) -> None:
     """End an agent at once; without ID the current one.
 
     What becomes of its children its orphan policy says: see /orphans.
@@ -40,7 +40,7 @@ def kill(shell: CommandContext, agent: str | None, cascade: bool, reason: str) -
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 @click.pass_obj
-def signal(shell: CommandContext, name: str, agent: str | None, cascade: bool, grace: float) -> None:
+def signal(shell: Place, name: str, agent: str | None, cascade: bool, grace: float) -> None:
     """Send a signal to an agent; without ID to the current one.
 
     INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
@@ -57,7 +57,7 @@ def signal(shell: CommandContext, name: str, agent: str | None, cascade: bool, g
 @click.command("/finish")
 @click.argument("text", type=TEXT, nargs=-1)
 @click.pass_obj
-def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
+def finish(shell: Place, text: tuple[str, ...]) -> None:
     """End the current agent after its turn: the normal end. TEXT is its result, mailed to its supervisor."""
     agent = shell.current
     if (record := agent.record).status == Status.STOPPED and record.turn:
@@ -74,7 +74,7 @@ def finish(shell: CommandContext, text: tuple[str, ...]) -> None:
 @click.argument("name", type=TEXT)
 @click.option("--agent", metavar="ID", type=AGENT, help="Another agent than the current one.")
 @click.pass_obj
-def rename(shell: CommandContext, name: str, agent: str | None) -> None:
+def rename(shell: Place, name: str, agent: str | None) -> None:
     """Give the current agent another name, unique among the living; "" takes its name away."""
     target = _agent(shell, agent)
     before = named(target)
@@ -85,7 +85,7 @@ def rename(shell: CommandContext, name: str, agent: str | None) -> None:
 @click.command("/adopt")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
-def adopt(shell: CommandContext, agent: str) -> None:
+def adopt(shell: Place, agent: str) -> None:
     """Have the current agent look after another one, which goes on if it was stopped."""
     child, by = shell.system.agent(agent), shell.current
     shell.wait_for(lambda: by.adopt(child))
@@ -95,7 +95,7 @@ def adopt(shell: CommandContext, agent: str) -> None:
 @click.command("/orphans")
 @click.argument("policy", type=click.Choice([one.value for one in OrphanPolicy]), required=False)
 @click.pass_obj
-def orphans(shell: CommandContext, policy: str | None) -> None:
+def orphans(shell: Place, policy: str | None) -> None:
     """Show or set what becomes of the agent's children when it dies.
 
     reparent: its nearest living ancestor looks after them. cascade: they die too. stop: as reparent, and they pause.
@@ -114,7 +114,7 @@ def orphans(shell: CommandContext, policy: str | None) -> None:
 @click.option("--intensity", type=click.IntRange(min=0), help="Restarts within the period, before it gives up.")
 @click.option("--period", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="See intensity.")
 @click.pass_obj
-def supervise(shell: CommandContext, strategy: str | None, intensity: int | None, period: float | None) -> None:
+def supervise(shell: Place, strategy: str | None, intensity: int | None, period: float | None) -> None:
     """Show or set how the agent restarts its children when they crash."""
     agent = shell.current
     if (strategy, intensity, period) != (None, None, None):
@@ -126,5 +126,5 @@ def supervise(shell: CommandContext, strategy: str | None, intensity: int | None
 COMMANDS = (kill, signal, finish, rename, adopt, orphans, supervise)
 
 
-def _agent(shell: CommandContext, text: str | None) -> AgentRef:
+def _agent(shell: Place, text: str | None) -> AgentRef:
     return shell.current if text is None else shell.system.agent(text)

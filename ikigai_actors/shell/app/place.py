@@ -1,6 +1,6 @@
 """What slash commands work on in the application, and the thread that runs them.
 
-Each submitted line gets an `AppCommandContext` of its own: it works on the agent at which the line was typed, and
+Each submitted line gets an `AppPlace` of its own: it works on the agent at which the line was typed, and
 prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one after
 another on one thread, so a command may wait for a commit. No command waits there for a turn: the person gets a notice
 when it is over.
@@ -16,10 +16,10 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
-from ikigai_actors.shell import commands
-from ikigai_actors.shell.commands.context import CommandContext, Printer, nothing_to_resume
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
 from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
+from ikigai_actors.shell.verbs import slash
+from ikigai_actors.shell.verbs.place import Place, Printer, nothing_to_resume
 from ikigai_actors.system.conversation import Questions, say
 from ikigai_actors.system.ref import AgentRef, System
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Window(Protocol):
-    """The parts of the application that command contexts use. Thread-safe; only `edit` waits."""
+    """The parts of the application that places use. Thread-safe; only `edit` waits."""
 
     system: System
     questions: Questions
@@ -61,8 +61,8 @@ class Window(Protocol):
         """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
 
-class AppCommandContext(CommandContext):
-    """The context of one line."""
+class AppPlace(Place):
+    """The place of one line."""
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
@@ -73,7 +73,7 @@ class AppCommandContext(CommandContext):
         """Do one line. Raises `SystemClosed`; all other errors are printed."""
         try:
             if is_command(line):
-                commands.run(self, line)
+                slash.run(self, line)
             else:
                 self._say(line)
         except SystemClosed:
