@@ -57,6 +57,7 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.text import storable
+from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval)
@@ -497,9 +498,10 @@ class Effects:
                 on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
             )
 
-        run = self._runtime.executor.run_tool(
-            self._runtime.toolbox[call.name], call.input, self._runtime.processes.handle(self._uuid), on_result
-        )
+        current = CurrentCall(effect_key(self._uuid, call.reply, call.id), call.attempt, self._uuid, call.id)
+        handle = self._runtime.processes.handle(self._uuid)
+        tool = self._runtime.toolbox[call.name]
+        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current)
         self._keep(call, run)
 
     def _wait(self, request: int, call: Call, log: Log) -> None:

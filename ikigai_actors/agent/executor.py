@@ -32,6 +32,7 @@ from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.providers.function import FunctionProvider
 from ikigai_actors.text import described
 from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.effect_keys import CurrentCall, acting_call
 from ikigai_actors.tools.function import Result, Tool, checked_result, not_begun, timed_out
 
 logger = logging.getLogger(__name__)
@@ -228,7 +229,14 @@ class Executor:
             if self._toolsets and not self._closed:
                 self._loop.call_soon_threadsafe(begin)
 
-    def run_tool(self, tool: Tool, arguments: Mapping[str, Any], agent: object, on_result: OnResult) -> ToolRun:
+    def run_tool(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        agent: object,
+        on_result: OnResult,
+        current: CurrentCall | None = None,
+    ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
         Args:
@@ -237,11 +245,14 @@ class Executor:
             agent: the handle that `current_agent` gives to the tool.
             on_result: takes the result, on the loop's thread; once, unless the run is cancelled or the executor is
                 closed.
+            current: what `current_call` gives to the tool.
         """
 
         def begin() -> None:
             acting_agent.set(agent)
             acting_code.set(ActingCode(getattr(agent, "uuid", ""), self._registry, run.is_over))
+            if current is not None:
+                acting_call.set(current)
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
             run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
 

@@ -4,8 +4,12 @@ Its modules:
 
     function, signature     a Python function as a tool, and what a model must know of it
     base                    toolsets: tools that share something
+    effect_keys             keys by which a service knows a call that is made again
     fitted, plain_schema    tools, and the schemas of their arguments, in a form that every service takes
     policy                  whether a tool may run, and how
     mcp/, workspace/        servers that speak MCP; a directory with files and a shell
     process                 how child processes are started, and ended
 """
+
+from ikigai_actors.tools.effect_keys import CurrentCall as CurrentCall
+from ikigai_actors.tools.effect_keys import current_call as current_call

@@ -35,9 +35,9 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
-from ikigai_actors.arguments import check_flag, check_optional, check_seconds, shown
+from ikigai_actors.arguments import check_choice, check_flag, check_optional, check_seconds, shown
 from ikigai_actors.attachments import Attachment, check_sum, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
@@ -53,6 +53,9 @@ TIMEOUT = 120.0
 
 LIMIT = 50_000
 """Characters of a result; the rest is cut, and the result says so."""
+
+BY_KEY = "by_key"
+"""A tool is idempotent, since it hands on the key of `current_call`."""
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 """A tool's name, as services take it."""
@@ -171,7 +174,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float = TIMEOUT,
-    idempotent: bool = False,
+    idempotent: bool | Literal["by_key"] = False,
     read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
@@ -185,7 +188,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float = TIMEOUT,
-    idempotent: bool = False,
+    idempotent: bool | Literal["by_key"] = False,
     read_only: bool = False,
     alone: bool = False,
     policy: str = Policy.ALLOW,
@@ -198,6 +201,8 @@ def tool(
         description: what it is for; the docstring's text when None.
         timeout: seconds that a call may take.
         idempotent: whether running it twice does what running it once does: after a crash it is simply run again.
+            ``"by_key"`` says that this holds because the tool hands ``current_call().key`` to a service that acts
+            once for each key.
         read_only: whether it changes nothing outside: then it may run in experiments (`ikigai_actors.behaviour`), and
             it is idempotent, too.
         alone: whether it never runs beside other calls of the same reply.
@@ -211,8 +216,7 @@ def tool(
     check_optional(description, str, "description", "text")
     check_seconds(timeout, "timeout", zero=False)
     reads = check_flag(read_only, "read_only")
-    again = check_flag(idempotent, "idempotent") or reads
-    traits = ToolTraits(again, reads, check_flag(alone, "alone"), _policy(policy))
+    traits = ToolTraits(_runs_again(idempotent) or reads, reads, check_flag(alone, "alone"), _policy(policy))
 
     def make(plain: Callable[..., Any]) -> FunctionTool:
         from ikigai_actors.tools.signature import Signature  # only who defines tools waits for pydantic
@@ -316,6 +320,13 @@ def _text_of(content: object) -> str:
         return content
     blocks = content if isinstance(content, list | tuple) else [content]
     return "\n".join(str(block.get("text", block)) if isinstance(block, Mapping) else str(block) for block in blocks)
+
+
+def _runs_again(idempotent: object) -> bool:
+    """Whether a call that was cut off is started again."""
+    if isinstance(idempotent, str):
+        return bool(check_choice(idempotent, "idempotent", (BY_KEY,)))
+    return check_flag(idempotent, "idempotent")
 
 
 def _policy(text: str) -> Policy:

@@ -9,6 +9,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.agent.turn.calls import PERHAPS_RUN
+from ikigai_actors.tools import CurrentCall, current_call
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, prompts, requests_of, results, scripted
@@ -109,6 +110,36 @@ def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Hel
         assert len(system.agents()) == 3
         for child in system.root.children():
             child.reply(timeout=DEADLINE)
+
+
+def test_a_call_that_is_started_again_keeps_its_key_and_knows_its_attempt(durable: str) -> None:
+    entered, leave, seen = threading.Semaphore(0), threading.Event(), list[CurrentCall]()
+
+    @tool(idempotent="by_key")
+    def pay() -> str:
+        seen.append(current_call())
+        entered.release()
+        assert leave.wait(DEADLINE)
+        return "paid"
+
+    script = ScriptedProvider(lambda request: "done" if results(request) else calling("pay", "pay"))
+    for resume in (False, True):
+        with ActorSystem.open(durable, provider=script, tools=[pay], resume=resume) as system:
+            if not resume:
+                system.root.prompt("go")
+            assert all(entered.acquire(timeout=DEADLINE) for _ in range(2))
+    leave.set()
+    with ActorSystem.open(durable, provider=script, tools=[pay], resume=True) as system:
+        assert system.root.reply(timeout=DEADLINE).text == "done"
+        assert system.root.prompt("and again").get(timeout=DEADLINE).text == "done"
+        root = system.root.uuid
+    assert {(one.agent, one.id) for one in seen} == {(root, "1"), (root, "2")}
+    first, second = (seen[:2], seen[6:])
+    assert sorted((one.id, one.attempt, one.key) for one in seen[:6]) == sorted(
+        (one.id, attempt, one.key) for one in first for attempt in (1, 2, 3)
+    )
+    assert [one.attempt for one in second] == [1, 1]
+    assert len({one.key for one in (*first, *second)}) == 4
 
 
 def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: str) -> None:

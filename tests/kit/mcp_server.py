@@ -107,16 +107,17 @@ TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, 
     "long": (lambda length: "x" * length, "Give much text.", {"type": "object"}, {"readOnlyHint": True}),
     "variable": (lambda name: os.environ.get(name, "not set"), "Show one.", {"type": "object"}, {"readOnlyHint": True}),
     "blocks": (blocks, "Give one of each.", {"type": "object"}, {"readOnlyHint": True}),
+    "meta": (lambda meta: json.dumps(meta), "Show what it is sent beside.", {"type": "object"}, {"readOnlyHint": True}),
     "meet": (meet, "Meet the test.", {"type": "object"}, {"readOnlyHint": True}),
     "say": (say, "Say it.", {"type": "object"}, {}),
 }
 """By name: the function, its description, the schema of its arguments, and the hints of it."""
 
 
-def call(number: object, name: str, arguments: dict[str, Any]) -> None:
+def call(number: object, name: str, arguments: dict[str, Any], meta: object) -> None:
     """Call a tool, and answer unless the call was cancelled meanwhile."""
     function = TOOLS[name][0]
-    own = {"number": number} if name in ("meet", "say") else {}
+    own = {"number": number} if name in ("meet", "say") else {"meta": meta} if name == "meta" else {}
     try:
         given = function(**own, **arguments)
         content = given if isinstance(given, list) else [{"type": "text", "text": given}]
@@ -145,7 +146,7 @@ def heed(request: dict[str, Any]) -> None:
             ]
             answer(number, result={"tools": names})
         case "tools/call":
-            given = (number, parameters["name"], parameters.get("arguments") or {})
+            given = (number, parameters["name"], parameters.get("arguments") or {}, parameters.get("_meta"))
             if parameters["name"] == "meet":
                 threading.Thread(target=call, args=given, daemon=True).start()
             else:

@@ -1,6 +1,7 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour] [--examples N] [--seconds S] [NAME …]
+python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending]
+                        [--examples N] [--seconds S] [NAME …]
 """
 
 import argparse
@@ -21,6 +22,7 @@ from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.spending import SPENDING_MUTANTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,6 +116,7 @@ def main() -> None:
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument("--behaviour", action="store_true", help="those of experiments")
     parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
+    parser.add_argument("--spending", action="store_true", help="those of keys for effects")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     kinds = {
@@ -122,6 +125,7 @@ def main() -> None:
         "budgets": BUDGET_MUTANTS,
         "later": LATER_MUTANTS,
         "behaviour": BEHAVIOUR_MUTANTS,
+        "spending": SPENDING_MUTANTS,
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]

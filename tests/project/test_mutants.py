@@ -11,10 +11,11 @@ from tests.mutants.budgets import BUDGET_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.spending import SPENDING_MUTANTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
-    others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS)
+    others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     assert all(changed(mutant) for mutant in (*MUTANTS, *others))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
@@ -40,7 +41,10 @@ def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
     assert {mutant.name for mutant in HOST_MUTANTS} == {*rows}
 
 
-@pytest.mark.parametrize(("title", "mutants"), [("Memory", MEMORY_MUTANTS), ("Budgets", BUDGET_MUTANTS)])
+@pytest.mark.parametrize(
+    ("title", "mutants"),
+    [("Memory", MEMORY_MUTANTS), ("Budgets", BUDGET_MUTANTS), ("Keys and spending", SPENDING_MUTANTS)],
+)
 def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
     title: str, mutants: tuple[Mutant, ...]
 ) -> None:

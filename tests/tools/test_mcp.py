@@ -17,8 +17,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, ListToolsResult, PaginatedRequestParams
 from mcp.types import Tool as Listed
 
-from ikigai_actors import BadInput, McpServer
+from ikigai_actors import ActorSystem, BadInput, McpServer, ScriptedProvider
 from ikigai_actors.agent.toolbox import Toolbox
+from ikigai_actors.records.messages.replies import reply_of
+from ikigai_actors.tools.effect_keys import effect_key
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.mcp.connection import McpTool, list_tools
 from ikigai_actors.tools.mcp.lines import Heard
@@ -27,6 +29,7 @@ from ikigai_actors.tools.mcp.server import PAUSES, WINDOW
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.mcp_rendezvous import SERVER, Bench, Meeting
 from tests.kit.mcp_server import CHILD
+from tests.kit.tool_scripts import calling, results
 
 pytestmark = pytest.mark.slow("starts MCP servers")
 
@@ -82,6 +85,15 @@ def test_a_listed_tool_that_breaks_the_protocol_costs_that_tool_alone(bench: Ben
 def test_calls_give_what_the_server_answers(shared: Bench) -> None:
     assert shared.call("add", a=2, b=3) == Result("5")
     assert shared.call("in_the_wild") == Result("tamed")
+
+
+def test_a_server_is_sent_the_key_of_a_call_and_how_often_it_was_started() -> None:
+    script = ScriptedProvider(lambda asked: seen[0].content if (seen := results(asked)) else calling("t__meta"))
+    with ActorSystem.open(":memory:", provider=script, tools=[McpServer(SERVER, name="t")]) as system:
+        sent = json.loads(system.root.prompt("go").get(timeout=DEADLINE).text)
+        asked, _ = (one for one in system.root.history() if one.kind == "assistant")
+        key = effect_key(system.root.uuid, asked.id, reply_of(asked).tool_calls[0].id)
+    assert sent == {"ikigai-actors/key": key, "ikigai-actors/attempt": 1}
 
 
 def test_a_cancelled_call_ends_in_the_server_and_harms_no_other(shared: Bench, meeting: Meeting) -> None:

@@ -69,6 +69,8 @@ class Call:
     progress: Progress = Progress.WAITING
     reply: int = 0
     """Position of the reply that asks for it."""
+    attempt: int = 0
+    """How often it was started, as its committed ``tool_call`` messages count."""
     elsewhere: bool = False
     """Whether it was started in another database, from which its agent came."""
 
@@ -142,9 +144,11 @@ def focus_in(messages: Iterable[Message]) -> str | None:
 
 
 def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
-    """The calls, with the progress of those with these ids set to ``now``."""
-    changed = set(ids)
-    return tuple(replace(call, progress=now) if call.id in changed else call for call in calls)
+    """The calls, with the progress of those with these ids set to ``now``; one that runs now is at its next attempt."""
+    changed, begins = set(ids), now is Progress.RUNNING
+    return tuple(
+        replace(call, progress=now, attempt=call.attempt + begins) if call.id in changed else call for call in calls
+    )
 
 
 def running(calls: Calls) -> bool:

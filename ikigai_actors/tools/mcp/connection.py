@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp import Client, MCPError
@@ -28,6 +28,7 @@ from mcp.types import (
     ContentBlock,
     EmbeddedResource,
     JSONRPCResponse,
+    RequestParamsMeta,
     ResourceLink,
     TextContent,
     TextResourceContents,
@@ -39,6 +40,7 @@ from pydantic import ValidationError
 
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.effect_keys import acting_call
 from ikigai_actors.tools.function import Result, ToolError, cut
 from ikigai_actors.tools.mcp.lines import UNREADABLE_LINE, Heard
 from ikigai_actors.tools.mcp.process import ServerProcess
@@ -126,7 +128,7 @@ class Run:
         """Call a tool. Raises `ToolError` when there is no answer."""
         assert self._client is not None  # who calls has waited for the tools
         try:
-            result = await self._client.call_tool(tool, arguments)
+            result = await self._client.call_tool(tool, arguments, meta=_meta_of_call())
         except Exception as error:
             if self._over.is_set() or _is_closed(error):
                 how = f"was ended during this call, since {self.fault}" if self.fault else "ended during this call"
@@ -309,6 +311,13 @@ def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
         of_the_tool = [(one["loc"][2:], one["msg"]) for one in faults if one["loc"][:1] == ("tools",)]
         return "; ".join(": ".join(filter(None, (".".join(map(str, place)), said))) for place, said in of_the_tool)
     return ""
+
+
+def _meta_of_call() -> RequestParamsMeta | None:
+    """The field ``_meta`` of a request, by which the server knows a call that is made again."""
+    if (current := acting_call.get(None)) is None:
+        return None
+    return cast("RequestParamsMeta", {"ikigai-actors/key": current.key, "ikigai-actors/attempt": current.attempt})
 
 
 def traits_of(listed: Listed, policy: Policy | None) -> ToolTraits:

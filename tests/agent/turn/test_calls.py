@@ -40,16 +40,23 @@ def call(text: str, progress: Progress = Progress.WAITING, **arguments: Any) -> 
     return Call(call_id, name, arguments, progress)
 
 
-def calls(*texts: str, reply: int = 0, **far_ids: str) -> Calls:
-    """Calls, from ``id:name``; ``running="2 3"`` says that those with these ids are that far."""
+def calls(*texts: str, reply: int = 0, started: str = "", **far_ids: str) -> Calls:
+    """Calls, from ``id:name``; ``running="2 3"`` says that those with these ids are that far, ``started`` once."""
     far = {Progress(name): given.split() for name, given in far_ids.items()}
     made = map(call, texts)
     return tuple(
         replace(
-            one, reply=reply, progress=next((progress for progress, ids in far.items() if one.id in ids), one.progress)
+            one,
+            reply=reply,
+            attempt=started.split().count(one.id),
+            progress=next((progress for progress, ids in far.items() if one.id in ids), one.progress),
         )
         for one in made
     )
+
+
+def attempts(of: Calls) -> list[int]:
+    return [one.attempt for one in of]
 
 
 def ids(chosen: Calls) -> list[str]:
@@ -114,7 +121,7 @@ def test_calls_are_recovered_as_far_as_the_log_says_they_came() -> None:
         message(Kind.TOOL_CALL, "2"),
         message(Kind.TOOL_RESULT, "2"),
     ]
-    assert recover(log) == calls("1:read", "2:read", "3:write", "4:fork", reply=1, running="1", done="2")
+    assert recover(log) == calls("1:read", "2:read", "3:write", "4:fork", reply=1, started="1 2", running="1", done="2")
 
 
 def test_only_the_calls_of_the_latest_reply_are_recovered() -> None:
@@ -136,6 +143,13 @@ def test_calls_without_ids_are_recovered_under_the_ids_that_their_results_name()
         Progress.WAITING,
         Progress.DONE,
     ]
+
+
+def test_each_record_that_a_call_starts_is_an_attempt_of_it() -> None:
+    asked = reply("1:read", "2:write")
+    log = [asked, message(Kind.TOOL_CALL, "1"), message(Kind.TOOL_CALL, "2"), message(Kind.TOOL_CALL, "1")]
+    assert [attempts(recover(log[:length])) for length in range(1, 5)] == [[0, 0], [1, 0], [1, 1], [2, 1]]
+    assert attempts(recover([*log, message(Kind.TOOL_RESULT, "1"), reply("1:read")])) == [0]
 
 
 def test_of_the_calls_that_were_cut_off_the_idempotent_start_again_and_the_others_are_lost() -> None:

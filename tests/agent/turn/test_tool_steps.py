@@ -298,10 +298,11 @@ def test_resuming_starts_a_call_that_waited() -> None:
 
 
 def test_resuming_starts_an_idempotent_call_again_with_a_record_of_its_own() -> None:
-    done = resumed(call("1:read", Progress.RUNNING))
+    done = resumed(replace(call("1:read", Progress.RUNNING), attempt=1))
     assert done.unit is None
     again = step(done.state, CONTINUE, NOW, TOOLS)
     assert (said(again), again.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
+    assert [one.attempt for one in again.state.calls] == [2]
 
 
 def test_resuming_says_of_any_other_call_that_it_may_have_run_and_never_runs_it() -> None:
