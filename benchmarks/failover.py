@@ -2,9 +2,9 @@
 
 Two hosts share a PostgreSQL database, each a process. The second one runs an agent whose model never answers there, and
 at once with the first one. The agent is prompted before the kill (*before*: the turn is open, and goes on elsewhere) or
-right behind it (*behind*), by a process that runs no agents. Then the host is started again, and the agent moved back.
+right after it (*after*), by a process that runs no agents. Then the host is started again, and the agent moved back.
 
-Beside it DBOS: two workers of one queue, of which the first never answers; behind the kill a workflow goes to the other
+Beside it DBOS: two workers of one queue, of which the first never answers; after the kill a workflow goes to the other
 one, and what was begun before waits until somebody starts that worker again, which is done here at once. And Ray: an
 actor that may be restarted and calls of it that may be repeated; each writes the prompt and the reply itself.
 """
@@ -23,7 +23,7 @@ from ikigai_actors import ActorSystem
 AGENTS = (60, 20_000)
 """Agents of the database."""
 
-PARTS = ("before", "behind")
+PARTS = ("before", "after")
 """When the agent is prompted."""
 
 
@@ -72,7 +72,7 @@ def _kills(database: Database, times: int) -> dict[str, list[float]]:
                         until(lambda: agent.record.turn, "the turn")
                     second.kill()
                     began = time.perf_counter()
-                    if part == "behind":
+                    if part == "after":
                         reply = agent.ask.prompt("go")
                     reply.get(timeout=TIMEOUT)
                     taken[part].append(time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""Replies on their way: how long behind its provider another process hears a piece of a reply.
+"""Replies on their way: how long after its provider another process hears a piece of a reply.
 
 One process runs the agent. Its model says a hundred times what time it is (`time.monotonic_ns`, one clock for all);
 late is when an attached process hears a piece, less what it says. The last pieces come with the whole reply.

@@ -82,7 +82,7 @@ def machine(results: Results) -> str:
     quick = ", ".join(name for name, run in results.items() if run.quick)
     days, minutes = _each(run.date[:10] for run in runs), sum(run.seconds for run in runs) / 60
     lines = [
-        f"- {days}: {hardware}; load {min(loads):.1f} to {max(loads):.1f}; {minutes:.0f} minutes",
+        f"- {days}, on {hardware}; load {min(loads):.1f} to {max(loads):.1f}; {minutes:.0f} minutes",
         f"- {versions}",
         *([f"- at small sizes: {quick}"] if quick else []),
     ]
@@ -197,7 +197,7 @@ TABLES = {
     "boot": Table("replay", _both(_by_size("boot"), _titled("replay", _by_size("replay of all agents", ratio=True))),
                   "agents"),
     "actors": Table("actors", _by_name(
-        ("idle", "idle actor"), ("start", "start"), ("tell to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"))),
+        ("idle", "idle actor"), ("start", "start"), ("`tell` to one", "tell"), ("fan-out", "fan-out"), ("ask", "ask"))),
     "cascade": Table("cascade", _both(
         _titled("tree", _by_size("kill of a tree", ratio=True)),
         _titled("chain", _by_size("kill of a chain", ratio=True))), "descendants"),
@@ -213,7 +213,7 @@ TABLES = {
           for screen in ("80×24", "200×60") for rank in ("p50", "p90", "p99")))),
     "failover": Table("failover", _by_name(
         *((f"prompted {part}: {rank}", f"kill to answer, prompted {part}: {rank}")
-          for part in ("before", "behind") for rank in ("p50", "max")))),
+          for part in ("before", "after") for rank in ("p50", "max")))),
     "spread": Table("spread", _titled("forks with", _by_size("forks")), "hosts"),
     "spread-death": Table("spread", _by_size("death of a tree on 4 hosts", ratio=True), "agents"),
     "hosts": Table("hosts", _at_largest(

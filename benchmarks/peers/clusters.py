@@ -2,7 +2,7 @@
 
 Each is measured in a process of its own, and imported there, so that one that is not installed is merely named. Its
 module has ``failover(url, times)``, which gives the seconds from each kill to the answer by when it was asked
-(``before`` the kill, ``behind`` it), and ``forks(url, processes, each)``, which gives how many in a second for each
+(``before`` the kill, ``after`` it), and ``forks(url, processes, each)``, which gives how many in a second for each
 number of processes.
 """
 

@@ -48,13 +48,13 @@ def child() -> None:
 
 @DBOS.workflow()
 def parent(count: int) -> None:
-    """Start so many children, one after the other."""
+    """Start this many children, one after the other."""
     for _ in range(count):
         DBOS.start_workflow(child)
 
 
 def failover(url: str, times: int) -> dict[str, list[float]]:
-    """Kill a process so many times; the seconds until the answer, by when it was asked."""
+    """Kill a process this many times; the seconds until the answer, by when it was asked."""
     schema = f"dbos_{uuid4().hex}"
     with _worker(url, schema, "second") as worker:
         tell(worker, "answer")  # it has made its tables
@@ -62,7 +62,7 @@ def failover(url: str, times: int) -> dict[str, list[float]]:
     try:
         return {
             "before": [_before(url, schema, client) for _ in range(times)],
-            "behind": [_behind(url, schema, client) for _ in range(times)],
+            "after": [_after(url, schema, client) for _ in range(times)],
         }
     finally:
         client.destroy()
@@ -85,7 +85,7 @@ def _before(url: str, schema: str, client: DBOSClient) -> float:
                 return time.perf_counter() - began
 
 
-def _behind(url: str, schema: str, client: DBOSClient) -> float:
+def _after(url: str, schema: str, client: DBOSClient) -> float:
     """Seconds until the other worker has answered."""
     with _worker(url, schema, "first") as first, _worker(url, schema, "second") as second:
         tell(first, "silent")

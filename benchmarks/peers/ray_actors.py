@@ -58,11 +58,11 @@ class Agent:
 
 
 def failover(url: str, times: int) -> dict[str, list[float]]:
-    """Kill a process so many times; the seconds until the answer, by when it was asked."""
+    """Kill a process this many times; the seconds until the answer, by when it was asked."""
     with _ray(url):
         return {
             part: [_killed(url, f"{part} {number}", part == "before") for number in range(times)]
-            for part in ("before", "behind")
+            for part in ("before", "after")
         }
 
 
