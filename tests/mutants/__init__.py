@@ -78,7 +78,7 @@ MUTANTS = (
         " WHERE NOT EXISTS (SELECT 1 FROM merges WHERE into_uuid = :into AND from_uuid = :child) RETURNING message",
     ),
     Mutant(
-        "a merge tells of another head than its key",
+        "a merge names another head than its key",
         "records/log/merges.py",
         "    if child.position != entry.head:",
         "    if False:",
@@ -258,13 +258,13 @@ MUTANTS = (
         "calls_rest = state.phase is Phase.RUNNING_TOOLS",
     ),
     Mutant(
-        "STOP not heeded within a turn",
+        "STOP is ignored within a turn",
         "agent/turn/tool_steps.py",
         "    if state.status is Status.STOPPED:\n        return Step(state)\n",
         "",
     ),
     Mutant(
-        "siblings said to share what is their own",
+        "siblings count their own messages as shared",
         "agent/assembly.py",
         "log.conversation(head, log.fork)",
         "log.conversation(head, log.fork + 3)",
@@ -295,7 +295,7 @@ MUTANTS = (
         "continue",
     ),
     Mutant(
-        "a restart forgets who waits",
+        "a restart forgets the agents that wait",
         "agent/actor.py",
         "return Handover(head, state.turn, state.lifecycle, callers, waiting, paused)",
         "return Handover(head, state.turn, state.lifecycle, (), waiting, paused)",
@@ -312,7 +312,7 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "resume asks nobody",
+        "resume asks no model",
         "agent/turn/machine.py",
         "    if not calls:\n        asked = request_model(state)",
         "    if not calls:\n        return Step(replace(state, phase=Phase.WAITING_FOR_MODEL), effects=told)\n"

@@ -85,7 +85,7 @@ BEHAVIOUR_MUTANTS = (
         test=_PLAN,
     ),
     Mutant(
-        "something must be wrong",
+        "a bisection always finds something wrong",
         "behaviour/plans/bisect.py",
         "weights = [1.0] * (places + 1) if prior is None",
         "weights = [1.0] * places + [0.0] if prior is None",
@@ -113,13 +113,13 @@ BEHAVIOUR_MUTANTS = (
         "return call.name in tools",
     ),
     Mutant(
-        "the history that is looked at supervises the trials",
+        "the history of an experiment supervises its trials",
         "agent/turn/fork.py",
         "supervisor_uuid=None if bed.of is None else parent,",
         "supervisor_uuid=None,",
     ),
     Mutant(
-        "who answers first is told first",
+        "the trial that answers first is reported first",
         "behaviour/driver.py",
         "            first = self._window[0]\n",
         "            self._window.sort(\n"
@@ -128,7 +128,7 @@ BEHAVIOUR_MUTANTS = (
         "            first = self._window[0]\n",
     ),
     Mutant(
-        "what a trial calls of the agent itself is carried out",
+        "a trial's calls that change the agent itself are carried out",
         "agent/turn/record.py",
         "    return call.name in run and call.name in tools",
         "    if call.name in tools and tools[call.name].builtin:\n        return True\n"
@@ -190,7 +190,7 @@ BEHAVIOUR_MUTANTS = (
         "random.Random(system.random_bytes(8)).randrange",
     ),
     Mutant(
-        "a history is pruned that living trials go on from",
+        "prune deletes a history that living trials go on from",
         "store/queries.sql",
         "UNION SELECT a.parent_uuid FROM agents a JOIN needed n ON n.uuid = a.uuid WHERE a.parent_uuid IS NOT NULL",
         "UNION SELECT a.supervisor_uuid FROM agents a JOIN needed n ON n.uuid = a.uuid"
@@ -198,7 +198,7 @@ BEHAVIOUR_MUTANTS = (
     ),
     # What tests find
     Mutant(
-        "trials live in the shard of whose history they go on from",
+        "trials live in the shard of the history that they go on from",
         "store/queries.sql",
         "(SELECT p.shard FROM agents p WHERE p.uuid = :supervisor), 0))",
         "(SELECT p.shard FROM agents p WHERE p.uuid = :parent), 0))",
@@ -219,7 +219,7 @@ BEHAVIOUR_MUTANTS = (
         test=_REPLAYS,
     ),
     Mutant(
-        "what was not judged is a pass",
+        "a sample without a verdict counts as a pass",
         "behaviour/rates.py",
         "[one for one in samples if one is not None] for case",
         "[1.0 if one is None else one for one in samples] for case",
@@ -247,21 +247,21 @@ BEHAVIOUR_MUTANTS = (
         test=_REPLAYS,
     ),
     Mutant(
-        "what is judged is foretold once more",
+        "the forecast counts trials that are judged already",
         "behaviour/driver.py",
         "range(first, last + 1)",
         "range(1, last + 1)",
         test=_FORECASTS,
     ),
     Mutant(
-        "what was cut off goes on before it is said, and in a dry run",
+        "trials that were cut off go on before the forecast, and in a dry run",
         "behaviour/driver.py",
         "                    self._cut_off.append(agent)",
         "                    resume_trial(agent)",
         test=_FORECASTS,
     ),
     Mutant(
-        "the baseline is foretold of the changed model",
+        "the forecast of the baseline counts the changed model",
         "behaviour/replays.py",
         "change = {} if arm == BASELINE else terms.change\n            terms.system",
         "change = terms.change\n            terms.system",
@@ -303,7 +303,7 @@ BEHAVIOUR_MUTANTS = (
         test=_REPLAYS,
     ),
     Mutant(
-        "a log goes on from what was taken back",
+        "a log goes on from messages that were taken back",
         "behaviour/cases.py",
         "and view.shows(earlier.opens, head):",
         "and True:",

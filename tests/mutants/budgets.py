@@ -58,7 +58,7 @@ BUDGET_MUTANTS = (
         "",
     ),
     Mutant(
-        "what other hosts hold is taken back",
+        "the holds of other hosts are taken back",
         "records/budgets/ceilings.py",
         "portion.allotted > portion.taken:\n                portion.allotted, portion.changed = portion.taken, True",
         "portion.allotted > portion.spent:\n                portion.allotted, portion.changed = portion.spent, True",
@@ -91,13 +91,13 @@ BUDGET_MUTANTS = (
         "level.portion(unit, row.owner or row.held_host).book(-held",
     ),
     Mutant(
-        "those who wait are served by their names",
+        "waiting requests are served by name",
         "store/queries.sql",
         "a.status = 'running' ORDER BY p.number LIMIT",
         "a.status = 'running' ORDER BY p.agent_uuid LIMIT",
     ),
     Mutant(
-        "who is served waits on",
+        "a served request goes on waiting",
         "records/budgets/grants.py",
         '            tx.run("end_pauses", agents=[agent])\n',
         "",
@@ -117,13 +117,13 @@ BUDGET_MUTANTS = (
         ),
     ),
     Mutant(
-        "after a grant nobody is told any more",
+        "after a grant the owner gets no more mail",
         "records/budgets/grants.py",
         "            limit.granted, limit.notified, limit.changed = granted, 0, True",
         "            limit.granted, limit.changed = granted, True",
     ),
     Mutant(
-        "the owner is told of everybody who waits",
+        "the owner gets a mail for each agent that waits",
         "records/budgets/ledger.py",
         "        if limit.notified < NOTIFIED_PAUSE and due is None:",
         "        if due is None:",
@@ -142,7 +142,7 @@ BUDGET_MUTANTS = (
         "SLOT_TIME = 59_000",
     ),
     Mutant(
-        "nobody looks again at what was freed",
+        "nothing looks at tokens that were freed",
         "records/budgets/ledger.py",
         "            owner for owner, level in self.levels.items() if any(portion.wanted for portion in"
         " level.portions.values())\n",
@@ -156,13 +156,13 @@ BUDGET_MUTANTS = (
         ),
     ),
     Mutant(
-        "what is new of the tools is not held",
+        "new tools are not held",
         "agent/costs.py",
         "                return spent.usage, size + grown, blocks",
         "                return spent.usage, size + 0 * grown, blocks",
     ),
     Mutant(
-        "what waits and is changed leaves with nothing held",
+        "a waiting request that changes leaves without a hold",
         "agent/turn/steps.py",
         "    unit = LogUnit(state.uuid, messages, asks=True, unpaused=True)\n",
         "    unit = LogUnit(state.uuid, messages, unpaused=True)\n",

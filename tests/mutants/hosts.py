@@ -27,7 +27,7 @@ HOST_MUTANTS = (
         "WHERE id = :host AND ended_at IS NULL",
     ),
     Mutant(
-        "a host is ended though it has beaten since",
+        "a host is ended although it has renewed its lease",
         "store/queries.sql",
         "WHERE id = :host AND beat = :beat AND ended_at IS NULL",
         "WHERE id = :host AND ended_at IS NULL",
@@ -88,7 +88,7 @@ HOST_MUTANTS = (
         "exit_reason = :reason",
     ),
     Mutant(
-        "what has changed is noted, and not followed",
+        "changes are noted and not followed",
         "system/host/remote_commands.py",
         "            for change in changes.agents:\n                self._processes.catch_up(change)\n",
         "            for change in changes.agents[1:]:\n                self._processes.catch_up(change)\n",
@@ -114,13 +114,13 @@ HOST_MUTANTS = (
         "        return replace(news, turns={uuid: news.turns[uuid] for uuid in asked or () if uuid in news.turns})\n",
     ),
     Mutant(
-        "one of a group moves alone",
+        "one agent of a group moves alone",
         "records/lives/moves.py",
         "    if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:\n",
         "    if registry.get(tx, record.supervisor_uuid).strategy not in [*Strategy]:\n",
     ),
     Mutant(
-        "adopted into a group, and left where it is",
+        "an adopted agent stays where it is",
         "records/lives/supervision.py",
         "        if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:\n",
         "        if registry.get(tx, self.by).strategy not in [*Strategy]:\n",

@@ -13,7 +13,7 @@ MEMORY_MUTANTS = (
         'return {"keep_from": plan.keep_from + 1,',
     ),
     Mutant(
-        "a call without a result is no reason not to cut",
+        "a summary cuts between a call and its result",
         "records/log/boundaries.py",
         "    return all(call.id in answered for call in calls_in(first))",
         "    return True",
@@ -115,13 +115,13 @@ MEMORY_MUTANTS = (
         "SELECT a.uuid FROM agents a\n WHERE a.st",
     ),
     Mutant(
-        "who has a summary of its own is said to share blocks",
+        "an agent with its own summary counts as sharing blocks",
         "agent/assembly.py",
         "    if not log.fork or (lens is not None and lens.id > log.fork):",
         "    if not log.fork:",
     ),
     Mutant(
-        "recall shows what was cleared or taken back",
+        "recall shows messages that were cleared or taken back",
         "agent/builtin_calls/memory.py",
         "        history = StoredHistory(tx, read_lineage(tx, self.agent))",
         "        history = StoredHistory(tx, read_lineage(tx, self.agent, whole=True))",
@@ -134,7 +134,7 @@ MEMORY_MUTANTS = (
         ),
     ),
     Mutant(
-        "the length of a request is taken for the window",
+        "the length of a request is read as the window",
         "providers/too_long.py",
         r"exceed context limit: (?P<tokens>\d+) \+ \d+ > (?P<window>\d+)",
         r"exceed context limit: (?P<window>\d+) \+ \d+ > (?P<tokens>\d+)",
@@ -147,7 +147,7 @@ MEMORY_MUTANTS = (
         "    return elide > 0 and message.kind",
     ),
     Mutant(
-        "children stand in order of their fork points",
+        "children are listed by their fork points",
         "records/agents/registry.py",
         "record.created_at if adopted else record.born, record.born)",
         "record.created_at if adopted else record.fork_message_id, record.born)",
