@@ -7,8 +7,9 @@ import pytest
 from tests.kit.databases import ROOT
 
 PLAIN = (
-    "README", "behaviour", "budgets", "cluster", "commands", "databases", "endpoints", "figures", "first-hour",
-    "history", "library", "mail", "providers", "shell", "supervision", "tasks", "testing", "timers",
+    "README", "behaviour", "budgets", "cluster", "commands", "comparisons", "coverage", "databases", "endpoints",
+    "figures", "first-hour", "fuzz", "history", "library", "mail", "mutants", "providers", "shell", "soak",
+    "supervision", "tasks", "testing", "timers",
 )  # fmt: skip
 """Pages of docs/. One joins when its English is plain."""
 
