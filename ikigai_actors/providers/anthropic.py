@@ -11,32 +11,24 @@ goes wrong after them is a `ProviderError` that says what to do and carries the 
 The package ``anthropic`` is imported at the first request, on a thread: it takes more than a second.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ikigai_actors.arguments import check_count, check_flag, check_optional, check_seconds
+from ikigai_actors.arguments import check_count, check_flag, check_optional
 from ikigai_actors.errors import ProviderError, ProviderMissing
+from ikigai_actors.providers import anthropic_errors
 from ikigai_actors.providers.address import check_address, suspects
-from ikigai_actors.providers.anthropic_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.anthropic_reply import MessagesReply
 from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request, reply_tokens
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.extra_options import extra_options
-from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.message_json import encoded, to_json
 from ikigai_actors.providers.prompt_cache import breakpoints, marked
-from ikigai_actors.providers.remedies import Settings, garbled, half_a_call
-from ikigai_actors.providers.secrets import as_cause, without_keys
-from ikigai_actors.providers.streamed_reply import (
-    BrokenArgumentsError,
-    HalfACallError,
-    NoStreamError,
-    ServiceFailure,
-    received,
-)
+from ikigai_actors.providers.remedies import Settings
+from ikigai_actors.providers.service_client import ServiceClient, client_options, provider_errors
+from ikigai_actors.providers.streamed_reply import received
 from ikigai_actors.providers.transport import check_key, new_transport
 from ikigai_actors.providers.windows import anthropic_window
 
@@ -59,8 +51,6 @@ _PIECE = 262_144
 
 _KEYLESS = "none"
 """The key for a server at an address that was given, where there is none: mostly it needs none."""
-CONNECTIONS = 8
-"""How many requests are begun in one turn of the event loop."""
 
 
 class AnthropicProvider:
@@ -102,15 +92,10 @@ class AnthropicProvider:
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
         check_optional(api_key, str, "api_key", "text")
         check_optional(base_url, str, "base_url", "text")
-        if max_retries is not None:
-            check_count(max_retries, "max_retries")
-        if timeout is not None:
-            check_seconds(timeout, "timeout", zero=False)
-        options = {"api_key": api_key, "base_url": base_url, "max_retries": max_retries, "timeout": timeout}
-        self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-        self._client: AsyncAnthropic | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._door = asyncio.Semaphore(CONNECTIONS)
+        given = {"api_key": api_key, "base_url": base_url}
+        self._options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        self._options |= client_options(max_retries, timeout)
+        self._client: ServiceClient[AsyncAnthropic] = ServiceClient(_import_client)
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         """Ask the model and stream its reply.
@@ -119,37 +104,23 @@ class AnthropicProvider:
             ProviderError: There is no whole reply; ``partial`` is the text that came.
         """
         address = self._address()
-        await self._enter()
-        import aiohttp
-        import anthropic
-        import httpx2
+        await self._client.enter()
+        reply = MessagesReply()
 
-        failures = (anthropic.AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, UnicodeError)
-        arriving = MessagesReply()
-        try:
+        def explain(error: Exception) -> str:
+            return anthropic_errors.explanation(error, request, self._settings(), suspects(address, os.environ))
+
+        def limit() -> object:
+            return reply_tokens(request.settings, self.max_tokens)
+
+        with provider_errors(anthropic_errors, reply, explain, self._keys, limit, request):
             arguments = self._arguments(request)
             client = self._ready_client()
             if request.once:
                 client = client.with_options(max_retries=0)
             create = client.messages.with_streaming_response.create
             async with create(**arguments, stream=True) as response:
-                return await received(response, arriving, on_delta)
-        except HalfACallError as error:
-            told = half_a_call(error.name, error.why, arguments["max_tokens"], request.cut_by_budget)
-            raise ProviderError(told, arriving.text) from error
-        except MalformedStreamError as error:
-            told = without_keys(garbled(error), self._keys())
-            again = isinstance(error, BrokenArgumentsError)
-            raise ProviderError(told, arriving.text, broke_off=again) from as_cause(error, self._keys())
-        except (*failures, ServiceFailure, NoStreamError) as error:
-            told = explanation(error, request, self._settings(), suspects(address, os.environ))
-            raise ProviderError(
-                without_keys(told, self._keys()),
-                arriving.text,
-                broke_off=broke_off(error),
-                unavailable=is_unavailable(error),
-                free=is_free(error),
-            ) from as_cause(error, self._keys())
+                return await received(response, reply, on_delta)
 
     def load(self) -> None:
         """Import the client. Blocks."""
@@ -160,7 +131,7 @@ class AnthropicProvider:
         given = (self._options.get("api_key"), os.environ.get("ANTHROPIC_API_KEY"))
         if not any(given) and "base_url" not in self._options:
             client = self._new_client()  # it alone knows the other places for a key
-            if not (client.api_key or client.auth_token or client.credentials):
+            if not _has_key(client):
                 raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
 
     def window(self, model: str) -> int:
@@ -169,36 +140,16 @@ class AnthropicProvider:
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    async def _enter(self) -> None:
-        """Let a few requests in at a time, so that the event loop serves other connections in between.
-
-        When a thousand start in the same moment, each connection would otherwise wait until the last request is built,
-        and time out.
-        """
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # connections cannot go from one loop to another
-            self._client, self._door, self._loop = None, asyncio.Semaphore(CONNECTIONS), loop
-        async with self._door:
-            if self._client is None:
-                await asyncio.to_thread(_import_client)  # on this thread it would stop every other agent's stream
-            await asyncio.sleep(0)
+        await self._client.close()
 
     def _ready_client(self) -> "AsyncAnthropic":
         """The client of this event loop."""
-        if self._client is None:
-            self._client = self._new_client()
-            known = self._client.api_key or self._client.auth_token or self._client.credentials
-            if "base_url" in self._options and not known:
-                self._client.api_key = _KEYLESS
-        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+        client = self._client.get(self._new_client)
+        if not _has_key(client):
             raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
-        check_key(self._client.api_key or "", self._settings().key)
-        check_key(self._client.auth_token or "", "ANTHROPIC_AUTH_TOKEN")
-        return self._client
+        check_key(client.api_key or "", self._settings().key)
+        check_key(client.auth_token or "", "ANTHROPIC_AUTH_TOKEN")
+        return client
 
     def _address(self) -> str:
         """The address of the API, if one was given; empty for the client's own.
@@ -216,7 +167,10 @@ class AnthropicProvider:
     def _new_client(self) -> "AsyncAnthropic":
         import anthropic
 
-        return anthropic.AsyncAnthropic(http_client=new_transport(), middleware=[_spliced], **self._options)
+        client = anthropic.AsyncAnthropic(http_client=new_transport(), middleware=[_spliced], **self._options)
+        if "base_url" in self._options and not _has_key(client):
+            client.api_key = _KEYLESS
+        return client
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         """The request as arguments of the client; settings without a value are left out."""
@@ -272,7 +226,8 @@ class AnthropicProvider:
 
     def _keys(self) -> list[str | None]:
         """What must not be told."""
-        return [self._client.api_key, self._client.auth_token] if self._client is not None else []
+        client = self._client.made
+        return [] if client is None else [client.api_key, client.auth_token]
 
     def _settings(self) -> Settings:
         """What a person calls the settings that this provider was made with."""
@@ -320,6 +275,10 @@ async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncA
     sized = request.copy(body=None, headers={**request.headers, "content-length": str(body.size)})
     sized.options.content = body
     return await call_next(sized)
+
+
+def _has_key(client: "AsyncAnthropic") -> bool:
+    return bool(client.api_key or client.auth_token or client.credentials)
 
 
 def _import_client() -> None:

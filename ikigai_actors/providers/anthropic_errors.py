@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_error": 403, "invalid_request_error": 400}
 
 
+def failures() -> tuple[type[Exception], ...]:
+    """The errors that a request may end with."""
+    import aiohttp
+    import anthropic
+    import httpx2
+
+    theirs = (anthropic.AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError)
+    return (*theirs, UnicodeError, ServiceFailure, NoStreamError)
+
+
 def broke_off(error: Exception) -> bool:
     """Whether a reply had begun and was cut, through no fault of the request."""
     import aiohttp

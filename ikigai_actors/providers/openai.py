@@ -12,33 +12,24 @@ The translations are pure: `openai_chat`, `openai_responses`. The package ``open
 on a thread.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ikigai_actors.arguments import check_choice, check_count, check_flag, check_optional, check_seconds
+from ikigai_actors.arguments import check_choice, check_count, check_flag, check_optional
 from ikigai_actors.errors import ProviderError, ProviderMissing
-from ikigai_actors.providers import remedies
+from ikigai_actors.providers import openai_errors
 from ikigai_actors.providers.address import check_address, suspects
 from ikigai_actors.providers.attachment_limits import OPENAI_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.extra_options import extra_options
-from ikigai_actors.providers.malformed import MalformedStreamError
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
-from ikigai_actors.providers.openai_errors import broke_off, explanation, is_free, is_unavailable
 from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
 from ikigai_actors.providers.remedies import Settings
-from ikigai_actors.providers.secrets import as_cause, without_keys
-from ikigai_actors.providers.streamed_reply import (
-    BrokenArgumentsError,
-    HalfACallError,
-    NoStreamError,
-    ServiceFailure,
-    received,
-)
+from ikigai_actors.providers.service_client import ServiceClient, client_options, provider_errors
+from ikigai_actors.providers.streamed_reply import received
 from ikigai_actors.providers.transport import check_key, new_transport
 
 if TYPE_CHECKING:
@@ -48,8 +39,6 @@ CHAT, RESPONSES = "chat", "responses"
 _OFFICIAL = "api.openai.com"
 _KEYLESS = "none"
 """The key for servers that need none: the client insists on one."""
-_CONNECTIONS = 8
-"""How many requests are begun in one turn of the event loop."""
 _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
@@ -97,15 +86,8 @@ class OpenAIProvider:
         self._api_key = check_optional(api_key, str, "api_key", "text")
         self._max_tokens = None if max_tokens is None else check_count(max_tokens, "max_tokens", least=1)
         self._json_output = None if json_output is None else check_flag(json_output, "json_output")
-        if max_retries is not None:
-            check_count(max_retries, "max_retries")
-        if timeout is not None:
-            check_seconds(timeout, "timeout", zero=False)
-        options = {"max_retries": max_retries, "timeout": timeout}
-        self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-        self._client: AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._door = asyncio.Semaphore(_CONNECTIONS)
+        self._options = client_options(max_retries, timeout)
+        self._client: ServiceClient[AsyncOpenAI] = ServiceClient(_import_client)
         self._plain: set[str] = set()
         """Models that have no reasoning to give back."""
         self._wordy: set[str] = set()
@@ -121,40 +103,23 @@ class OpenAIProvider:
         model, key = request.model or self.model, self._key()
         if not model:
             raise ProviderError("No model is named: set one, as /model openai:MODEL, or OpenAIProvider(model=...).")
-        await self._enter()
-        import aiohttp
-        import httpx2
-        import openai
-
-        failures = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError)
-        ours = (ServiceFailure, NoStreamError, ValueError, TimeoutError, ExceptionGroup)
+        await self._client.enter()
+        by_responses = self._speaks_responses(address)
+        reply = ResponsesReply(request.tools) if by_responses else ChatReply(request.tools)
         max_tokens = request.settings.get("max_tokens", self._max_tokens)
-        arriving: ChatReply | ResponsesReply = ChatReply(request.tools)
-        try:
-            client = self._ready_client(address, key)
+
+        def explain(error: Exception) -> str:
+            return openai_errors.explanation(error, request, settings, self._suspects(address))
+
+        def limit() -> object:
+            return max_tokens or "the service's own"
+
+        with provider_errors(openai_errors, reply, explain, lambda: [key], limit, request):
+            client = self._client.get(lambda: self._new_client(address, key))
             if request.once:
                 client = client.with_options(max_retries=0)
-            if self._speaks_responses(address):
-                arriving = ResponsesReply(request.tools)
             async with self._answered(client, request, model, max_tokens, address) as response:
-                return await received(response, arriving, on_delta)
-        except HalfACallError as error:
-            limit = max_tokens or "the service's own"
-            told = remedies.half_a_call(error.name, error.why, limit, request.cut_by_budget)
-            raise ProviderError(told, arriving.text) from error
-        except MalformedStreamError as error:
-            told = without_keys(remedies.garbled(error), [key])
-            again = isinstance(error, BrokenArgumentsError)
-            raise ProviderError(told, arriving.text, broke_off=again) from as_cause(error, [key])
-        except (*failures, *ours) as error:
-            told = explanation(error, request, settings, self._suspects(address))
-            raise ProviderError(
-                without_keys(told, [key]),
-                arriving.text,
-                broke_off=broke_off(error),
-                unavailable=is_unavailable(error),
-                free=is_free(error),
-            ) from as_cause(error, [key])
+                return await received(response, reply, on_delta)
 
     def check_ready(self) -> None:
         """Raise `ProviderMissing` where there is no key."""
@@ -166,9 +131,7 @@ class OpenAIProvider:
 
     async def close(self) -> None:
         """Close the connections. A later request opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._client.close()
 
     @asynccontextmanager
     async def _answered(
@@ -214,28 +177,10 @@ class OpenAIProvider:
             return True
         return False
 
-    async def _enter(self) -> None:
-        """Let a few requests in at a time, so that the event loop serves other connections in between."""
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # connections cannot go from one loop to another
-            self._client, self._door, self._loop = None, asyncio.Semaphore(_CONNECTIONS), loop
-        async with self._door:
-            if self._client is None:
-                try:
-                    await asyncio.to_thread(_import_client)  # here it would stop every other agent's stream
-                except ModuleNotFoundError as error:
-                    raise ProviderError(_MISSING) from error
-            await asyncio.sleep(0)
+    def _new_client(self, address: str, key: str) -> "AsyncOpenAI":
+        import openai
 
-    def _ready_client(self, address: str, key: str) -> "AsyncOpenAI":
-        """The client of this event loop."""
-        if self._client is None:
-            import openai
-
-            self._client = openai.AsyncOpenAI(
-                base_url=address, api_key=key, http_client=new_transport(), **self._options
-            )
-        return self._client
+        return openai.AsyncOpenAI(base_url=address, api_key=key, http_client=new_transport(), **self._options)
 
     def _address(self) -> tuple[str, Settings]:
         """The address of the API, and what a person calls the settings. Raises `ProviderError` for an invalid one."""
@@ -275,7 +220,10 @@ def _is_official(address: str) -> bool:
 
 
 def _import_client() -> None:
-    import anthropic  # noqa: F401 - for the time that they take, which is spent on a thread here
-    import openai
-    import openai.resources.chat
-    import openai.resources.responses  # noqa: F401
+    try:
+        import anthropic  # noqa: F401 - for the time that they take, which is spent on a thread here
+        import openai
+        import openai.resources.chat
+        import openai.resources.responses  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ProviderError(_MISSING) from error

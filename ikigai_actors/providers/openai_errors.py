@@ -25,6 +25,16 @@ _BY_WORD = {
 }
 
 
+def failures() -> tuple[type[Exception], ...]:
+    """The errors that a request may end with."""
+    import aiohttp
+    import httpx2
+    import openai
+
+    theirs = (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError)
+    return (*theirs, ServiceFailure, NoStreamError, ValueError, TimeoutError, ExceptionGroup)
+
+
 def status_of(error: Exception) -> int | None:
     """The HTTP status of an error, or the one that an error in the stream is like; None where it has none."""
     import openai

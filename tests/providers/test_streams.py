@@ -10,7 +10,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AnthropicProvider, Request
 from ikigai_actors.agent.subscriptions import Event, Streamed
-from ikigai_actors.providers.anthropic import CONNECTIONS
+from ikigai_actors.providers.service_client import CONNECTIONS
 from ikigai_actors.records.messages.messages import Kind, Message
 from tests.kit.descriptors import allow_open_files
 from tests.kit.messages_server.server import Ending, MessagesServer, Says

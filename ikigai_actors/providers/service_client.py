@@ -1,0 +1,137 @@
+"""The client of a service, and what its errors mean: the same for every protocol that is streamed over HTTP.
+
+self._client = ServiceClient(_import_client)
+await self._client.enter()
+with provider_errors(anthropic_errors, reply, explain, keys, limit, request):
+client = self._client.get(self._new_client)
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+from ikigai_actors.arguments import check_count, check_seconds
+from ikigai_actors.errors import ProviderError
+from ikigai_actors.providers import remedies
+from ikigai_actors.providers.base import Request
+from ikigai_actors.providers.malformed import MalformedStreamError
+from ikigai_actors.providers.secrets import as_cause, without_keys
+from ikigai_actors.providers.streamed_reply import BrokenArgumentsError, HalfACallError, StreamedReply
+
+CONNECTIONS = 8
+"""How many requests begin in one turn of the event loop."""
+
+
+class Closable(Protocol):
+    """A client of a service."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+ClientT = TypeVar("ClientT", bound=Closable)
+
+
+class ServiceClient(Generic[ClientT]):
+    """The client of one event loop; another loop gets a new one, since connections cannot go from loop to loop.
+
+    Args:
+        load: Imports the client's package. It takes more than a second, so it runs on a thread of its own.
+    """
+
+    def __init__(self, load: Callable[[], None]) -> None:
+        self.made: ClientT | None = None
+        """The client, once it was needed."""
+        self._load = load
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._door = asyncio.Semaphore(CONNECTIONS)
+
+    async def enter(self) -> None:
+        """Let a few requests in at a time, so that the event loop serves other connections in between.
+
+        When a thousand start at the same moment, each connection would otherwise wait until the last request is built,
+        and time out.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self.made, self._door, self._loop = None, asyncio.Semaphore(CONNECTIONS), loop
+        async with self._door:
+            if self.made is None:
+                await asyncio.to_thread(self._load)  # on this thread it would stop every other agent's stream
+            await asyncio.sleep(0)
+
+    def get(self, make: Callable[[], ClientT]) -> ClientT:
+        """The client of this loop; made if there is none."""
+        if self.made is None:
+            self.made = make()
+        return self.made
+
+    async def close(self) -> None:
+        """Close the connections. A later request opens new ones."""
+        client, self.made = self.made, None
+        if client is not None:
+            await client.close()
+
+
+class Diagnosis(Protocol):
+    """What the errors of a client mean: a module for each protocol."""
+
+    def failures(self) -> tuple[type[Exception], ...]:
+        """The errors that a request may end with."""
+
+    def broke_off(self, error: Exception) -> bool:
+        """Whether a reply had begun and was cut, through no fault of the request."""
+
+    def is_unavailable(self, error: Exception) -> bool:
+        """Whether the service does not serve, so that another one may be asked instead."""
+
+    def is_free(self, error: Exception) -> bool:
+        """Whether the service refused the request before a reply began, and bills nothing."""
+
+
+@contextmanager
+def provider_errors(
+    diagnosis: Diagnosis,
+    reply: StreamedReply,
+    explain: Callable[[Exception], str],
+    keys: Callable[[], Iterable[str | None]],
+    limit: Callable[[], object],
+    request: Request,
+) -> Iterator[None]:
+    """Turn what goes wrong while a reply arrives into a `ProviderError`, with the text that came and without keys.
+
+    Args:
+        diagnosis: What the errors mean.
+        reply: The reply so far.
+        explain: The words for an error.
+        keys: What no text may quote.
+        limit: Gives the most tokens of the reply, as its explanation names them.
+        request: The request.
+    """
+    try:
+        yield
+    except HalfACallError as error:
+        told = remedies.half_a_call(error.name, error.why, limit(), request.cut_by_budget)
+        raise ProviderError(told, reply.text) from error
+    except MalformedStreamError as error:
+        told, again = without_keys(remedies.garbled(error), keys()), isinstance(error, BrokenArgumentsError)
+        raise ProviderError(told, reply.text, broke_off=again) from as_cause(error, keys())
+    except diagnosis.failures() as error:
+        raise ProviderError(
+            without_keys(explain(error), keys()),
+            reply.text,
+            broke_off=diagnosis.broke_off(error),
+            unavailable=diagnosis.is_unavailable(error),
+            free=diagnosis.is_free(error),
+        ) from as_cause(error, keys())
+
+
+def client_options(max_retries: int | None, timeout: float | None) -> dict[str, Any]:
+    """The options of a client that were given. Raises `BadInput` for wrong ones."""
+    options: dict[str, Any] = {}
+    if max_retries is not None:
+        options["max_retries"] = check_count(max_retries, "max_retries")
+    if timeout is not None:
+        options["timeout"] = check_seconds(timeout, "timeout", zero=False)
+    return options
