@@ -168,7 +168,7 @@ class Future(pykka.Future[T]):
         return TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip())
 
     def result(self, timeout: float | None = None) -> T:
-        """Wait for the value and return it, as `get` does: the name that `concurrent.futures` gives it."""
+        """Wait for the value and return it, as `get` does: the name that ``concurrent.futures`` gives it."""
         return self.get(timeout=timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
