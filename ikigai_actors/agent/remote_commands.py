@@ -47,7 +47,7 @@ NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced
 class Fail:
     """A supervisor has given up, since children on another host failed too often. Its host decides, not its actor."""
 
-    travels_as = ("fail", "reason")
+    travels_as = "fail"
     reason: str
     caller: on.Caller
 
@@ -56,7 +56,7 @@ class Fail:
 class Move:
     """Live on another host. The agent's host carries it out, and its actor ends with it."""
 
-    travels_as = ("move", "host")
+    travels_as = "move"
     host: str
     """The name or id of the other host."""
     caller: on.Caller
@@ -66,7 +66,7 @@ RemoteCommand = on.Command | Fail | Move
 """What another process may ask of an agent: of the commands those that say as what they travel."""
 
 _KINDS: Mapping[str, type[RemoteCommand]] = {
-    command.travels_as[0]: command for command in get_args(RemoteCommand) if command.travels_as
+    command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
 _LATER = {"budget", "data", "more", "head", "summary"}
@@ -95,20 +95,21 @@ def encode(command: RemoteCommand) -> tuple[str, str]:
     """The kind of a remote command, and its body: the arguments of the command as a JSON object."""
     if not command.travels_as:
         raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
-    kind, *names = command.travels_as
-    arguments = {name: getattr(command, name) for name in names}
+    arguments = {name: getattr(command, name) for name in on.arguments_of(type(command))}
     if isinstance(command, on.ForkTrials):
         arguments["trials"] = [
             one if one.go or one.begin else one[: on.TrialBirth._fields.index("go")] for one in command.trials
         ]
-    return kind, json.dumps({name: value for name, value in arguments.items() if value or name not in _LATER})
+    return command.travels_as, json.dumps(
+        {name: value for name, value in arguments.items() if value or name not in _LATER}
+    )
 
 
 def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
     """The command that a row asks for. Raises `BadInput`: another version wrote it, or a hand."""
     if (made := _KINDS.get(kind)) is None:
         raise BadInput(f"This ikigai knows no remote command {kind!r}: upgrade the process that runs the agents.")
-    names = made.travels_as[1:]
+    names = on.arguments_of(made)
     try:
         given = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -93,7 +93,7 @@ def test_a_request_is_stored_and_understood_as_it_ever_was(kind: str, body: str,
 
 
 def test_every_command_that_travels_is_among_them_under_a_kind_of_its_own() -> None:
-    travelling = [(asked.travels_as[0], asked) for asked in get_args(RemoteCommand) if asked.travels_as]
+    travelling = [(asked.travels_as, asked) for asked in get_args(RemoteCommand) if asked.travels_as]
     assert sorted(kind for kind, _ in travelling) == sorted({kind for kind, _, _ in STORED})
     assert dict(travelling) == {kind: type(command) for kind, _, command in STORED}
 

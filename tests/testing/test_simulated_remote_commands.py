@@ -46,7 +46,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def test_every_request_that_an_agent_can_carry_out_alone_is_among_them() -> None:
-    kinds = {command.travels_as[0] for command in get_args(Command) if command.travels_as}
+    kinds = {command.travels_as for command in get_args(Command) if command.travels_as}
     assert kinds == {*ASKED, "decide"}  # which needs a call that waits for a person
 
 

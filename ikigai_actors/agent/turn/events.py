@@ -2,11 +2,12 @@
 
 A command carries its caller, which the machine hands back untouched in an `Answer`; a completion names the request that
 it answers. The class of a command says what it ``needs`` before it can run, and what it ``travels_as`` when another
-process asks for it: a kind of remote command, and the fields that are its arguments; empty when it cannot be remote.
+process asks for it: a kind of remote command; empty when it cannot be remote. Its fields are the arguments that travel,
+but for the caller and what the agent looks up itself (`AT_HOME`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,6 +27,15 @@ Caller = Any
 """The receiver of the answer to a command; opaque to the machine (a future, in practice)."""
 
 
+AT_HOME = {"at_home": True}
+"""Marks a field that does not travel: the agent that carries the command out fills it in."""
+
+
+def arguments_of(command: type[Any]) -> tuple[str, ...]:
+    """The names of the fields that travel with a command."""
+    return tuple(each.name for each in fields(command) if each.name != "caller" and not each.metadata)
+
+
 class Needs(Enum):
     """What must be so before a command can run. Whatever needs more than the log is lost with a process that ends."""
 
@@ -41,7 +51,7 @@ class Prompt:
     """Open a turn; answered with its outcome."""
 
     needs = Needs.TURN_OVER
-    travels_as = ()
+    travels_as = ""
     text: str
     caller: Caller
     mail: int = 0
@@ -57,8 +67,6 @@ class Prompt:
     stored: Caller | None = None
     """Answered when the prompt is in the database, where a busy agent keeps it as mail; None lets it wait in memory."""
 
-
-_FORK = ("fork", "child", "name", "prompt", "settings", "restart", "on_orphan", "data", "more", "budget")
 
 MOST_CHILDREN = 10_000
 """Children of one unit at most: other agents' units wait meanwhile."""
@@ -77,7 +85,7 @@ class Fork:
     """Make a child, or several in one unit; answered with the uuid of the first. The caller drew the uuids."""
 
     needs = Needs.STEP_OVER
-    travels_as: ClassVar[tuple[str, ...]] = _FORK
+    travels_as: ClassVar[str] = "fork"
     child: str
     name: str | None
     prompt: str | None
@@ -90,7 +98,7 @@ class Fork:
     """As `Prompt.data`."""
     more: tuple[NewChild, ...] = ()
     """Its younger siblings, born in the same unit, in order."""
-    blobs: tuple[Attachment, ...] = ()
+    blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
     """As `Prompt.blobs`."""
     budget: str | None = None
     """The child's own budget, as `encode_budget` writes it; None for none."""
@@ -106,10 +114,10 @@ class ForkAt(Fork):
     """Make a child at an earlier position, which is committed: in any phase; answered with its uuid."""
 
     needs = Needs.LOG
-    travels_as: ClassVar[tuple[str, ...]] = ("fork_at", *Fork.travels_as[1:], "at")
+    travels_as: ClassVar[str] = "fork_at"
     at: int = 0
     """The last position that the child inherits."""
-    then: Mapping[str, Any] | None = None
+    then: Mapping[str, Any] | None = field(default=None, metadata=AT_HOME)
     """The settings in force there; None until the store was asked."""
 
 
@@ -147,7 +155,7 @@ class ForkTrials:
     """
 
     needs = Needs.STEP_OVER
-    travels_as = ("trials", "note", "trials", "head")
+    travels_as = "trials"
     note: Mapping[str, Any]
     trials: tuple[TrialBirth, ...]
     caller: Caller
@@ -162,7 +170,7 @@ class Clear:
     """Begin anew, with the settings in force; answered with the position of the clear."""
 
     needs = Needs.AT_REST
-    travels_as = ("clear",)
+    travels_as = "clear"
     caller: Caller
 
 
@@ -171,13 +179,13 @@ class Compact:
     """Summarise what was said, by the model or by a text that is given; answered with what came of it."""
 
     needs = Needs.CALLS_OVER
-    travels_as = ("compact", "focus", "summary")
+    travels_as = "compact"
     focus: str
     """What matters most; empty for no preference."""
     caller: Caller
     summary: str = ""
     """The text, where no model is to write it."""
-    plan: SummaryPlan | None = None
+    plan: SummaryPlan | None = field(default=None, metadata=AT_HOME)
     """What a summary would stand for; None when it would save nothing. The actor looks it up in the log."""
 
 
@@ -186,7 +194,7 @@ class Uncompact:
     """Take off the latest summary; answered with the position of that."""
 
     needs = Needs.AT_REST
-    travels_as = ("uncompact",)
+    travels_as = "uncompact"
     caller: Caller
 
 
@@ -195,7 +203,7 @@ class Merge:
     """Take in what another agent has said; answered with what came of it."""
 
     needs = Needs.AT_REST
-    travels_as = ("merge", "child", "how", "positions")
+    travels_as = "merge"
     child: str
     """Its uuid."""
     how: str
@@ -210,7 +218,7 @@ class SetMark:
     """Set a mark; answered with its position."""
 
     needs = Needs.AT_REST
-    travels_as = ("mark", "label")
+    travels_as = "mark"
     label: str
     caller: Caller
 
@@ -220,7 +228,7 @@ class Rewind:
     """Go back to the latest mark, or the latest with a label; answered with the position of the rewind."""
 
     needs = Needs.AT_REST
-    travels_as = ("rewind", "label")
+    travels_as = "rewind"
     label: str | None
     caller: Caller
 
@@ -230,9 +238,9 @@ class Undo:
     """Go back to before the latest prompt; answered with the position of the rewind."""
 
     needs = Needs.AT_REST
-    travels_as = ("undo",)
+    travels_as = "undo"
     caller: Caller
-    prompt: int = 0
+    prompt: int = field(default=0, metadata=AT_HOME)
     """Position of that prompt; 0 when there is none. The actor looks it up in the log."""
 
 
@@ -241,7 +249,7 @@ class Configure:
     """Change settings; None removes one. Answered with the position of the change."""
 
     needs = Needs.AT_REST
-    travels_as = ("configure", "settings")
+    travels_as = "configure"
     settings: Mapping[str, Any]
     caller: Caller
 
@@ -251,7 +259,7 @@ class Resume:
     """Go on with a turn that was cut off, or that ended with an error; answered with whether there was one."""
 
     needs = Needs.LOG
-    travels_as = ("resume",)
+    travels_as = "resume"
     caller: Caller
 
 
@@ -260,7 +268,7 @@ class GetOutcome:
     """Ask for the outcome of the turn in progress, or else of the latest one."""
 
     needs = Needs.LOG
-    travels_as = ()
+    travels_as = ""
     caller: Caller
 
 
@@ -269,7 +277,7 @@ class Decide:
     """Decide on a call that asks; answered with whether it was still undecided."""
 
     needs = Needs.LOG
-    travels_as = ("decide", "reply", "call", "approved", "reason", "always")
+    travels_as = "decide"
     reply: int
     """Position of the reply that asks for it."""
     call: str
@@ -301,7 +309,7 @@ class ExitNow:
     """End the agent, between two turns; answered when it is dead, or restarted because it is permanent."""
 
     needs = Needs.TURN_OVER
-    travels_as = ("exit", "result")
+    travels_as = "exit"
     result: str
     caller: Caller
 
