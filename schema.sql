@@ -108,6 +108,8 @@ CREATE TABLE agents (
 CREATE UNIQUE INDEX agents_root ON agents ((1)) WHERE parent_uuid IS NULL;
 -- A name finds one living agent.
 CREATE UNIQUE INDEX agents_name ON agents (name) WHERE name IS NOT NULL AND status <> 'dead';
+-- The beginning of a uuid, or two words for it, finds agents. Not by range: PostgreSQL orders texts as people do.
+CREATE INDEX agents_beginning ON agents (substr(uuid, 1, 4));
 -- Children, descendants and orphans are found by supervisor; the lineage is walked by primary key.
 CREATE INDEX agents_supervisor ON agents (supervisor_uuid);
 

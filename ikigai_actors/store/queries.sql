@@ -104,8 +104,9 @@ SELECT {agent} FROM agents a WHERE name = :name AND status <> 'dead'
 SELECT {agent} FROM agents a WHERE name = :name AND status = 'dead'
 
 -- name: agents_by_prefix
--- substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
-SELECT {agent} FROM agents a WHERE substr(uuid, 1, CAST(:length AS INTEGER)) = :prefix LIMIT :most
+-- By index from the first 4 letters. substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
+SELECT {agent} FROM agents a
+ WHERE substr(uuid, 1, 4) = ANY(:starts) AND substr(uuid, 1, CAST(:length AS INTEGER)) = ANY(:prefixes) LIMIT :most
 
 -- name: root
 SELECT {agent} FROM agents a WHERE parent_uuid IS NULL

@@ -28,6 +28,8 @@ def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(
     for path in (
         "schema.sql",
         "store/queries.sql",
+        "records/agents/adjectives.txt",
+        "records/agents/nouns.txt",
         "py.typed",
         "__init__.pyi",
         "testing/__init__.pyi",

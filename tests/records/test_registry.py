@@ -12,6 +12,7 @@ from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import PREFIX_LENGTH, new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, make_root
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.lives.deaths import Relative
 from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.store import Store, Transaction
@@ -112,7 +113,7 @@ def test_a_prefix_of_several_agents_is_ambiguous_and_names_them(zoo: Store) -> N
         found(zoo, "abcd")
     assert caught.value.agent == "abcd"
     assert caught.value.candidates == (ABCD1, ABCD2)
-    assert ABCD1 in str(caught.value)
+    assert words_of(ABCD1) in str(caught.value)
 
 
 def test_a_prefix_of_very_many_agents_names_only_some(store: Store) -> None:

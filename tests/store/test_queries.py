@@ -158,6 +158,20 @@ def test_what_other_processes_did_is_found_by_indexes(durable: str, name: str) -
     store.close()
 
 
+def test_agents_are_found_by_the_beginning_of_their_uuid_by_an_index(durable: str) -> None:
+    store: Store = open_store(made(durable))
+    statement = queries.query("agents_by_prefix")
+    for written, value in ((":starts", "'{abcd,abce}'"), (":prefixes", "'{abcd}'"), (":length", "4"), (":most", "5")):
+        statement = statement.replace(written, value)
+    if store.location.startswith("postgres"):
+        plan = store.read(lambda tx: (sql(tx, "SET LOCAL enable_seqscan = off"), sql(tx, f"EXPLAIN {statement}"))[1])
+    else:
+        statement = re.sub(r"= ANY\('{(.*?)}'\)", r"IN (SELECT value FROM json_each('[\"\1\"]'))", statement)
+        plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
+    assert "agents_beginning" in str(plan)
+    store.close()
+
+
 @pytest.mark.parametrize("name", ["living_in_branch", "living_in_branches"])
 def test_the_living_of_a_branch_are_counted_by_an_index(durable: str, name: str) -> None:
     store: Store = open_store(made(durable))

@@ -4,7 +4,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.records.log.append`).
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from ikigai_actors.records.agents.identity import (
     new_agent_uuid,
     same_name,
 )
+from ikigai_actors.records.agents.words import LONGEST, beginnings, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable
@@ -194,35 +195,90 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     """Look an agent up by what a person or a model calls it.
 
     The text is tried in this order: a uuid; the name of a living agent; the name of a dead agent, the latest that died;
-    a unique prefix of a uuid. Names come before prefixes, those of the dead too: a text that means a dead agent must
-    not hit a stranger.
+    the two words of a uuid, maybe with letters; a unique prefix of a uuid. Names come first, those of the dead too: a
+    text that means a dead agent must not hit a stranger.
 
     Raises:
         AgentNotFound: no agent is called so.
-        AmbiguousAgent: several uuids begin with the text.
+        AmbiguousAgent: several agents have these words, or this prefix.
     """
     text = storable(text)  # what no database takes is nobody's name
     if is_agent_uuid(text):
         return get(tx, text)
-    if found := _records(tx.run("living_by_name", name=same_name(text))):
-        return found[0]
-    if found := _records(tx.run("dead_by_name", name=text)):
-        return max(found, key=lambda record: (record.ended_at or 0, record.created_at, record.born))
-    if not is_agent_prefix(text):
+    if (named := _named(tx, text)) is not None:
+        return named
+    words = beginnings(text)
+    if not words and not is_agent_prefix(text):
         raise AgentNotFound(
-            f"Expected a uuid, its first {PREFIX_LENGTH} or more characters, or a name; "
+            f"Expected a name, two words, or a uuid or its first {PREFIX_LENGTH} or more characters; "
             f"nobody is called {text[:80]!r}.",
             text,
         )
-    found = _records(tx.run("agents_by_prefix", prefix=text, length=len(text), most=10))
+    found = _beginning_with(tx, words or (text,))
     if not found:
-        raise AgentNotFound(f"No agent is named {text!r}, and no uuid begins with it. See the list of agents.", text)
+        why = "no agent has these two words" if words else "no uuid begins with it"
+        raise AgentNotFound(f"No agent is named {text!r}, and {why}. See the list of agents.", text)
     if len(found) > 1:
         candidates = sorted(record.uuid for record in found)
-        raise AmbiguousAgent(
-            f"{text!r} begins the uuid of several agents: {', '.join(candidates)}. Give more of it.", text, candidates
-        )
+        shared = "is short for" if words else "begins the uuid of"
+        told = ", ".join(label(tx, record) for record in found)
+        raise AmbiguousAgent(f"{text!r} {shared} several agents: {told}. Give one of these.", text, candidates)
     return found[0]
+
+
+def _named(tx: Transaction, text: str) -> AgentRecord | None:
+    """The agent that a name finds: the living one that has it, else of the dead ones the latest that died."""
+    found = _records(tx.run("living_by_name", name=same_name(text))) or _records(tx.run("dead_by_name", name=text))
+    return max(found, key=_precedence) if found else None
+
+
+def _precedence(record: AgentRecord) -> tuple[bool, int, int, int]:
+    return (record.living, record.ended_at or 0, record.created_at, record.born)
+
+
+def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
+    """Ten agents whose uuids begin with one of these texts of one length, or all if they are fewer; by uuid."""
+    starts = sorted({text[:PREFIX_LENGTH] for text in texts})
+    found = tx.run("agents_by_prefix", starts=starts, prefixes=list(texts), length=len(texts[0]), most=10)
+    return sorted(_records(found), key=lambda record: record.uuid)
+
+
+def label(tx: Transaction, record: AgentRecord) -> str:
+    """The text that people are shown for an agent, which finds this agent alone; see `labels`."""
+    if record.name is not None and (found := _named(tx, record.name)) is not None and found.uuid == record.uuid:
+        return record.name
+    sharing = [other.uuid for other in _beginning_with(tx, beginnings(words_of(record.uuid)))]
+    return _spelled(record.uuid, sharing, lambda text: _named(tx, text) is not None)
+
+
+def labels(records: Collection[AgentRecord]) -> dict[str, str]:
+    """For each agent, by uuid, what people are shown for it, and what finds it alone.
+
+    That is its name; or its two words, where it has none or another agent has its name by now. Letters of the uuid
+    follow the words where other agents have the same words, or such a name.
+
+    Args:
+        records: all agents, the dead too.
+    """
+    named: dict[str, AgentRecord] = {}
+    sharing: dict[str, list[str]] = {}
+    for record in sorted(records, key=_precedence):
+        if record.name is not None:
+            named[record.name] = record
+        sharing.setdefault(words_of(record.uuid), []).append(record.uuid)
+    found = {record.uuid: name for name, record in named.items()}
+    return {
+        record.uuid: found.get(record.uuid)
+        or _spelled(record.uuid, sharing[words_of(record.uuid)], lambda text: text in named)
+        for record in records
+    }
+
+
+def _spelled(uuid: str, sharing: Iterable[str], taken: Callable[[str], bool]) -> str:
+    """The words of a uuid with the letters that no other one of these has, and that are nobody's name."""
+    fewest = max((letters_apart(uuid, other) for other in sharing if other != uuid), default=0)
+    spelled = (words_of(uuid, letters) for letters in range(fewest, LONGEST + 1))
+    return next((text for text in spelled if not taken(text)), uuid)
 
 
 def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:

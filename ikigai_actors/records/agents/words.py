@@ -1,0 +1,81 @@
+"""Two words that stand for an agent: ``brave-otter``, another spelling of the first 22 bits of its uuid.
+
+    words_of("e3qBx5Q…")             # "brave-otter"
+    words_of("e3qBx5Q…", letters=3)  # "brave-otter-Bx5"
+    beginnings("brave-otter")        # ("e3qA", "e3qB", "e3qC", "e3qD")
+    beginnings("brave-otter-Bx5")    # ("e3qBx5",)
+
+Each word is 11 bits. Nothing is stored and nothing is drawn, so the words are as unique as the beginning of a uuid is.
+Where that is not enough, letters of the uuid follow, from the fourth on: the words say the first three, and the fourth
+but for two of its bits.
+
+The lists never change, since words that somebody has noted must find the same agent in the next version. The first
+letter of a uuid is never ``-`` or ``_``, so the last 64 adjectives are not used.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+"""The digits of base64url, in the order of their values."""
+
+_BITS = 11
+"""The bits of a word."""
+
+_KNOWN = 3
+"""The letters of a uuid that two words say as a whole."""
+
+LONGEST = 19
+"""The most letters that follow two words: all that the words do not say as a whole."""
+
+_SPELLED = re.compile(r"([a-z]{3,8})-([a-z]{3,8})(?:-([A-Za-z0-9_-]{1,19}))?")
+
+
+def words_of(uuid: str, letters: int = 0) -> str:
+    """The two words of a uuid, and as many of its letters as are asked for.
+
+    One letter more follows where the text would have the length of a uuid and be taken for one.
+    """
+    values = [_ALPHABET.index(letter) for letter in uuid[: _KNOWN + 1]]
+    number = (values[0] << 16) + (values[1] << 10) + (values[2] << 4) + (values[3] >> 2)
+    adjectives, nouns = _lists()
+    words = f"{adjectives[number >> _BITS]}-{nouns[number % (1 << _BITS)]}"
+    if not letters:
+        return words
+    more = letters + (len(words) + 1 + letters == len(uuid))
+    return f"{words}-{uuid[_KNOWN : _KNOWN + more]}"
+
+
+def beginnings(text: str) -> tuple[str, ...]:
+    """The beginnings of uuids that two words, and maybe letters, stand for, all of one length; other text has none."""
+    found = _SPELLED.fullmatch(text)
+    adjectives, nouns = _places()
+    if found is None or found[1] not in adjectives or found[2] not in nouns:
+        return ()
+    number = (adjectives[found[1]] << _BITS) + nouns[found[2]]
+    known = "".join(_ALPHABET[number >> bits & 63] for bits in (16, 10, 4))
+    last = _ALPHABET[(number & 15) << 2 :][:4]
+    if found[3] is None:
+        return tuple(known + letter for letter in last)
+    return (known + found[3],) if found[3][0] in last else ()
+
+
+def letters_apart(uuid: str, other: str) -> int:
+    """How many letters must follow the words of a uuid to tell it from another one with the same words."""
+    return 1 + next((place for place in range(LONGEST) if uuid[_KNOWN + place] != other[_KNOWN + place]), LONGEST - 1)
+
+
+@cache
+def _lists() -> tuple[list[str], list[str]]:
+    """The adjectives and the nouns, 2,048 each."""
+    here = Path(__file__).parent
+    adjectives, nouns = ((here / name).read_text(encoding="ascii").split() for name in ("adjectives.txt", "nouns.txt"))
+    return adjectives, nouns
+
+
+@cache
+def _places() -> tuple[dict[str, int], dict[str, int]]:
+    """The place of each word in its list."""
+    adjectives, nouns = ({word: place for place, word in enumerate(words)} for words in _lists())
+    return adjectives, nouns
