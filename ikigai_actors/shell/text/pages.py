@@ -52,12 +52,12 @@ def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Mess
 
 def _entry(message: Message, uuid: str) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = words_of(message).entry.split("\n")
+    lines = message_words(message).entry.split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def words_of(message: Message) -> MessageWords:
+def message_words(message: Message) -> MessageWords:
     """The words for a message, for line mode and the application."""
     data, content = message.data, message.content
     match message.kind:
