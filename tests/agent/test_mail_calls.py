@@ -12,7 +12,7 @@ from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.documents import DOCUMENT_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.records.documents import WriteVersion
-from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, FencingToken
 from ikigai_actors.records.mail.mail import MAIL_LIMIT, Send
 from ikigai_actors.records.messages.messages import Kind, new_message
 from ikigai_actors.store import Store
@@ -197,7 +197,10 @@ def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: C
     journal = Journal(faulty, "host", SystemClock(), patience=0.0 if fault == "gone" else 60.0)
     data = {"tool_use_id": "1", "name": "any"}
     unit = AppendCall(
-        "a", act(), lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, str(answer), data, 5), Fence("host", 1)
+        "a",
+        act(),
+        lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, str(answer), data, 5),
+        FencingToken("host", 1),
     )
     journal.submit(unit, answers.to("it"))
     journal.commit_pending()

@@ -14,7 +14,7 @@ from ikigai_actors.errors import AgentError, AgentNotFound, MailNotFound
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
-from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, FencingToken
 from ikigai_actors.records.mail import mail as mailbox
 from ikigai_actors.records.mail.mail import Mail, kind_mark
 from ikigai_actors.store.base import Transaction
@@ -188,7 +188,7 @@ class NoteMail(Unit):
         return Noted(row.unread, row.mailed)
 
 
-def append_notice(unit: MailNotice, fence: Fence) -> AppendCall:
+def append_notice(unit: MailNotice, fence: FencingToken) -> AppendCall:
     """The unit of writes that tells an idle agent of its mail."""
     act = NoteMail(unit.agent, unit.earlier)
     return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)
