@@ -17,9 +17,9 @@ from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
-from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
+from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
-from ikigai_actors.shell.verbs.place import Place, Printer, nothing_to_resume
+from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, say
 from ikigai_actors.system.ref import AgentRef, System
 
@@ -61,8 +61,10 @@ class Window(Protocol):
         """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
 
-class AppPlace(Place):
+class AppPlace(ShellPlace):
     """The place of one line."""
+
+    prefix = "/"
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
@@ -87,6 +89,9 @@ class AppPlace(Place):
     def wait_for(self, work: Callable[[], T]) -> T:
         return work()
 
+    def outcome(self, ask: Callable[[], Future[T]]) -> T:
+        return ask().get()
+
     def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
@@ -99,8 +104,8 @@ class AppPlace(Place):
         future = parent.ask.fork(prompt, attach=given, **how)
         self._later("the fork", future, born, "the next step boundary")
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
-        """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""
+    def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
+        """Have an agent change. The log shows most changes, so they are not printed as well."""
         self._later(what, ask(), lambda _: None)
 
     def resume(self) -> None:

@@ -24,8 +24,8 @@ from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.call_page import described_call, visible
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import decided, inherited, resume_waits, waits_for_cont
-from ikigai_actors.shell.verbs.place import Place, last_active, nothing_to_resume
+from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
+from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future
 from ikigai_actors.system.ref import AgentRef, System
 from supervisors.signals import Signal, Status
@@ -49,9 +49,10 @@ class BackgroundCommand:
     """Takes the result."""
 
 
-class Shell(Place):
+class Shell(ShellPlace):
     """One session over a running system. Only the main thread uses it: signals arrive there."""
 
+    prefix = "/"
     screen: Screen
 
     def __init__(
@@ -105,6 +106,9 @@ class Shell(Place):
         except KeyboardInterrupt:
             raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
 
+    def outcome(self, ask: Callable[[], Future[T]]) -> T:
+        return self.wait_for(lambda: ask().get())
+
     def close(self) -> None:
         """End the subscription."""
         self._turns.close()
@@ -146,11 +150,10 @@ class Shell(Place):
         future = parent.ask.fork(prompt, attach=given, **how)
         self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
-        agent = self.current
+    def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
-        def tell(value: object) -> None:
+        def tell(value: T) -> None:
             told = text if isinstance(text, str) else text(value)
             self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
 

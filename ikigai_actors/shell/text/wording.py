@@ -40,6 +40,11 @@ def resume_waits(agent: AgentRef) -> bool:
     return bool(record.turn or agent.system.log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
 
 
+def nothing_to_resume(agent: AgentRef) -> str:
+    """The answer to a person who wants to resume an agent that has no turn to go on with."""
+    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
+
+
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
     """The line about something that a stopped agent takes up when it goes on."""
     short = agent.record.short
