@@ -141,7 +141,7 @@ def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupt
     shell = Shell(system, keyboard, screen, interrupts, front.follow)
     if keyboard.interactive:
         screen.notice(greeting(system))
-        screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+        screen.notice("What you type goes to the agent named at the prompt. /help lists the commands, Ctrl-D leaves.")
     for notice in notices:
         screen.notice(notice)
     return while_it_lasts(system, LineMode(shell).run)

@@ -60,13 +60,13 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         called = {"kid": f"kid ({kid.uuid})", "boss": f"boss ({boss.uuid})"}
         assert first.splitlines() == [
             f"2 unread: 1 of {called['kid']}, 1 of a person outside",
-            f"mail 1 of {called['kid']}: from the kid",
-            "mail 2 of a person outside: from outside",
+            f"mail 1 from {called['kid']}: from the kid",
+            "mail 2 from a person outside: from outside",
         ]
         assert sent == f"Sent: mail 3 in the mailbox of {boss.uuid}."
-        assert then.splitlines()[-1] == f"mail 3 of {called['boss']}: a note\ufffd to myself"
-        assert of_kid == f"mail 1 of {called['kid']}:\nfrom the kid\n\n(2 more unread)"
-        assert rest.startswith("mail 2 of a person outside:\nfrom outside\n\nmail 3 of ")
+        assert then.splitlines()[-1] == f"mail 3 from {called['boss']}: a note\ufffd to myself"
+        assert of_kid == f"mail 1 from {called['kid']}:\nfrom the kid\n\n(2 more unread)"
+        assert rest.startswith("mail 2 from a person outside:\nfrom outside\n\nmail 3 from ")
         assert nothing == "No unread mail."
         assert boss.record.unread == 0
 
@@ -125,7 +125,7 @@ def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(databa
         assert len(first) <= LIMIT
         assert "b" * size in first
         assert first.endswith("\n\n(2 more unread)")
-        assert second == f"mail 3 of a person outside:\n{'c' * size}\n\n(1 more unread)"
+        assert second == f"mail 3 from a person outside:\n{'c' * size}\n\n(1 more unread)"
         assert third.endswith("d" * MAIL_LIMIT)
 
 

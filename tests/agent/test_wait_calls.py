@@ -51,7 +51,7 @@ def test_fork_wait_and_read_in_one_reply_is_the_usual_orchestration(database: st
         assert json.loads(waited.content) == {child.uuid: "mail" for child in boss.children()}
         assert after.content.startswith("3 unread: 1 of ")
         for name in "abc":
-            assert f" of {name} ({system.agent(name).uuid}):\nI am {name}" in read.content
+            assert f" from {name} ({system.agent(name).uuid}):\nI am {name}" in read.content
             told = results(requests_of(script, name)[0])
             assert [one.content for one in told if one.content == NOT_RUN][-3:] == [NOT_RUN] * 3
         assert len(forked) == 3
@@ -75,7 +75,7 @@ def test_children_that_ended_before_the_wait_began_are_told_as_long_as_nobody_re
         again, read, nobody = results(requests_of(script, None)[3])
         assert json.loads(first.content) in ({"kid": "dead"}, {"kid": "unknown"})
         assert json.loads(again.content) == {kid: "dead"}
-        assert read.content == f"mail 1 of kid ({kid}):\n[exit] the answer"
+        assert read.content == f"mail 1 from kid ({kid}):\n[exit] the answer"
         assert nobody.content == "You have no children to wait for."
 
 

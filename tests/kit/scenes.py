@@ -106,7 +106,7 @@ SCENES: Mapping[str, Scene] = {
     "talk": Scene((), r"└ Saturday[\s\S]*2 unread", back=()),
     "tree": Scene(("f3",), r"seller ✉1[\s\S]*clerk", back=("f3",)),
     "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model", "seller"),
-    "mail": Scene(("f5", "down", "enter"), r"mail 1 of buyer[\s\S]*I ask for a sample", "The offer is filed"),
+    "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
     "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/bisect"),
 }

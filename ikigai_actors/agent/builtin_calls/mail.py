@@ -127,7 +127,7 @@ class CheckMail(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
-        lines += [f"mail {one.id} of {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
+        lines += [f"mail {one.id} from {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
         return "\n".join([*lines, box.more] if box.more else lines)
 
 
@@ -146,7 +146,7 @@ class ReadMail(Unit):
         names = CalledAs(tx)
 
         def shown(mail: Mail) -> str:
-            return f"mail {mail.id} of {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
+            return f"mail {mail.id} from {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))

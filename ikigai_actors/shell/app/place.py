@@ -83,7 +83,7 @@ class AppPlace(ShellPlace):
         except IkigaiError as error:
             self.screen.error(str(error))
         except Exception as error:  # a defect of ours: the agents and the application go on
-            logger.exception("A line could not be done")
+            logger.exception("A line failed")
             self.screen.error(f"{type(error).__name__}: {error}")
 
     def wait_for(self, work: Callable[[], T]) -> T:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.base import Toolset
 
 
-ATTACHED = "All that you ask for is done there."
+ATTACHED = "Your commands are carried out there."
 """What an attached shell can do."""
 
 

@@ -104,7 +104,7 @@ class Shell(ShellPlace):
             with self.interrupts.heard():
                 return work()
         except KeyboardInterrupt:
-            raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
+            raise TimedOut("Stopped waiting; the request may still be carried out.") from None
 
     def outcome(self, ask: Callable[[], Future[T]]) -> T:
         return self.wait_for(lambda: ask().get())
@@ -327,7 +327,7 @@ class Shell(ShellPlace):
         self._background.append(BackgroundCommand(agent, what, future, later))
         stopped = ", which is stopped" if self._is_stopped(agent) else ""
         turn = f"the turn of {agent.record.short}{stopped}"
-        self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
+        self.screen.line(f"{what} waits for {until} {turn}; a notice will say when it is done")
 
     def _waited(self, future: Future[Any]) -> bool:
         """Wait for a future; return whether it is done. Ctrl-C ends the wait, and not the command."""

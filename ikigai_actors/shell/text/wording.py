@@ -72,5 +72,5 @@ def explained(trouble: SystemTrouble) -> str:
 def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:
     """The line about a decision on a call of another agent, or on one that waited no more."""
     if not in_time:
-        return f"{number}: that call waits no more"
+        return f"{number}: that call no longer waits"
     return f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}"

@@ -92,7 +92,7 @@ def read_mail(shell: ShellPlace, number: int | None, everything: bool) -> None:
         mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
     names = _names(shell, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
+        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} from {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
             shell.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
     if not mails:

@@ -220,7 +220,9 @@ def clear(shell: ShellPlace) -> None:
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
     """
-    shell.change(shell.current, "the clear", shell.current.ask.clear, "cleared: it begins anew, with its settings")
+    shell.change(
+        shell.current, "the clear", shell.current.ask.clear, "cleared: the history starts over, the settings stay"
+    )
 
 
 @commands.command("/mark")
