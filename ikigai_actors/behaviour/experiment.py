@@ -65,7 +65,7 @@ class Experiment:
             except StoreConflict:
                 if self.book.has_gone_on(own_messages(self.agent)):
                     raise StoreConflict(
-                        f"Experiment {self.agent.uuid} is gone on with by another process, or another thread. What it "
+                        f"Experiment {self.agent.uuid} is run by another process, or another thread. What it "
                         "has written is kept: run the same again when that has ended."
                     ) from None
             else:

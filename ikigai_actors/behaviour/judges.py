@@ -156,8 +156,8 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
         if not 0 <= done.status <= 127 or (score and done.status):
             told = done.complained.strip() or "it says nothing"
             raise BadInput(
-                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Mend it and run the same "
-                "again: what was judged is kept."
+                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Fix it and run the same "
+                "again: verdicts are kept."
             )
         if not score:
             return Verdict(float(done.status == 0), why)

@@ -132,7 +132,7 @@ class TrialWindow(list[InFlight]):
             return None
         if isinstance(said, JudgeAsked):
             if not self._waited(said.agent):
-                said.agent.kill(reason="it is asked anew when the experiment goes on")
+                said.agent.kill(reason="it is asked again when the experiment goes on")
                 return None
             return said.verdict()
         return said

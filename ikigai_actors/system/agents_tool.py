@@ -23,7 +23,7 @@ class ListAgents(Tool):
     def describe(self) -> Mapping[str, Any]:
         return {
             "name": self.name,
-            "description": "Tell who you are, who supervises you, and which living children you have, in which state.",
+            "description": "Say who you are, who supervises you, and which living children you have, in which state.",
             "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
         }
 

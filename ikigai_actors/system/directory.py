@@ -433,7 +433,7 @@ class Directory(OfOneProcess, ABC):
             if latest.deliver(command):
                 return latest
             before = latest
-        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
+        raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
     def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent.

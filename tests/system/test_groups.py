@@ -129,7 +129,7 @@ def test_a_model_joins_sends_and_monitors_and_is_told_what_it_may_not() -> None:
         assert results[:3] == ["Joined.", "You were a member already.", "Sent to 1 members."]
         assert "Nobody else is in group others" in results[3]
         assert "A name is" in results[4]
-        assert results[5] == "You will hear of its end."
+        assert results[5] == "You will get mail when it ends."
         assert "nobody" in results[6]
         assert results[7] == "Left."
         assert "A name is" in results[8]

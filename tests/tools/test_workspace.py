@@ -153,8 +153,8 @@ def test_an_edit_keeps_the_line_ends_of_a_file(
 @pytest.mark.parametrize(
     ("held", "old", "said"),
     [
-        (b"one\r\ntwo\nthree\n", "one\ntwo", ", whose line ends are LF and CRLF. Give them as they stand there."),
-        (b"one\ntwo\n", "one\r\ntwo", ", whose line ends are LF. Give them as they stand there."),
+        (b"one\r\ntwo\nthree\n", "one\ntwo", ", whose line ends are LF and CRLF. Give them as they are there."),
+        (b"one\ntwo\n", "one\r\ntwo", ", whose line ends are LF. Give them as they are there."),
         (b"one\r\ntwo\r\n", "one\nthree", ""),
         (b"one\r\ntwo\r\n", "", ""),
     ],

@@ -32,7 +32,7 @@ class SendCall(BuiltinCall):
         "For what is long, write a document and send its path."
     )
     arguments: ClassVar = {
-        "to": Argument("string", f"Who gets it. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
+        "to": Argument("string", f"The recipient. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
         "body": Argument(
             "string", f"What it says; at most {binary_size(mailbox.MAIL_LIMIT)}.", required=True, may_be_empty=True
         ),
@@ -60,7 +60,8 @@ class CheckMailCall(BuiltinCall):
 
     name = "check_mail"
     description = (
-        "Look at your mailbox: how much mail is unread, of whom, and how the oldest begin. Marks nothing as read."
+        "Look at your mailbox: how much mail is unread, from which agents, and how the oldest begin. It marks nothing "
+        "as read."
     )
 
     def act(self, agent: str, given: Given, now: int) -> "CheckMail":
@@ -73,11 +74,11 @@ class ReadMailCall(BuiltinCall):
     name = "read_mail"
     description = (
         "Read your unread mail, oldest first, and mark it as read. When there is much of it you get as many whole "
-        "mails as fit, and are told how many remain."
+        "mails as fit, and the number that remain."
     )
     arguments: ClassVar = {
         "sender": Argument(
-            "string", f"Only mail of this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
+            "string", f"Only mail from this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
         ),
     }
 
@@ -184,7 +185,7 @@ class NoteMail(Unit):
         if told is not None:
             waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
         if not row.unread or (told is not None and waiting == told["unread"]):
-            raise MailNotFound(f"Agent {self.agent} has no mail to be told of.", self.agent)
+            raise MailNotFound(f"Agent {self.agent} has no mail to report.", self.agent)
         return Noted(row.unread, row.mailed)
 
 

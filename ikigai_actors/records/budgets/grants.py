@@ -176,7 +176,7 @@ class Grant(Serve):
             if limit is None:
                 limited = ", ".join(name for name, of in UNITS.items() if of in level.limits) or "nothing"
                 raise BadInput(
-                    f"The budget of agent {level.owner} does not limit {name}, so that cannot be granted; it limits "
+                    f"The budget of agent {level.owner} does not limit {name}, so it cannot be granted. It limits "
                     f"{limited}."
                 )
             granted = more if self._sets else limit.granted + more

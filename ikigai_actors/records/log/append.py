@@ -237,7 +237,7 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
         why = get(tx, row.uuid).exit_reason or "no reason is known"
         raise Fenced(f"Agent {row.uuid} is dead: {why}; what it still did is dropped.", row.uuid, dead=True)
     if row.owner != fence.host or row.epoch != fence.epoch:
-        raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
+        raise Fenced(f"Agent {row.uuid} now belongs to another host; what it still did here is dropped.", row.uuid)
 
 
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:

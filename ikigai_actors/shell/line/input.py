@@ -86,7 +86,8 @@ class Pipe(Keyboard):
             text = line.decode("utf-8-sig" if self._number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise BadInput(
-                f"Line {self._number} is not UTF-8 (byte {line[error.start]:#04x} at {error.start + 1}); it was skipped."
+                f"Line {self._number} is not UTF-8 (byte {line[error.start]:#04x} at {error.start + 1}); "
+                "it was skipped."
             ) from error
         return text.rstrip("\r\n")
 

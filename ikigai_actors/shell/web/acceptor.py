@@ -103,7 +103,9 @@ class Acceptor:
             except OSError as error:  # no descriptor is left, or no memory
                 now = loop.time()
                 if now - self._troubled > QUIET_SECONDS:
-                    logger.warning("Could not accept a connection (%s); closing one that has not shown the token", error.strerror)
+                    logger.warning(
+                        "Could not accept a connection (%s); closing one that has not shown the token", error.strerror
+                    )
                 self._troubled = now
                 if self._strangers:
                     self._put_out(next(iter(self._strangers)))

@@ -253,7 +253,7 @@ def test_tools_are_listed_and_explained(session: Session) -> None:
     printed = session("/tools", "/tools agents", "/tools nope")
     assert [line.split()[0] for line in printed[: len(OWN)]] == OWN
     explained = printed[len(OWN) :]
-    assert explained[0].startswith("Tell who you are")
+    assert explained[0].startswith("Say who you are")
     assert '"type": "object",' in explained[2]
     assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
 
