@@ -22,7 +22,7 @@ from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError, ProviderMissing
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
 J = TypeVar("J", bound=Judge)

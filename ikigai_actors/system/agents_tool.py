@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.system.ref import AgentRef, current_agent
+from ikigai_actors.system.handles.ref import AgentRef, current_agent
 from ikigai_actors.tools.function import Result, Tool, result_of
 from ikigai_actors.tools.policy import ToolTraits
 

@@ -19,6 +19,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import refuse_to_block
+from ikigai_actors.actors.reading_threads import ReadingThreads
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
@@ -101,6 +102,8 @@ class Directory(OfOneProcess, ABC):
             wait_registry: the waits of this host's agents.
         """
         self._store, self._threads = store, threads
+        self.readers = ReadingThreads(threads)
+        """Read for those who must not block."""
         self.store: Store = Gate(store, self.check_open)
         """The database. Raises `SystemClosed` when the system is closed."""
         self.writer = writer

@@ -233,7 +233,7 @@ WORKER = """
     system = ActorSystem.open(sys.argv[1], ScriptedProvider(work), resume=True)
     system.subscribe(count)
     if not system.root.history(all=True):
-        system.root.ask.prompt("go")
+        system.root.aio.prompt("go")
     system.root.reply()
     print("done", flush=True)
     threading.Event().wait()

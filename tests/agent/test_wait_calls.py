@@ -240,7 +240,7 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
         assert threading.active_count() <= before  # those of an earlier test may end meanwhile
         assert {child.state for child in children[:100]} == {"running tools"}
         for child in children:
-            system.root.ask.send(child, "text")
+            system.root.aio.send(child, "text")
         assert {turn.get(timeout=3 * DEADLINE).text for turn in turns} == {"done"}
         assert system.statistics().waits == 0
 
@@ -252,11 +252,11 @@ def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], 
     with ActorSystem.open(url, ScriptedProvider(lambda request: "done")) as system:
         children = [system.handle(uuid) for uuid in uuids]
         before = threading.active_count()
-        waiting = [child.ask.wait(timeout=6000) for child in children]
+        waiting = [child.aio.wait(timeout=6000) for child in children]
         assert system.statistics().waits == len(uuids)
         assert threading.active_count() <= before
         for child in children:
-            system.root.ask.send(child, "text")
+            system.root.aio.send(child, "text")
         answers = [one.get(timeout=DEADLINE) for one in waiting]
         assert answers == [{system.root: "mail"}] * len(uuids)
         assert system.statistics().waits == 0

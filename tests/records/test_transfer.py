@@ -251,7 +251,7 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
         for name in ("stopped", "given-up", "dead"):
             top.fork(name=name)
         system.agent("stopped").signal(Signal.STOP)
-        system.agent("stopped").ask.prompt("Go.")
+        system.agent("stopped").aio.prompt("Go.")
         eventually(lambda: system.store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
         system.agent("dead").kill()
         change(system.store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")

@@ -24,7 +24,7 @@ from ikigai_actors.records.log.append import FIRST_EPOCH, FencingToken
 from ikigai_actors.shell.cli.main import run as command
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from tests.conftest import NewDatabase
 from tests.fuzz.shells import printed
 from tests.kit import trees

@@ -110,11 +110,11 @@ def happen(event: Event, kid: AgentRef, boss: AgentRef) -> None:
     with suppress(IkigaiError):  # the child is dead by now
         match event.what:
             case "send":
-                kid.ask.send(boss, f"{event.kid} writes")
+                kid.aio.send(boss, f"{event.kid} writes")
             case "kill":
-                kid.ask.kill()
+                kid.aio.kill()
             case "stop":
-                kid.ask.signal(Signal.STOP)
+                kid.aio.signal(Signal.STOP)
             case text:
                 kid.prompt(text)
 

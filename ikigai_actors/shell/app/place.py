@@ -21,7 +21,7 @@ from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, say
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
 T = TypeVar("T")
 
@@ -96,12 +96,12 @@ class AppPlace(ShellPlace):
         """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
-        def born(child: AgentRef) -> None:
+        def born(child: AsyncAgentRef) -> None:
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, attach=given, **how)
+        future = parent.aio.fork(prompt, attach=given, **how)
         self._later("the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
@@ -113,7 +113,7 @@ class AppPlace(ShellPlace):
             if not there_was_one:
                 self.screen.line(nothing_to_resume(self.current))
 
-        stands, future = resume_waits(self.current), self.current.ask.resume()
+        stands, future = resume_waits(self.current), self.current.aio.resume()
         if stands:
             self.screen.line(waits_for_cont(self.current, "the resume", self.current), dim=True)
         self._later("the resume", future, resumed)

@@ -18,7 +18,7 @@ from ikigai_actors.shell.verbs.verb import ShellOption, Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
-    from ikigai_actors.system.ref import AgentRef, System
+    from ikigai_actors.system.handles.ref import AgentRef, System
 
 T = TypeVar("T")
 

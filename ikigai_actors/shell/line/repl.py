@@ -24,7 +24,7 @@ from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES
 from ikigai_actors.system.conversation import take_in
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")
@@ -147,8 +147,12 @@ class Shell(ShellPlace):
                 self._turns.expect(child)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, attach=given, **how)
-        self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
+        future = parent.aio.fork(prompt, attach=given, **how)
+
+        def of(done: Callable[[AgentRef], None]) -> Callable[[AsyncAgentRef], None]:
+            return lambda child: done(child.sync)
+
+        self._do(parent, "the fork", busy, future, of(go if follow else tell), of(tell), "the next step boundary in")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
@@ -172,7 +176,7 @@ class Shell(ShellPlace):
                 self.follow()
 
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
-        future = agent.ask.resume()
+        future = agent.aio.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
         elif self._waited(future):
@@ -222,7 +226,7 @@ class Shell(ShellPlace):
         self._interrupted_at = now
         if not self.is_busy(self.current):
             return False
-        self.current.ask.signal(Signal.INT)
+        self.current.aio.signal(Signal.INT)
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:

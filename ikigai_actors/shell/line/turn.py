@@ -2,7 +2,7 @@
 
     events = LiveConversation(system, wake.set, streams=True)       subscribes
     turn = ShownTurn(agent, events, "hello")         from here on nothing of it is missed
-    turn.expect(agent.ask.prompt("hello"))
+    turn.expect(agent.aio.prompt("hello"))
     while not turn.over:
         wake.wait()
         turn.show(screen)
@@ -23,7 +23,7 @@ from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.text.pages import message_words, stop_note
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100

@@ -6,7 +6,7 @@ from ikigai_actors.frozen import as_dict
 from ikigai_actors.text import iso_time
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.ref import AgentRef
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
 def as_row(record: Any) -> dict[str, Any]:

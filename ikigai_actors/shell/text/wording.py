@@ -9,7 +9,7 @@ from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from supervisors.signals import Status
 
 

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 if TYPE_CHECKING:
-    from ikigai_actors.system.ref import AgentRef
+    from ikigai_actors.system.handles.ref import AgentRef
 
 UNQUOTED = "words"
 """The type of a completion that is several words of a line as they stand, without quotes."""
@@ -32,7 +32,7 @@ class Offering(StringParamType):
 
     def offered(self, ctx: click.Context) -> list[str]:
         """All texts that are offered."""
-        from ikigai_actors.system.ref import AgentRef
+        from ikigai_actors.system.handles.ref import AgentRef
 
         agent = ctx.find_object(AgentRef)
         return [] if agent is None else list(self._offered(agent))

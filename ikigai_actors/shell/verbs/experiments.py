@@ -21,7 +21,7 @@ from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import TEXT
 from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 
 if TYPE_CHECKING:
     from ikigai_actors.behaviour.book import Book

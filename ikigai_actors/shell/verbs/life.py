@@ -13,7 +13,7 @@ from supervisors.strategies import Strategy
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import Place
-    from ikigai_actors.system.ref import AgentRef
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
 @verb("kill", slash="[ID]")
@@ -69,7 +69,7 @@ def finish(place: "Place", agent: "AgentRef", text: tuple[str, ...]) -> object:
             f"{words.named(agent)} is stopped in the middle of its turn. Let it go on ({place.prefix}signal CONT), or "
             f"{place.prefix}kill it."
         )
-    place.outcome(lambda: agent.ask.exit(" ".join(text)))
+    place.outcome(lambda: agent.aio.exit(" ".join(text)))
     place.screen.line(f"{words.named(agent)} has ended")
     place.leave_the_dead()
     return words.agent_row(agent)

@@ -156,7 +156,7 @@ def notify(shell: ShellPlace, what: str) -> None:
 
     The children that it forks from now on inherit it.
     """
-    ask = shell.current.ask
+    ask = shell.current.aio
     shell.change(shell.current, "the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.system.conversation import Questions
-    from ikigai_actors.system.ref import AgentRef, System
+    from ikigai_actors.system.handles.ref import AgentRef, System
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ from ikigai_actors.shell.verbs.documents import doc
 from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.shell.verbs.verb import ScriptOption, Verb, VerbGroup
 from ikigai_actors.store.hosts.rows import host_names, owners
-from ikigai_actors.system.ref import Merged
+from ikigai_actors.system.handles.outcomes import Merged
 
 
 class SlashCommands(HeadedGroup):
@@ -221,7 +221,7 @@ def clear(shell: ShellPlace) -> None:
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
     """
     shell.change(
-        shell.current, "the clear", shell.current.ask.clear, "cleared: the history starts over, the settings stay"
+        shell.current, "the clear", shell.current.aio.clear, "cleared: the history starts over, the settings stay"
     )
 
 
@@ -235,7 +235,7 @@ def mark(shell: ShellPlace, label: Words) -> None:
     """
     text = " ".join(label)
     shell.change(
-        shell.current, "the mark", lambda: shell.current.ask.mark(text), f"marked {text!r}" if text else "marked"
+        shell.current, "the mark", lambda: shell.current.aio.mark(text), f"marked {text!r}" if text else "marked"
     )
 
 
@@ -249,7 +249,7 @@ def rewind(shell: ShellPlace, label: Words) -> None:
     """
     text = " ".join(label)
     told = f"back at mark {text!r}" if text else "back at the latest mark"
-    shell.change(shell.current, "the rewind", lambda: shell.current.ask.rewind(text or None), told)
+    shell.change(shell.current, "the rewind", lambda: shell.current.aio.rewind(text or None), told)
 
 
 @commands.command("/undo")
@@ -259,7 +259,7 @@ def undo(shell: ShellPlace) -> None:
 
     Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
     """
-    shell.change(shell.current, "the undo", shell.current.ask.undo, "took back the latest prompt")
+    shell.change(shell.current, "the undo", shell.current.aio.undo, "took back the latest prompt")
 
 
 @commands.command("/compact")
@@ -273,7 +273,7 @@ def compact(shell: ShellPlace, focus: Words, text: str | None) -> None:
     summary is yours; right after a summary it takes the place of that one.
     """
     told = "summarised: /history shows it, and /uncompact brings back what it stands for"
-    shell.change(shell.current, "the summary", lambda: shell.current.ask.compact(" ".join(focus) or None, text), told)
+    shell.change(shell.current, "the summary", lambda: shell.current.aio.compact(" ".join(focus) or None, text), told)
 
 
 @commands.command("/uncompact")
@@ -281,7 +281,7 @@ def compact(shell: ShellPlace, focus: Words, text: str | None) -> None:
 def uncompact(shell: ShellPlace) -> None:
     """Take off the latest summary: the model sees again what it stood for, and all that was said since."""
     shell.change(
-        shell.current, "the end of the summary", shell.current.ask.uncompact, "the summary is off: all of it is back"
+        shell.current, "the end of the summary", shell.current.aio.uncompact, "the summary is off: all of it is back"
     )
 
 
@@ -346,7 +346,7 @@ def merge_child(shell: ShellPlace, agent: str, how: str | None, positions: tuple
         documents = [merged_document(one.as_data()) for one in done.documents]
         return "\n".join([f"merged {named(child)}: /history 1 shows it", *documents])
 
-    shell.change(shell.current, "the merge", lambda: shell.current.ask.merge(child, chosen, positions), what_came)
+    shell.change(shell.current, "the merge", lambda: shell.current.aio.merge(child, chosen, positions), what_came)
 
 
 @commands.command("/model")
@@ -520,7 +520,7 @@ def _setting(shell: ShellPlace, key: str, text: str | None) -> None:
         return
     agent = shell.current
     told = f"{key} set to {written(value)}" if value is not None else f"{key} removed"
-    shell.change(shell.current, "the change", lambda: agent.ask.configure(**{key: value}), told)
+    shell.change(shell.current, "the change", lambda: agent.aio.configure(**{key: value}), told)
 
 
 def _overview(ctx: click.Context) -> str:

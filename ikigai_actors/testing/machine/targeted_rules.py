@@ -101,7 +101,7 @@ class AimedRules(Stage):
         self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
-        self.attempt(lambda: self.agent(who).ask.compact())
+        self.attempt(lambda: self.agent(who).aio.compact())
         self.attempt(self.world.settle)
         self.send_signal(self.agent(who), Signal.INT)
         self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))

@@ -140,7 +140,7 @@ def test_a_command_that_was_just_given_is_counted_among_what_is_lost(gate: Gate)
         system.root.prompt("work")
         gate.wait_until_asked()
         for _ in range(50):
-            system.root.ask.mark()
+            system.root.aio.mark()
         take_in(system, DEADLINE)
         assert system.statistics().pending == 50
         gate.open()

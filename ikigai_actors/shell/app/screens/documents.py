@@ -16,7 +16,7 @@ from ikigai_actors.shell.app.transcript.layout import HUGE
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 
 class DocumentScreen(Screen[None]):

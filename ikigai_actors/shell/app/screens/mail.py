@@ -15,7 +15,7 @@ from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 LATEST = 500
 """The most mails that are listed."""

@@ -33,7 +33,7 @@ from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import called
 from ikigai_actors.shell.verbs.completion import common, completions
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 PAGES = 50
 """The pages that are kept. Beyond this number, pages go that can be made again and look the same."""
