@@ -177,6 +177,10 @@ class InboxFull(AgentError):
     """So many commands wait for the agent that it takes no more. Wait until it has carried some out, then try again."""
 
 
+class Withdrawn(AgentError):
+    """The word was withdrawn before the agent read it."""
+
+
 class MailNotFound(AgentError):
     """The agent has no mail with this number."""
 
@@ -206,7 +210,7 @@ class TurnInterrupted(AgentError):
 
 
 class Fenced(AgentError):
-    """The write was refused: the agent died or now belongs to another host. Nothing was written."""
+    """The write was refused: the agent died or belongs to another host by now. Nothing was written."""
 
     def __init__(self, message: str, agent: str = "", dead: bool = False) -> None:
         super().__init__(message, agent)

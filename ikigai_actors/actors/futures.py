@@ -28,7 +28,7 @@ from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, Wou
 
 T = TypeVar("T")
 
-MAY_HAPPEN = "the request may still be carried out."
+MAY_HAPPEN = "what was asked for may still happen."
 """What a time-out says about a command that is on its way."""
 
 _thread = threading.local()
@@ -125,7 +125,7 @@ class Future(pykka.Future[T]):
         self._late, self._why = late, why
         self.refusal: WouldDeadlock | None = None
         """The circle that the caller would have closed. What was asked for is not begun any more."""
-        self.withdraw: Callable[[], object] = lambda: None
+        self.take_back: Callable[[], object] = lambda: None
         """Takes back what was asked for, when the caller is refused and another process was asked."""
 
     def __repr__(self) -> str:
@@ -277,7 +277,7 @@ class Future(pykka.Future[T]):
         def refuse(error: WouldDeadlock) -> None:
             self.refusal = error
             try:
-                self.withdraw()
+                self.take_back()
             finally:
                 with contextlib.suppress(concurrent.futures.InvalidStateError):
                     ends.set_exception(error)

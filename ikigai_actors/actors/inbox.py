@@ -101,6 +101,11 @@ class Inbox:
         """Whether an urgent message waits."""
         return bool(self._urgent)
 
+    @property
+    def ordinary(self) -> bool:
+        """Whether an ordinary message waits."""
+        return bool(self._ordinary)
+
     def __len__(self) -> int:
         return len(self._ordinary or ()) + len(self._urgent)
 

@@ -105,10 +105,11 @@ from ikigai_actors.records.agents.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.deaths import WriteDeath
-from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
+from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, Fence
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.mail import KeepPrompt, Kept
+from ikigai_actors.records.mail.words import WordsGone
 from ikigai_actors.store.journal import CommitResult, Committed, Failed, Refused
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import described
@@ -133,12 +134,13 @@ class AgentActor(PooledActor):
         self.runtime, self.origin, self.state = runtime, origin, state
         self.tally = Tally(state.uuid, runtime.clock, state.shown, state.turn)
         self.backlog = Backlog(last.commands)
-        self._fence = FencingToken(runtime.host.id, origin.epoch)
+        self._fence = Fence(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._costs = Costs(runtime, self._log)
         self._step: Step | None = None  # its unit is with the journal, or committed and not taken yet
         self._deciding: on.TurnEvent | None = None  # what the actor is at: it is in no other place
         self._undecided: tuple[on.TurnEvent | None, bool] = None, False  # while all of the log is read for it
+        self._decided: tuple[on.TurnEvent, bool] | None = None  # with words: to be decided again where one is withdrawn
         self._effects = Effects(runtime, self.actor_inbox, state.uuid, origin.name, self.tally)
         self._restarted: Restarted | None = None
         self._successor: Successor | None = None
@@ -324,15 +326,31 @@ class AgentActor(PooledActor):
             asked = self._effects.is_asking
             partial, spent = self._effects.cancel()
             event = replace(event, partial=partial, spent=spent)
+        elif isinstance(event, on.TakeWords):
+            event = self._cut_for_words(event)
+            asked = event.asked
         elif self._log.current is not None:
             try:
                 event = machine.completed(self.state, event, self._log.current)
             except NotHeld:
                 self._read_whole(event, asked)
                 return True
+        return self._decide_on(event, asked)
+
+    def _cut_for_words(self, event: on.TakeWords) -> on.TakeWords:
+        """End outside what the step ends that lets words in; return what came of it."""
+        if not event.at_once:
+            self._effects.end_waits()
+            return event
+        asked = self._effects.is_asking
+        partial, spent = self._effects.cancel()
+        return replace(event, partial=partial, spent=spent, asked=asked)
+
+    def _decide_on(self, event: on.TurnEvent, asked: bool) -> bool:
         tools = self.runtime.toolbox.traits(self.state.view.settings, typed=self.state.output is not None)
-        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools)
+        step = machine.step(self.state, event, self.runtime.clock.now_ms(), tools, self.backlog.words)
         step = self._costs.filled(self.state, step, event, asked)
+        self._decided = (event, asked) if isinstance(step.unit, LogUnit) and step.unit.words else None
         something = step.unit is not None or step.state is not self.state or bool(step.effects)
         self._take(step)
         if isinstance(event, on.StatusChanged) and isinstance(self.state.hold, Paused):
@@ -376,7 +394,7 @@ class AgentActor(PooledActor):
         state = self.state
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
-        while (command := self.backlog.next(state, self._log.loading)) is not None:
+        while (command := self.backlog.next(state, self._log.loading, self.actor_inbox.ordinary)) is not None:
             caller = getattr(command, "caller", None)
             kept = isinstance(command, on.Prompt) and machine.puts_aside(state, command)
             if state.status is Status.STOPPED or kept or not isinstance(caller, Future) or caller.refusal is None:
@@ -470,11 +488,16 @@ class AgentActor(PooledActor):
                     self._exit_message = str(error)  # for who waits in the inbox, or asks by then
                 self._abandon(step, ActorGone(str(error), error.agent) if dead else error)
                 self._stop()
+            case Refused(error=WordsGone() as error) if self._decided is not None:
+                self.backlog.drop_words(error.mails)
+                self._deciding, asked = self._decided
+                self._decide_on(self._deciding, asked)  # it has happened all the same: nothing of it may be lost
+                self._deciding = None
             case Refused():
                 self._refused(step, verdict.error)
             case Failed():
                 self._abandon(step, verdict.error)
-                if isinstance(unit, LogUnit) and unit.prompt:
+                if isinstance(unit, LogUnit) and (unit.prompt or unit.words):
                     self._leave_prompts(verdict.error)
 
     def _become(self, state: State) -> None:
@@ -497,6 +520,10 @@ class AgentActor(PooledActor):
             self._step = step
         if isinstance(step.unit, LogUnit):
             self._log.grow(step.unit.messages)
+            if step.unit.words or step.unit.prompt:
+                self.backlog.drop_words(step.unit.words)
+                for message in step.unit.messages:
+                    self.runtime.processes.entered(message)
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
         if (asked := remote_command_of(step)) is not None:

@@ -12,17 +12,21 @@ Commands that begin or follow a turn keep their order. There are five exceptions
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
+    a word                         enters the turn in progress: `Backlog.words` gives those that wait to every step.
+                                   It is a prompt of another process where no turn is in progress
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
 from ikigai_actors.agent.remote_commands import mails_before
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Progress, waits
 from ikigai_actors.agent.turn.machine import accepts, puts_aside
 from ikigai_actors.agent.turn.state import Phase, State
+from ikigai_actors.records.mail.words import SIZE_AT_ONCE, WORDS_AT_ONCE
 from supervisors.signals import Status
 
 
@@ -30,7 +34,7 @@ class Backlog:
     """The commands of one agent that wait. Only its actor changes it; any thread may read the counts."""
 
     __slots__ = (
-        "_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "_unstored", "has_news",
+        "_behind", "_commands", "_forks", "_kept", "_mails", "_passing", "_remote", "_unstored", "_words", "has_news",
         "latest_mail",
     )  # fmt: skip
 
@@ -41,7 +45,8 @@ class Backlog:
         self._passing = sum(map(_passes, self._commands))  # how many may pass others
         self._unstored = sum(map(_must_be_stored, self._commands))
         self._remote: list[on.Prompt] = []
-        self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
+        self._words: list[on.Prompt] = []
+        self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt or word before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         # Of all prompts that wait. A dict: an empty set is 0.2 KB, and every idle agent would have one.
         self._mails = {mail: None for one in self._commands if (mail := _mail_of(one))}
@@ -64,7 +69,7 @@ class Backlog:
 
         News of mail is no reason to read it, nor a prompt of another process that a stopped agent does not take.
         """
-        return bool(self._forks or self._commands or (self._remote and status is not Status.STOPPED))
+        return bool(self._forks or self._commands or (self._from_elsewhere and status is not Status.STOPPED))
 
     @property
     def volatile(self) -> int:
@@ -85,8 +90,8 @@ class Backlog:
             self._commands.append(command)
             self._passing += _passes(command)
             self._unstored += _must_be_stored(command)
-            if self._remote and (caller := getattr(command, "caller", None)) is not None:
-                self._behind[caller] = self._remote[-1].mail
+            if (others := self._from_elsewhere) and (caller := getattr(command, "caller", None)) is not None:
+                self._behind[caller] = max(line[-1].mail for line in others)
             self._know(_mail_of(command))
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
@@ -95,12 +100,27 @@ class Backlog:
         self._kept += 1
 
     def add_remote(self, prompt: on.Prompt) -> None:
-        """Append a prompt that another process sent as mail, unless it is here: a mail may be announced twice."""
+        """Append a prompt of another process, or a word, unless it is here: a mail may be announced twice."""
         if prompt.mail not in self._mails:
-            self._remote.append(prompt)
+            (self._words if prompt.is_word else self._remote).append(prompt)
             self._know(prompt.mail)
 
-    def next(self, state: State, loading: bool = False) -> on.TurnEvent | None:
+    @property
+    def words(self) -> Sequence[on.Prompt]:
+        """The words that may enter the turn together, oldest first. They stay here until `drop_words`."""
+        size = 0
+        for place, word in enumerate(self._words):
+            size += len(word.text.encode())
+            if place and (place == WORDS_AT_ONCE or size > SIZE_AT_ONCE):
+                return self._words[:place]
+        return tuple(self._words)
+
+    def drop_words(self, mails: Collection[int]) -> None:
+        """Drop words that have entered the turn, or were withdrawn."""
+        self._forget([one for one in self._words if one.mail in mails])
+        self._words = [one for one in self._words if one.mail not in mails]
+
+    def next(self, state: State, loading: bool = False, more: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
         A prompt that is to be kept as mail is returned, but stays here: call `keep` once it is mail, or `discard` if it
@@ -109,12 +129,15 @@ class Backlog:
         Args:
             state: the agent's state.
             loading: whether its log is being read; a fork that could do without the log then waits for it.
+            more: whether commands wait in the inbox. A word, which overtakes them there, opens no turn before them: one
+                may be the prompt of the turn that it is meant for.
         """
         if (unkept := self._next_unkept(state)) is not None:
             return unkept
         if state.phase is Phase.UNLOADED:
             return None if loading else self._next_fork(state)
-        return self._next_between_turns(state) or self._next_fork(state) or self._next_command(state)
+        taken = self._next_words(state) if self._words and state.status is not Status.STOPPED else None
+        return taken or self._next_between_turns(state, more) or self._next_fork(state) or self._next_command(state)
 
     def keep(self, caller: on.Caller, mail: int) -> None:
         """Note that the prompt of this caller is kept as the mail of this number; it keeps its place."""
@@ -130,9 +153,9 @@ class Backlog:
         self._remove(self._place(caller))
 
     def discard_remote(self) -> None:
-        """Drop the prompts of other processes. They stay in the mailbox."""
-        self._forget(self._remote)
-        self._remote = []
+        """Drop the prompts of other processes, and words. They stay in the mailbox."""
+        self._forget((*self._remote, *self._words))
+        self._remote, self._words = [], []
 
     def discard_resumption(self) -> None:
         """Drop the event that would have gone on with the open turn."""
@@ -147,18 +170,39 @@ class Backlog:
         self._behind = {}
         return taken
 
-    def _next_between_turns(self, state: State) -> on.TurnEvent | None:
-        """The event that an idle agent begins by itself: news of mail, or a prompt of another process."""
+    @property
+    def _from_elsewhere(self) -> list[list[on.Prompt]]:
+        """The prompts of other processes and the words, as far as some wait."""
+        return [line for line in (self._remote, self._words) if line]
+
+    def _next_words(self, state: State) -> on.TakeWords | None:
+        """What lets the words that wait into a step that has not ended: they cut it off, or end a ``wait``."""
+        at_once = any(one.at_once for one in self._words)
+        match state.phase:
+            case Phase.WAITING_FOR_BUDGET:
+                return on.TakeWords()
+            case Phase.WAITING_FOR_MODEL if at_once:
+                return on.TakeWords(at_once)
+            case Phase.RUNNING_TOOLS if at_once and any(one.progress is not Progress.DONE for one in state.calls):
+                return on.TakeWords(at_once)
+            case Phase.RUNNING_TOOLS if waits(state.calls):
+                return on.TakeWords()
+        return None
+
+    def _next_between_turns(self, state: State, more: bool) -> on.TurnEvent | None:
+        """The event that an idle agent begins by itself: news of mail, a prompt of another process, or a word."""
         if state.phase is not Phase.IDLE or state.status is not Status.RUNNING:
             return None
         if self.has_news and wants_news(state):
             self.has_news = False
             return on.LookAtMail(None)
-        if not self._remote:
+        others = [line for line in self._from_elsewhere if not (more and line is self._words)]
+        if not others:
             return None
-        if self._commands and not self._is_later(self._commands[0], self._remote[0].mail):
+        first = min(others, key=lambda line: line[0].mail)
+        if self._commands and not self._is_later(self._commands[0], first[0].mail):
             return None
-        prompt = self._remote.pop(0)
+        prompt = first.pop(0)
         self._forget((prompt,))
         return prompt
 
@@ -169,7 +213,7 @@ class Backlog:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
         no_prompts = stopped or state.phase is Phase.WAITING_FOR_BUDGET
-        if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote):
+        if stopped and self._kept == len(self._commands) == len(self._mails) - len(self._remote) - len(self._words):
             return None  # kept prompts are all there is
         first = True
         for place, command in enumerate(self._commands if no_prompts or self._passing else self._commands[:1]):

@@ -248,7 +248,7 @@ class Costs:
                 return self._told(usage, made_by or event.model.partition(":")[2], event.model)
             case on.ReplyFailed() | on.SummaryFailed():
                 spent, received, free = event.spent, len(event.error.partial.encode(errors="replace")), event.error.free
-            case on.Interrupt():
+            case on.Interrupt() | on.TakeWords():
                 spent, received = event.spent, len(event.partial.encode(errors="replace"))
         model = self._model(self._asked(state))
         counts = None if model is None else model.counts

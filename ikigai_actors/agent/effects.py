@@ -223,6 +223,14 @@ class Effects:
             hook(self._tally, None, self._spent)
         return request.text, self._spent
 
+    def end_waits(self) -> None:
+        """Cancel the ``wait`` in progress; what runs beside it goes on."""
+        for call, run in tuple((self._runs or {}).items()):
+            if isinstance(run, Waiter) and self._runs is not None:
+                del self._runs[call]
+                run.cancel()
+                self._ended(call, run, None)
+
     def replied(self, answer: Reply | Exception | None, spent: Spent | None) -> None:
         """Note that the model request is over, what came of it, and its cost."""
         self._request = None

@@ -135,3 +135,5 @@ class Handover:
     """The commands that still wait."""
     paused: Paused | None = None
     """For which budget its request waits."""
+    receipts: tuple[tuple[int, Any], ...] = ()
+    """Who waits for words to enter, by their mails; for an actor that leaves to another host alone."""

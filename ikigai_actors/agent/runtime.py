@@ -24,6 +24,7 @@ from ikigai_actors.records.agents.identity import RandomBytes
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.log_unit import Birth
+from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.journal import Journal
 from supervisors.causes import Cause
@@ -109,6 +110,9 @@ class Processes(Protocol):
         Returns:
             Whether the agent is held; False when it has died meanwhile.
         """
+
+    def entered(self, message: Message) -> None:
+        """Give whoever waits for it where a word has entered, if this message is one. Never waits."""
 
     def retry_prompts(self) -> None:
         """Redeliver remote prompts later: an agent could not take them up, since the store failed."""

@@ -24,7 +24,7 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, spent_of
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef
 
 ANSWERED = "answered"
 DIVERGED = "diverged"
@@ -237,7 +237,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
             case Kind.TOOL_RESULT:
                 results[str(message.data.get("tool_use_id"))] = message
                 how, end = "open", message.id
-            case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY:
+            case Kind.TOOL_CALL | Kind.REPAIR | Kind.RETRY | Kind.STEER:
                 how, end = "open", message.id
             case Kind.OUTPUT:
                 how, end, text = ANSWERED, message.id, message.content

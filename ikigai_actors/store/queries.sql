@@ -487,6 +487,20 @@ SELECT recipient, id, body, data FROM mail
 UPDATE mail SET read_at = now_ms()
  WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id
 
+-- name: count_words
+-- Those that an agent has not read. By mail_prompt.
+SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND data LIKE '{"steer":%'
+
+-- name: waiting_words
+-- Which of these an agent has not read, under the lock of its row. By mail_prompt.
+SELECT id FROM mail
+ WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND CAST(id AS TEXT) = ANY(:ids)
+
+-- name: take_words
+-- Under the lock of the recipient's row, behind waiting_words.
+UPDATE mail SET read_at = now_ms()
+ WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND CAST(id AS TEXT) = ANY(:ids)
+
 -- name: withdraw_prompt
 -- Under the lock of the recipient's row; no row when it was taken up before.
 DELETE FROM mail WHERE recipient = :recipient AND id = :id AND kind = 'prompt' AND read_at IS NULL RETURNING id

@@ -6,6 +6,7 @@ Its modules:
     attached                        the same for a process that runs no agents
     directory                       who exists, and who carries out a command: an actor here, or the remote agent
     ref, context                    handles of agents, and what the history of one means
+    receipts                        where words enter histories, as futures
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends are told
     lateness                        why an agent has not answered in time

@@ -144,5 +144,5 @@ def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | Non
         born = message.kind == Kind.FORK and "parent" in message.data and (is_open or "go" in message.data)
         if message.kind == Kind.USER or born:
             return {"output": message.data["output"]} if message.data.get("output") else {}
-        is_open = is_open or message.kind in (Kind.TOOL_RESULT, Kind.REPAIR)
+        is_open = is_open or message.kind in (Kind.TOOL_RESULT, Kind.REPAIR, Kind.STEER)
     return {} if is_open else None

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, Self
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
-from ikigai_actors.actors.futures import refuse_to_block
-from ikigai_actors.actors.reading_threads import ReadingThreads
+from ikigai_actors.actors.futures import may_block, refuse_to_block
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
@@ -47,7 +46,8 @@ from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.membership import GroupSent, SendToGroup, group_in
 from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.mail.mail import Mail, letter
+from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt, letter
+from ikigai_actors.records.mail.words import KeepWord
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
@@ -57,6 +57,7 @@ from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.host.processes import ProcessTable
 from ikigai_actors.system.lifecycle import Lifecycle
+from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower, News
@@ -102,8 +103,6 @@ class Directory(OfOneProcess, ABC):
             wait_registry: the waits of this host's agents.
         """
         self._store, self._threads = store, threads
-        self.readers = ReadingThreads(threads)
-        """Read for those who must not block."""
         self.store: Store = Gate(store, self.check_open)
         """The database. Raises `SystemClosed` when the system is closed."""
         self.writer = writer
@@ -436,7 +435,20 @@ class Directory(OfOneProcess, ABC):
             if latest.deliver(command):
                 return latest
             before = latest
-        raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
+        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
+
+    def steer(self, uuid: str, text: str, now: bool = False) -> Receipt:
+        """As `AgentRef.steer`."""
+        actor = self.target(uuid)
+        receipt = Receipt(uuid, lambda mail: bool(self.writer.perform(WithdrawPrompt(uuid, mail))))
+        word = KeepWord(uuid, text, self.clock.now_ms(), at_once=check_flag(now, "now"), receipt=receipt)
+        if isinstance(actor, RemoteActor):
+            actor.steer(word, receipt)
+        else:
+            self.writer.ask(word).add_done_callback(receipt.refuse)
+            if may_block():
+                receipt.wait_until_kept()
+        return receipt
 
     def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
         """Send a mail for a person outside of any agent.

@@ -66,6 +66,7 @@ from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.append import AppendCompleted, CallAppended
 from ikigai_actors.records.mail.mail import PROMPT, Mail
 from ikigai_actors.records.mail.timers import Fired, Timer
+from ikigai_actors.records.mail.words import KeptWord
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
@@ -76,13 +77,14 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.directory import SystemPart
-from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.supervision import SupervisionLoop
 from ikigai_actors.system.host.wait_board import WaitBoard
 from ikigai_actors.system.options import HostOptions, check_options
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
+from ikigai_actors.system.receipts import Receipt
+from ikigai_actors.system.ref import AgentRef, System
 from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
@@ -204,7 +206,8 @@ class ActorSystem(System):
             self._waits_for,
             threads,
         )
-        self._actors = Closing(threads, lambda: [(str(actor), actor.close) for actor in processes])
+        receipts = ("who waits for words", processes.close_receipts)
+        self._actors = Closing(threads, lambda: [*((str(actor), actor.close) for actor in processes), receipts])
         self._failing = threading.Lock()
 
     @classmethod
@@ -386,6 +389,8 @@ class ActorSystem(System):
                 self._supervision.watch_time()
                 if answer.again or answer.due is not None:
                     self._processes.serve((answer.budget,), None if answer.again else answer.due)
+            case KeptWord():
+                self._kept(answer)
             case Mail(kind=kind) if kind == PROMPT:
                 self._supervision.look_at_prompts()
             case Imported():
@@ -400,6 +405,13 @@ class ActorSystem(System):
             case Fired() | GroupSent():
                 for mail in answer.mails:
                     self._on_commit(mail)
+
+    def _kept(self, word: KeptWord) -> None:
+        """Have the agent read a word that was just committed."""
+        if isinstance(word.receipt, Receipt):
+            word.receipt.kept.settle(word.mail.id)
+        if not self._processes.word(word) and self._remote is not None and isinstance(word.receipt, Receipt):
+            self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
 
     def _open_toolsets(self, toolsets: Sequence[Toolset]) -> None:
         """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log."""
@@ -474,7 +486,6 @@ class ActorSystem(System):
         supervision, following = self._supervision, self._following
         return [
             SystemPart("the store", self._store.close),
-            SystemPart("the readers", self.readers.close),
             SystemPart("the host", runtime.host.release),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the agents", self._actors.run),

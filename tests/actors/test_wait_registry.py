@@ -92,7 +92,7 @@ def test_a_wait_that_is_refused_later_ends_even_if_what_it_asked_for_cannot_be_t
         acting_code.set(ActingCode("a", registry, lambda: False))
         return answer.get(timeout=DEADLINE)
 
-    answer.withdraw = fail
+    answer.take_back = fail
     with ThreadPoolExecutor(1) as thread:
         told = thread.submit(waits)
         assert begun.wait(DEADLINE)

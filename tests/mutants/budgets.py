@@ -164,8 +164,8 @@ BUDGET_MUTANTS = (
     Mutant(
         "a waiting request that changes leaves without a hold",
         "agent/turn/steps.py",
-        "    unit = LogUnit(state.uuid, messages, asks=True, unpaused=True)\n",
-        "    unit = LogUnit(state.uuid, messages, unpaused=True)\n",
+        "LogUnit(state.uuid, messages, asks=True, unpaused=True)",
+        "LogUnit(state.uuid, messages, unpaused=True)",
     ),
 )
 """All of them."""

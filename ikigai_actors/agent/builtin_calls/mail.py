@@ -5,18 +5,19 @@ Their units look names up, and check texts, when they are written, so any error 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.agent.turn.state import MailNotice
-from ikigai_actors.errors import AgentError, AgentNotFound, MailNotFound
+from ikigai_actors.errors import AgentError, AgentNotFound, BadInput, MailNotFound
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
-from ikigai_actors.records.log.append import AppendCall, FencingToken
+from ikigai_actors.records.log.append import AppendCall, Fence
 from ikigai_actors.records.mail import mail as mailbox
 from ikigai_actors.records.mail.mail import Mail, kind_mark
+from ikigai_actors.records.mail.words import KeepWord, KeptWord, check_below
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 from ikigai_actors.text import binary_size
@@ -32,9 +33,14 @@ class SendCall(BuiltinCall):
         "For what is long, write a document and send its path."
     )
     arguments: ClassVar = {
-        "to": Argument("string", f"The recipient. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
+        "to": Argument("string", f"Who gets it. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
         "body": Argument(
             "string", f"What it says; at most {binary_size(mailbox.MAIL_LIMIT)}.", required=True, may_be_empty=True
+        ),
+        "steer": Argument(
+            "boolean",
+            "For an agent below you: it reads the text at once, before it goes on with its turn, or in a new turn. "
+            "That is no mail.",
         ),
     }
 
@@ -46,9 +52,15 @@ class SendCall(BuiltinCall):
     def act(self, agent: str, given: Given, now: int) -> Unit:
         to, body = text(given, "to"), text(given, "body")
         group = group_in(to)
+        if given.get("steer") and group is not None:
+            raise BadInput("No group can be steered: send to each of its members that is below you.")
+        if given.get("steer"):
+            return SteerBelow(agent, to, body, now)
         return SendMail(agent, to, body, now) if group is None else SendToGroup(group, agent, body, now)
 
-    def to_model(self, answer: Mail | GroupSent) -> str:
+    def to_model(self, answer: Mail | GroupSent | KeptWord) -> str:
+        if isinstance(answer, KeptWord):
+            return f"Told {answer.mail.recipient}: it reads this before it goes on."
         if isinstance(answer, GroupSent):
             full = f" The mailboxes of these are full: {', '.join(answer.full)}." if answer.full else ""
             return f"Sent to {answer.id} members.{full}"
@@ -60,8 +72,7 @@ class CheckMailCall(BuiltinCall):
 
     name = "check_mail"
     description = (
-        "Look at your mailbox: how much mail is unread, from which agents, and how the oldest begin. It marks nothing "
-        "as read."
+        "Look at your mailbox: how much mail is unread, of whom, and how the oldest begin. Marks nothing as read."
     )
 
     def act(self, agent: str, given: Given, now: int) -> "CheckMail":
@@ -74,11 +85,11 @@ class ReadMailCall(BuiltinCall):
     name = "read_mail"
     description = (
         "Read your unread mail, oldest first, and mark it as read. When there is much of it you get as many whole "
-        "mails as fit, and the number that remain."
+        "mails as fit, and are told how many remain."
     )
     arguments: ClassVar = {
         "sender": Argument(
-            "string", f"Only mail from this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
+            "string", f"Only mail of this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
         ),
     }
 
@@ -113,10 +124,25 @@ class SendMail(Addressed):
 
     locks = ("_uuid",)
 
-    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
+    def _unknown(self) -> AgentError:
+        return self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
         if self._uuid is None:
-            raise self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
+            raise self._unknown()
         return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_letter(self._body), self._now)
+
+
+class SteerBelow(SendMail):
+    """Tell an agent below a word, within its turn; answered with `KeptWord`. Raises what `KeepWord` does."""
+
+    __slots__ = ()
+
+    def write(self, tx: Transaction, locked: LockedRows) -> KeptWord:
+        if (uuid := self._uuid) is None:
+            raise self._unknown()
+        check_below(tx, self._sender, uuid)
+        return KeepWord(uuid, self._body, self._now, at_once=False, sender=self._sender).write(tx, locked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +154,7 @@ class CheckMail(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
-        lines += [f"mail {one.id} from {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
+        lines += [f"mail {one.id} of {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
         return "\n".join([*lines, box.more] if box.more else lines)
 
 
@@ -147,7 +173,7 @@ class ReadMail(Unit):
         names = CalledAs(tx)
 
         def shown(mail: Mail) -> str:
-            return f"mail {mail.id} from {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
+            return f"mail {mail.id} of {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))
@@ -185,11 +211,11 @@ class NoteMail(Unit):
         if told is not None:
             waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
         if not row.unread or (told is not None and waiting == told["unread"]):
-            raise MailNotFound(f"Agent {self.agent} has no mail to report.", self.agent)
+            raise MailNotFound(f"Agent {self.agent} has no mail to be told of.", self.agent)
         return Noted(row.unread, row.mailed)
 
 
-def append_notice(unit: MailNotice, fence: FencingToken) -> AppendCall:
+def append_notice(unit: MailNotice, fence: Fence) -> AppendCall:
     """The unit of writes that tells an idle agent of its mail."""
     act = NoteMail(unit.agent, unit.earlier)
     return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)

@@ -21,6 +21,7 @@ from ikigai_actors.records.budgets.amounts import Charge, Held, Paused
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.steered import NOW, STEER
 from supervisors.signals import Status
 
 Caller = Any
@@ -66,6 +67,16 @@ class Prompt:
     """What is attached; empty where it is stored already."""
     stored: Caller | None = None
     """Answered when the prompt is in the database, where a busy agent keeps it as mail; None lets it wait in memory."""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it enters the turn in progress (`records.words`), and opens one only where there is none."""
+        return STEER in self.data
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it is a word that cuts off the step in progress."""
+        return self.data.get(STEER) == NOW
 
 
 MOST_CHILDREN = 10_000
@@ -512,6 +523,20 @@ class CallRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeWords:
+    """Let the words in that wait, though the step in progress has not ended: end what they need not wait for."""
+
+    at_once: bool = False
+    """Whether they cut the step off; else they end a ``wait`` alone."""
+    partial: str = ""
+    """What was received of the reply that is cut off, as `Interrupt.partial`."""
+    spent: Spent | None = None
+    """What that has cost, as `Interrupt.spent`."""
+    asked: bool = False
+    """Whether the request had left."""
+
+
+@dataclass(frozen=True, slots=True)
 class LookAtMail:
     """Tell the agent, which is idle, of unread mail; not if it was told before and has not looked since."""
 
@@ -568,4 +593,4 @@ Completion = (
     | ToolFinished
     | CallRefused
 )
-TurnEvent = Deferrable | Completion | Continue | LookAtMail | StatusChanged | Leave
+TurnEvent = Deferrable | Completion | Continue | LookAtMail | TakeWords | StatusChanged | Leave

@@ -88,21 +88,25 @@ from ikigai_actors.agent.turn.steps import (
     close_and_write,
     depart,
     end_turn,
+    go_on_behind,
     messages_of,
+    request_anew,
     write_messages,
 )
 from ikigai_actors.agent.turn.tool_steps import (
     continue_calls,
     decide_call,
+    end_calls,
     finished,
     go_on,
     lose,
+    may_ask,
     refuse,
     request_model,
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
-from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.providers.too_long import too_long
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
@@ -208,16 +212,47 @@ def _less(state: State, log: History, event: on.SummaryFailed, plan: SummaryPlan
     return less_of(plan, log, state.head, state.turn or state.failed, min(fits, event.readable))
 
 
-def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits] = NO_TOOLS) -> Step:
+def step(
+    state: State,
+    event: TurnEvent,
+    now: int,
+    tools: Mapping[str, ToolTraits] = NO_TOOLS,
+    words: Sequence[on.Prompt] = (),
+) -> Step:
     """Decide what an event leads to. A step with the same state, no unit and no effects means: nothing.
+
+    Words enter a turn in one place, whatever led there: as the last messages of a unit behind which a request of the
+    turn leaves. So none parts a call from its result, and what the model was shown before stays as it was.
 
     Args:
         state: the agent as it is. Commands must be accepted (`accepts`).
         event: what happened.
         now: milliseconds since 1970.
         tools: the traits of the tools that the agent has now, by name.
+        words: the words that wait and may enter now, oldest first; a prompt that is decided on is none of them.
     """
+    if not words:
+        return _step(state, event, now, tools, told=False)
+    told = state.status is Status.RUNNING and may_ask(state)
+    return _with_words(_step(state, event, now, tools, told), words, now)
+
+
+def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
+    """The step with words as the last messages of its unit, if a request of the turn may follow that."""
+    unit, state = step.unit, step.state
+    if not (isinstance(unit, LogUnit) and unit.asks and unit.may_wait):
+        return step
+    drafts = tuple((Kind.STEER, word.text, {"mail": word.mail, "turn": state.turn, **word.data}) for word in words)
+    messages = messages_of(state.uuid, state.head, now, drafts)
+    unit = replace(unit, messages=(*unit.messages, *messages), words=tuple(word.mail for word in words))
+    return replace(step, state=advance(state, messages), unit=unit)
+
+
+def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
+    """As `step`, without words. ``told``: some wait, for which the turn goes on behind its last reply."""
     match event:
+        case on.TakeWords():
+            return _take_words(state, event, now)
         case on.Loaded():
             return Step(_loaded(state, event))
         case on.Prompt() if puts_aside(state, event):
@@ -225,7 +260,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.Prompt():
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
-            return _reply(state, event, now)
+            return _reply(state, event, now, told)
         case on.WindowFull() if _expects(state, event.request):
             return compaction.window_full(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event):
@@ -268,7 +303,7 @@ def step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrait
         case on.CallRefused():
             return refuse(state, event.call, event.reason, now)
         case on.Continue():
-            return continue_calls(state, event, now, tools)
+            return continue_calls(state, event, now, tools, told)
         case on.Interrupt():
             return _interrupt(state, event, now)
         case on.Resume():
@@ -385,12 +420,37 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
     return Step(after, unit, (*answers_of_cut_off(state), *_stored(event), RequestModel(request)), event.caller)
 
 
-def _reply(state: State, event: on.ReplyReceived, now: int) -> Step:
-    """A reply without calls ends the turn; one with calls opens the tools."""
+def _take_words(state: State, event: on.TakeWords, now: int) -> Step:
+    """End what the words that wait need not wait for, and ask again."""
+    if state.phase is Phase.WAITING_FOR_BUDGET:
+        return request_anew(state)
+    if state.phase is Phase.RUNNING_TOOLS:
+        return end_calls(state, now, event.at_once)
+    if state.phase is not Phase.WAITING_FOR_MODEL:
+        return Step(state)
+    cut = (_cut_off(event.partial, event.spent, Kind.RETRY, "The request was cut off: the agent is told something."),)
+    messages = messages_of(state.uuid, state.head, now, cut if event.asked else ())
+    request = state.request + 1
+    after = advance(state, messages, request=request, retries=0, hold=None)
+    return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
+
+
+def _cut_off(partial: str, spent: Spent | None, kind: Kind, told: str = "") -> PendingMessage:
+    """What stays of a request that was cut off: the text that was received, as a reply, else a message of this kind."""
+    if not partial:
+        return kind, told, spent_data(spent)
+    reply = Reply(storable(partial), stop_reason="interrupted")
+    return Kind.ASSISTANT, reply.text, {**reply_message_data(reply, ""), **spent_data(spent)}
+
+
+def _reply(state: State, event: on.ReplyReceived, now: int, told: bool) -> Step:
+    """A reply without calls ends the turn, unless the model is to be ``told`` words; one with calls opens the tools."""
     reply = event.reply
     draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
     if not reply.tool_calls and state.output is not None:
-        return take_reply(state, reply, draft, now)
+        return take_reply(state, reply, draft, now, told)
+    if not reply.tool_calls and told:
+        return go_on_behind(replace(state, squeezed=0), now, draft)
     if not reply.tool_calls:
         reply = replace(reply, output=None)
         return end_turn(state, now, reply, draft)
@@ -437,11 +497,7 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     if not state.turn:
         return Step(state, effects=told)
     outcome = TurnInterrupted(f"The turn of agent {state.uuid} was interrupted.", state.uuid)
-    draft: PendingMessage = (Kind.INTERRUPTED, "", spent_data(event.spent))
-    if event.partial:
-        reply = Reply(storable(event.partial), stop_reason="interrupted")
-        draft = (Kind.ASSISTANT, reply.text, {**reply_message_data(reply, ""), **spent_data(event.spent)})
-    ended = end_turn(state, now, outcome, draft)
+    ended = end_turn(state, now, outcome, _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
     return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
 
 
@@ -540,7 +596,7 @@ def _anew(step: Step) -> Step:
 
 def _repeats(text: str, turn: Sequence[Message]) -> bool:
     """Whether a prompt repeats the one that opened a turn that failed without a reply: the model sees it only once."""
-    replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK) for message in turn)
+    replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK, Kind.STEER) for message in turn)
     return not replied and turn[0].kind == Kind.USER and turn[0].content == text
 
 

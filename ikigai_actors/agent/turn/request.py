@@ -166,7 +166,10 @@ class Turns:
     def add(self, message: Message) -> None:
         """Take in one message; kinds that are no conversation are ignored."""
         match message.kind:
-            case Kind.USER | Kind.MAIL | Kind.REPAIR:
+            case Kind.USER | Kind.STEER if (sender := message.data.get("sender")) is not None:
+                called = message.data.get("name") or sender
+                self._said.append((message, TextBlock(tagged("steer", {"from": called}, message.content))))
+            case Kind.USER | Kind.STEER | Kind.MAIL | Kind.REPAIR:
                 self._said += attachments_of(message)
                 if message.content.strip():
                     self._said.append((message, TextBlock(message.content)))

@@ -51,11 +51,24 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
     told = Answer(caller, messages[0].id)
     if state.phase is not Phase.WAITING_FOR_BUDGET:
         return Step(advance(state, messages), LogUnit(state.uuid, messages), (told,), caller)
+    step = request_anew(state, *messages)
+    return replace(step, effects=(told, *step.effects), caller=caller)
+
+
+def request_anew(state: State, *messages: Message) -> Step:
+    """Weigh a request again that waits for a budget, behind these messages."""
     request = state.request + 1
     anew = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
     after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **anew)
-    unit = LogUnit(state.uuid, messages, asks=True, unpaused=True)
-    return Step(after, unit, (told, RequestModel(request)), caller)
+    return Step(after, LogUnit(state.uuid, messages, asks=True, unpaused=True), (RequestModel(request),))
+
+
+def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
+    """Go on with the turn behind a reply that does not end it: write these messages, and ask the model again."""
+    messages = messages_of(state.uuid, state.head, now, drafts)
+    request = state.request + 1
+    after = advance(state, messages, request=request, steps=state.steps + 1, retries=0, hold=None)
+    return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:

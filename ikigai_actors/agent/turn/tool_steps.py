@@ -12,6 +12,7 @@ from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
     GIVE_RESULT,
     PERHAPS_RUN,
+    WAIT,
     Call,
     Calls,
     Progress,
@@ -43,10 +44,13 @@ MAX_STEPS = 50
 """The most model requests of a turn, where no setting says."""
 
 
-def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+def continue_calls(
+    state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool = False
+) -> Step:
     """Do the next thing for the calls of the last reply; nothing while a tool runs.
 
-    A stopped agent finishes the ordinary calls of its step, and goes no further.
+    A stopped agent finishes the ordinary calls of its step, and goes no further. Where the model is to be ``told``
+    words, it gives no value before it has read them.
     """
     effects = state.view.settings.get("effects")
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
@@ -65,7 +69,11 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
         return Step(state)
     if state.status is Status.STOPPED:
         return Step(state)
-    if (call := next_builtin_call(state.calls, tools)) and not (call.name == GIVE_RESULT and asking(state.calls)):
+    call = next_builtin_call(state.calls, tools)
+    if call is not None and call.name == GIVE_RESULT and told and not asking(state.calls):
+        given = tuple(one for one in state.calls if one.progress is not Progress.DONE)
+        return _results(state, given, "The result was not taken: read what you are told, then give it again.", now)
+    if call is not None and not (call.name == GIVE_RESULT and asking(state.calls)):
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
         return Step(state)
@@ -77,6 +85,8 @@ def continue_calls(state: State, event: on.Continue, now: int, tools: Mapping[st
             "max_steps allows more of them."
         )
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, NO_DATA))
+    if told and isinstance(state.hold, Held):  # for a shorter request than the one with the words
+        state = replace(state, hold=None)
     return request_model(state)
 
 
@@ -177,6 +187,21 @@ def lose(state: State, lost: Calls, now: int) -> Step:
     return _results(state, lost, PERHAPS_RUN, now)
 
 
+def end_calls(state: State, now: int, at_once: bool) -> Step:
+    """End the ``wait`` in progress, for a word; or every call that has no result, for one that does not wait."""
+    ended = tuple(call for call in state.calls if call.progress is not Progress.DONE) if at_once else waits(state.calls)
+    return _write_results(state, now, ended, *(_result(call, *_why_ended(call)) for call in ended))
+
+
+def _why_ended(call: Call) -> tuple[str, bool]:
+    """The result of a call that was ended for a word, and whether it is an error."""
+    if call.progress is not Progress.RUNNING:
+        return "This call was not begun: read what you are told.", True
+    if call.name == WAIT:
+        return "The wait was ended: read what you are told. Wait again if you still want to.", False
+    return "This call was cut off: it may or may not have run. Read what you are told.", True
+
+
 def refuse(state: State, call: str, reason: str, now: int) -> Step:
     """Give a call the reason why the store refused it, as its result."""
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
@@ -217,7 +242,12 @@ def asks_next(state: State) -> bool:
     """Whether nothing but a command, or a signal, comes before the next request to the model."""
     done = all(call.progress is Progress.DONE for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
-    return done and free and state.steps < _most_steps(state)
+    return done and free and may_ask(state)
+
+
+def may_ask(state: State) -> bool:
+    """Whether the turn may have a further request."""
+    return state.steps < _most_steps(state)
 
 
 def _most_steps(state: State) -> int:

@@ -12,12 +12,13 @@ or a result with ``data.repair``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.state import RequestModel, State, Step
-from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, messages_of
+from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.agent.turn.steps import PendingMessage, advance, depart, end_turn, go_on_behind, messages_of
 from ikigai_actors.errors import OutputError, ReplayDiverged
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.log.log_unit import LogUnit
@@ -77,13 +78,18 @@ def exit_typed(state: State, text: str, now: int) -> Step:
     return depart(state, as_text(value), now)
 
 
-def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> Step:
-    """The step that takes a reply without calls: the value itself, or words, which are not enough."""
+def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes_on: bool = False) -> Step:
+    """The step that takes a reply without calls: the value itself, or words, which are not enough.
+
+    Where the turn ``goes_on``, since the model is told something, no value is taken, and none is missed at its end.
+    """
     wanted = _wanted(state)
     if reply.output is not None:
         value, wrong = reply.output, problems(wanted, reply.output)
     else:
         value, wrong = given_as_text(reply.text, wanted)
+    if goes_on and (not wrong or state.repairs >= MOST_REPAIRS):
+        return go_on_behind(state, now, draft)
     if not wrong:
         spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
         return _accept(state, value, spent, now, draft)
@@ -92,11 +98,7 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int) -> S
     if state.repairs >= MOST_REPAIRS:
         return _fail(state, wrong, now, draft)
     repair: PendingMessage = (Kind.REPAIR, _misfit(wrong), {"repair": state.repairs + 1})
-    messages = messages_of(state.uuid, state.head, now, (draft, repair))
-    request = state.request + 1
-    told = {"repairs": state.repairs + 1, "retries": 0, "hold": None}
-    after = advance(state, messages, request=request, steps=state.steps + 1, **told)
-    return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
+    return go_on_behind(replace(state, repairs=state.repairs + 1), now, draft, repair)
 
 
 def repairs_in(turn: Iterable[Message]) -> int:

@@ -23,6 +23,7 @@ from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
+from ikigai_actors.records.mail.words import check_words, take_words
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
@@ -32,7 +33,7 @@ FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
 
 
-class FencingToken(NamedTuple):
+class Fence(NamedTuple):
     """Who writes: the host that has the agent's shard, in this epoch of the agent."""
 
     host: str
@@ -65,7 +66,7 @@ class AppendCall(Around):
 
     __slots__ = ("_agent", "_fence", "_to_message")
 
-    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: FencingToken) -> None:
+    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: Fence) -> None:
         """Make the unit; ``to_message`` makes the message, given the answer of the act."""
         super().__init__(act)
         self._agent, self._to_message, self._fence = agent, to_message, fence
@@ -106,7 +107,7 @@ class Append(Unit):
 
     touches: tuple[str, ...]
 
-    def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
         """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
         self._unit = unit
         self._fence = fence
@@ -119,6 +120,8 @@ class Append(Unit):
         unit, rows = self._unit, self._rows
         row = locked.existing(unit.agent)
         check_fence(tx, row, self._fence)
+        if unit.words:
+            check_words(tx, unit.agent, unit.words)
         charge = self._charge(row)
         spends = charge is not None or unit.need is not None or bool(unit.births)
         if spends:
@@ -140,6 +143,8 @@ class Append(Unit):
             keep_hold(tx, row, charge, answer if isinstance(answer, Held) else None, self._fence.host, unit.turn)
         elif unit.turn is not None:
             tx.defer("set_turn", uuid=unit.agent, turn=unit.turn)
+        if unit.words:
+            take_words(tx, unit.agent, unit.words)
         write_blobs(tx, unit.blobs)
         tx.append(rows)
         return answer if unit is self._unit else AppendCompleted(unit, answer)
@@ -188,7 +193,7 @@ class AppendAlone(Append, Addressed):
 
     concerns_others = True
 
-    def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
+    def __init__(self, unit: LogUnit, fence: Fence) -> None:
         super().__init__(unit, fence)
         self.alone = True
 
@@ -231,13 +236,13 @@ def _touched(unit: LogUnit) -> tuple[str, ...]:
     return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
 
 
-def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
+def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:
     """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
     if row.status == "dead":
         why = get(tx, row.uuid).exit_reason or "no reason is known"
         raise Fenced(f"Agent {row.uuid} is dead: {why}; what it still did is dropped.", row.uuid, dead=True)
     if row.owner != fence.host or row.epoch != fence.epoch:
-        raise Fenced(f"Agent {row.uuid} now belongs to another host; what it still did here is dropped.", row.uuid)
+        raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
 
 
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:

@@ -51,6 +51,8 @@ class LogUnit:
     """Its new children, in order."""
     prompt: int = 0
     """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
+    words: tuple[int, ...] = ()
+    """The mails that its last messages are; the unit is refused with `WordsGone` where one was withdrawn."""
     blobs: tuple[Attachment, ...] = ()
     """What the messages refer to, as far as it may not be stored yet."""
     asks: bool = False

@@ -268,7 +268,7 @@ class Send(Unit):
         self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
 
-    def write(self, tx: Transaction, locked: LockedRows) -> Mail:
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
         sender = self._sender
         if sender is not None:
             locked.living(sender, " and sends no mail. Send as one that lives")

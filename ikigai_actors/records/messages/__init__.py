@@ -4,6 +4,7 @@
     forms               the data that each kind must have
     settings, outputs   what an agent is set to; the type that a typed turn must return
     replies             a model's reply as data
+    steered             where a word has entered a history
     pieces              replies on their way, for listeners in other processes
     blobs, blob_references   attachments, and what messages say of them
 

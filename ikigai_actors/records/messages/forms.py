@@ -41,8 +41,15 @@ def reply_form(data: Data) -> Wrong:
 
 
 def prompt_form(data: Data) -> Wrong:
-    """The form of a prompt: it may have attachments, and ask for a value of a type."""
+    """The form of a prompt, or of a word: it may have attachments, and ask for a value of a type."""
     yield from _attached_form(data)
+    if data.get("steer", True) not in (True, "now"):
+        yield "steer", 'true or "now"'
+    if not isinstance(data.get("sender", ""), str) or not isinstance(data.get("name", ""), str):
+        yield "sender", "the uuid of an agent, with its name"
+    for name in ("mail", "turn"):
+        if not _is_whole(data.get(name, 0)):
+            yield name, "a whole number"
     yield from birth_form(data)
 
 

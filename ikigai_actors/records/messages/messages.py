@@ -61,6 +61,10 @@ class Kind(StrEnum):
     """A prompt. Opens a turn. ``data.output`` says of which type the turn must give a value, if it must;
     ``data.attached`` refers to pictures and the like, as in the result of a tool.
     """
+    STEER = "steer", Trait.CONVERSATION | Trait.IN_TURN, prompt_form
+    """What the agent is told within a turn; for its model it is like a prompt. ``data.mail`` is the number of the mail
+    that it came as, ``data.turn`` the message that opened the turn, ``data.sender`` the agent that said it, if one did.
+    """
     ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
     """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
     provider sent.
@@ -123,7 +127,7 @@ class Kind(StrEnum):
 CONTROL, CONVERSATION, OPENINGS, IN_TURN, ENDINGS, SPENDING = (
     frozenset(kind.value for kind in Kind if trait in kind.traits) for trait in Trait
 )
-BOUNDARIES = SPENDING | {Kind.USER.value}
+BOUNDARIES = SPENDING | {Kind.USER.value, Kind.STEER.value}
 """The kinds that end an answer on its way, since its request is over, or come before it."""
 
 DECIDING = frozenset(

@@ -123,7 +123,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
                 return ReplayDiverged(message.content)
             case Kind.OUTPUT:
                 return output_reply(message)
-            case Kind.REPAIR:
+            case Kind.REPAIR | Kind.STEER:
                 return None  # its turn is open, or death has cut it off
             case Kind.ERROR if "output" in message.data:
                 return OutputError(message.content)
@@ -139,7 +139,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
 def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
     for message in newest_first:
-        if message.kind in (Kind.USER, Kind.REPAIR):
+        if message.kind in (Kind.USER, Kind.REPAIR, Kind.STEER):
             return None
         outcome = outcome_of((message,))
         if isinstance(outcome, Reply) and outcome.tool_calls:

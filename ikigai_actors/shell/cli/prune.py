@@ -1,4 +1,4 @@
-"""The deletion of old histories, as a command reports it."""
+"""The deletion of old histories, as a command tells of it."""
 
 from pathlib import Path
 

@@ -2,14 +2,15 @@
 
     events = LiveConversation(system, wake.set, streams=True)       subscribes
     turn = ShownTurn(agent, events, "hello")         from here on nothing of it is missed
-    turn.expect(agent.aio.prompt("hello"))
+    turn.expect(agent.ask.prompt("hello"))
     while not turn.over:
         wake.wait()
         turn.show(screen)
 
 The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
 missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
-outcome. Thinking is not shown.
+outcome. A turn is over when its outcome is known: behind a reply it may go on with what its agent is told meanwhile.
+Thinking is not shown.
 """
 
 import textwrap
@@ -21,9 +22,9 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.text.pages import message_words, stop_note
+from ikigai_actors.shell.text.pages import stop_note, words_of
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
-from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.ref import AgentRef
 from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100
@@ -49,6 +50,7 @@ class ShownTurn:
         self.failed = False
         """Whether it ended in an error."""
         self._step = ""
+        self._replied = False  # a reply was shown that may have ended it
         self.agent = agent
         self.outcome: Future[Reply] = Future()
         """How the turn ends."""
@@ -94,9 +96,12 @@ class ShownTurn:
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
                     self._step = ""  # the retry replaces the text received so far
-                    screen.line(message_words(event).entry, dim=True)
+                    screen.line(words_of(event).entry, dim=True)
+                case Message(kind=Kind.STEER):
+                    self._replied = False  # the turn goes on
+                    screen.line(f"[read: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.REPAIR):
-                    screen.line(message_words(event).line or "", dim=True)
+                    screen.line(words_of(event).line or "", dim=True)
                 case Message(kind=Kind.OUTPUT):
                     self._finish_step(screen, event.content, OUTPUT)
                 case Message(kind=Kind.ERROR):
@@ -113,11 +118,13 @@ class ShownTurn:
         screen.fresh()
         if note := stop_note(stop_reason, not text.strip() and stop_reason != "tool_use"):
             screen.line(note, dim=True)
-        self.over = stop_reason != "tool_use"
+        self._replied = stop_reason != "tool_use"
 
     def _show_outcome(self, screen: Screen) -> None:
         """Show the outcome of a turn that ended before it was followed, or without a word in the log."""
         match outcome_of_future(self.outcome):
+            case _ if self._replied:  # that was it
+                pass
             case Reply() as reply:
                 self._finish_step(screen, reply.text, reply.stop_reason)
             case TurnInterrupted():

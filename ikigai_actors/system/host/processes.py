@@ -12,6 +12,7 @@ one. But the new actor is held, and does nothing, until the supervisor has decid
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ikigai_actors.actors.futures import Future, may_block
@@ -22,6 +23,7 @@ from ikigai_actors.agent.runtime import Heir, Predecessor, Processes, Runtime, S
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
+from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
 from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.hosts.changes import AgentChange
@@ -31,9 +33,12 @@ from ikigai_actors.records.lives.exit_mails import End
 from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import Birth
-from ikigai_actors.records.messages.messages import NO_DATA
+from ikigai_actors.records.mail.words import KeptWord
+from ikigai_actors.records.messages.messages import NO_DATA, Message
+from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.store.journal import CommitResult, Committed
+from ikigai_actors.system.receipts import Receipt
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -81,6 +86,7 @@ class ProcessTable(Processes):
         self._lock = (
             threading.RLock()
         )  # of the three above: the journal, the supervision loop and the workers change them
+        self._receipts: dict[str, dict[int, Receipt]] = {}  # of words that wait, by agent and mail
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
@@ -142,9 +148,10 @@ class ProcessTable(Processes):
             if self._actors.get(uuid) is old:
                 del self._actors[uuid]
             self._last_status.pop(uuid, None)
+            receipts = self._receipts.pop(uuid, {})
         self._parts.log_cache.forget(uuid)
         heir = self._remote(uuid)
-        heir.inherit(handover)
+        heir.inherit(replace(handover, receipts=tuple(receipts.items())))
         return heir
 
     def __len__(self) -> int:
@@ -228,6 +235,37 @@ class ProcessTable(Processes):
         """Give an actor a prompt of another process. Its agent takes it up once, when idle, however often it comes."""
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data))
+
+    def word(self, word: KeptWord) -> bool:
+        """Give an actor a word that was just committed; return False when this host does not run the agent."""
+        uuid, mail = word.mail.recipient, word.mail.id
+        with self._lock:
+            if uuid not in self._actors:
+                return False
+            if isinstance(word.receipt, Receipt):
+                self._receipts.setdefault(uuid, {})[mail] = word.receipt
+        self.prompt(uuid, mail, word.mail.body, word.data)
+        return True
+
+    def entered(self, message: Message) -> None:
+        if (found := steered_in(message)) is not None:
+            mail, steered = found
+            self._settle(message.agent_uuid, steered, mail)
+
+    def close_receipts(self) -> None:
+        """Settle with `SystemClosed` whoever waits for a word to enter; the words stay in the database."""
+        for uuid in tuple(self._receipts):
+            self._settle(uuid, SystemClosed("The system was closed before the word was read; the next one reads it."))
+
+    def _settle(self, uuid: str, value: Steered | IkigaiError, mail: int | None = None) -> None:
+        """Settle the receipt of a word, or of all words of an agent."""
+        with self._lock:
+            waiting = self._receipts.get(uuid, {})
+            settled = [waiting.pop(one) for one in ([*waiting] if mail is None else [mail]) if one in waiting]
+            if not waiting:
+                self._receipts.pop(uuid, None)
+        for receipt in settled:
+            receipt.settle(value)
 
     def command(self, uuid: str, command: on.Command) -> bool:
         """Give an actor a command of another process; return False when this host does not run the agent."""
@@ -395,6 +433,7 @@ class ProcessTable(Processes):
             self._held.discard(uuid)
             self._last_status.pop(uuid, None)
         dead = Dead(f"Agent {uuid} is dead: {end.cause}: {end.reason}")
+        self._settle(uuid, AgentDead(dead.exit_message, uuid))
         if actor is not None:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)
         self._parts.publisher.publish(Died(uuid, end.cause, end.reason))

@@ -44,15 +44,17 @@ from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
 from ikigai_actors.records.log.heads import section
 from ikigai_actors.records.mail.mail import WithdrawPrompt
+from ikigai_actors.records.mail.words import KeepWord, KeptWord
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.pieces import LISTENS_FOR, Listen
 from ikigai_actors.records.messages.replies import last_outcome, outcome_of
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
+from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.client import Client, no_host, nobody_asked
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.publisher import SharedPublisher
-from ikigai_actors.system.remote.turn import RemoteTurn
+from ikigai_actors.system.remote.turn import RemoteTurn, RemoteWord
 from supervisors.signals import Signal, Status
 
 logger = logging.getLogger(__name__)
@@ -88,7 +90,7 @@ class RemoteAgents:
         self._store, self._client, self._publisher = store, client, publisher
         self._looking = current_threads().lock()  # held for a look, and to ask
         self._posted: deque[Callable[[], object]] = deque()
-        self._awaited: list[tuple[RemoteTurn, Future[Reply]]] = []
+        self._awaited: list[tuple[RemoteTurn | RemoteWord, Future[Any]]] = []
         self._asked: dict[RemoteCommandKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
         self._who, self._listens, self._renew_at = who, False, 0.0
@@ -130,6 +132,16 @@ class RemoteAgents:
                 self._post_for(command.caller, partial(self.await_turn, turn, handover.head, command.caller))
             else:
                 self.take_over(uuid, command)
+        for mail, receipt in handover.receipts:
+            self.await_word(uuid, mail, handover.head, receipt)
+
+    def await_word(self, uuid: str, mail: int, behind: int, receipt: Receipt) -> None:
+        """Give a receipt where a word enters that is kept, perhaps behind this message already. Never waits."""
+        self._post(partial(self._try, receipt, partial(self.await_turn, RemoteWord(uuid, mail), behind, receipt)))
+
+    def steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
+        """Have an agent told a word: its row is committed when this returns, unless this thread may not wait."""
+        self._post(partial(self._try, receipt, partial(self._steer, uuid, word, receipt)), wait=may_block())
 
     def take_over(self, uuid: str, message: Any) -> None:
         """Take a message that the actor of an agent has not handled. Never waits."""
@@ -143,7 +155,7 @@ class RemoteAgents:
 
     def _post_for(self, caller: Any, ask: Callable[[], object], wait: bool = False) -> None:
         if isinstance(caller, Future):
-            caller.withdraw = lambda: self._post(partial(self._take_back, caller))
+            caller.take_back = lambda: self._post(partial(self._take_back, caller))
         self._post(partial(self._try, caller, ask), wait)
 
     def _post(self, task: Callable[[], object], wait: bool = False) -> None:
@@ -256,8 +268,8 @@ class RemoteAgents:
             case _:
                 self._remote_command(uuid, command)
 
-    def await_turn(self, turn: RemoteTurn, behind: int, future: Future[Reply]) -> None:
-        """Give a future the outcome of a turn of which something may have been committed behind this message."""
+    def await_turn(self, turn: RemoteTurn | RemoteWord, behind: int, future: Future[Any]) -> None:
+        """Give a future the outcome of a turn, or where a word enters, which may be committed behind this message."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             return registry.get(tx, turn.agent), section(tx, turn.agent, behind)
@@ -279,6 +291,12 @@ class RemoteAgents:
         self._await(RemoteTurn(uuid, prompt=mail.id), prompt.caller)
         if self._client.get(uuid).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, prompt.text))
+
+    def _steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
+        self.follower.follow(uuid)
+        kept: KeptWord = self._client.write(word)
+        receipt.kept.settle(kept.mail.id)
+        self._await(RemoteWord(uuid, kept.mail.id), receipt)
 
     def _reply(self, uuid: str, future: Future[Reply]) -> None:
         """Give a future the outcome of the turn in progress, or else of the latest one."""
@@ -324,7 +342,7 @@ class RemoteAgents:
         where = " or ".join(map(str, self.hosts))
         return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
 
-    def _await(self, turn: RemoteTurn, future: Future[Reply]) -> None:
+    def _await(self, turn: RemoteTurn | RemoteWord, future: Future[Any]) -> None:
         if self.hosts:
             self._awaited.append((turn, future))
         else:
@@ -346,12 +364,16 @@ class RemoteAgents:
         try:
             for key in [key for key, future in self._asked.items() if future is caller]:
                 self._client.withdraw(key, caller.refusal or nobody_asked())
-            for turn, future in [one for one in self._awaited if one[1] is caller and one[0].prompt]:
-                if self._client.write(WithdrawPrompt(turn.agent, turn.prompt)):
+            for turn, future in [one for one in self._awaited if one[1] is caller]:
+                if (
+                    isinstance(turn, RemoteTurn)
+                    and turn.prompt
+                    and self._client.write(WithdrawPrompt(turn.agent, turn.prompt))
+                ):
                     self._awaited.remove((turn, future))
                     caller.settle(caller.refusal)
         except IkigaiError as error:  # then it is done, and nobody waits for it
-            logger.info("A request could not be taken back: %s", error)
+            logger.info("What was asked for could not be taken back: %s", error)
 
     def _withdraw(self) -> None:
         """Take back the remote commands that nobody has answered: the answer is `NoHost` then."""
@@ -371,6 +393,10 @@ class RemoteActor(Heir):
         """Take a command. Its row is committed when this returns, unless the thread may not wait."""
         self._remote.tell(self._uuid, message)
         return True
+
+    def steer(self, word: KeepWord, receipt: Receipt) -> None:
+        """As `RemoteAgents.steer`."""
+        self._remote.steer(self._uuid, word, receipt)
 
     def inherit(self, handover: Handover) -> None:
         self._remote.inherit(self._uuid, handover)

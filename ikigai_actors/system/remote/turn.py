@@ -1,4 +1,4 @@
-"""A turn that another process runs, waited for by what it commits. Pure.
+"""A turn that another process runs, and a word that it reads, waited for by what it commits. Pure.
 
 turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
 turn = RemoteTurn(uuid, turn=17)            # the one that message 17 has opened
@@ -11,6 +11,7 @@ from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
+from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.system.remote.follower import News
 
 TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
@@ -64,3 +65,21 @@ class RemoteTurn:
                 self._over = self._over or message.id > self._turn > 0
         elif message.id > self._turn > 0 and not self._over:
             self._messages[message.id] = message
+
+
+class RemoteWord:
+    """A word that another process reads."""
+
+    def __init__(self, agent: str, mail: int) -> None:
+        """Wait for a word that is this mail."""
+        self.agent, self._mail = agent, mail
+
+    def follow(self, news: News) -> Steered | AgentDead | None:
+        """Where it has entered, when these news tell so."""
+        for message in news.messages:
+            if message.agent_uuid == self.agent and (found := steered_in(message)) and found[0] == self._mail:
+                return found[1]
+        reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
+        if reason is None:
+            return None
+        return AgentDead(f"Agent {self.agent} is dead: {reason or 'no reason is known'}.", self.agent)

@@ -248,7 +248,7 @@ class Transcript(ScrollView, can_focus=True):
         """Put the message in the place of the answer that arrived, with the chunks that are laid out."""
         done = {block.piece.text: block for block in self._answer.blocks if block.piece.look is Look.MARKDOWN}
         self._answer = StreamedAnswer()
-        if message.kind == Kind.USER:
+        if message.kind in (Kind.USER, Kind.STEER):
             self._stop_waiting(message.content)
         blocks = []
         for piece in pieces_of([message]):

@@ -1,0 +1,93 @@
+"""Words: what an agent is told within a turn, before its next request to the model.
+
+    kept       mail of kind ``prompt`` with ``data.steer``; unread, in one order with prompts
+    entered    a message ``steer`` of the turn in progress, or the prompt that opens one; its mail is read
+    withdrawn  the mail is deleted before it is read
+
+The unit that adds the messages marks their mails as read, so a word stands in a history once, whatever crashes. Both
+happen under the lock of the agent's row, as a withdrawal does.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import AgentError, BadInput, InboxFull
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
+from ikigai_actors.records.messages.steered import NOW, STEER
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows
+
+UNREAD_WORDS = 1_000
+"""The most words of an agent that wait."""
+
+WORDS_AT_ONCE, SIZE_AT_ONCE = 100, 256 * 1024
+"""The most words, and bytes of them in UTF-8, that one step takes in; always the first, however long."""
+
+
+class WordsGone(AgentError):
+    """A unit was to add words that wait no more: they were withdrawn, or stand in the history already."""
+
+    def __init__(self, message: str, agent: str, mails: frozenset[int]) -> None:
+        super().__init__(message, agent)
+        self.mails = mails
+        """Their numbers."""
+
+
+class KeepWord(Send):
+    """Keep a word for an agent; answered with `KeptWord`. Raises what `Send` does, and `InboxFull`."""
+
+    __slots__ = ("_receipt",)
+
+    def __init__(
+        self, recipient: str, text: str, now: int, *, at_once: bool, sender: str | None = None, receipt: Any = None
+    ) -> None:
+        """Raises `BadInput` for a text that cannot be sent.
+
+        Args:
+            recipient: the agent, by uuid.
+            text: the word.
+            now: milliseconds since 1970.
+            at_once: whether it cuts off the step in progress.
+            sender: the agent that says it, by uuid; None for a person.
+            receipt: is given where the word enters; opaque here.
+        """
+        super().__init__(recipient, sender, text, now, PROMPT, {STEER: NOW if at_once else True})
+        self._receipt = receipt
+
+    def write(self, tx: Transaction, locked: LockedRows) -> "KeptWord":
+        [(waiting,)] = tx.run("count_words", recipient=self._recipient)
+        if waiting >= UNREAD_WORDS:
+            told = f"{UNREAD_WORDS:,} words wait for agent {self._recipient}. Wait until it has read some."
+            raise InboxFull(told, self._recipient)
+        if self._sender is not None:
+            name = registry.get(tx, self._sender).name
+            self._data = {**self._data, "sender": self._sender, **({} if name is None else {"name": name})}
+        return KeptWord(super().write(tx, locked), self._data, self._receipt)
+
+
+class KeptWord(NamedTuple):
+    """The answer of a `KeepWord`."""
+
+    mail: Mail
+    data: Mapping[str, Any]
+    receipt: Any
+
+
+def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
+    """Raise `WordsGone` where one of these words of a locked agent waits no more."""
+    asked = frozenset(mails)
+    rows = tx.run("waiting_words", recipient=agent, ids=[str(mail) for mail in asked])
+    if gone := asked - {row[0] for row in rows}:
+        raise WordsGone(f"Agent {agent} is to read words that wait no more: {sorted(gone)}.", agent, gone)
+
+
+def take_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
+    """Mark words of a locked agent as read."""
+    tx.run("take_words", recipient=agent, ids=[str(mail) for mail in mails])
+
+
+def check_below(tx: Transaction, sender: str, recipient: str) -> None:
+    """Raise `BadInput` unless an agent is below the one that wants to tell it a word."""
+    if sender not in {row[0] for row in tx.run("supervisors_of", uuid=recipient)} - {recipient}:
+        raise BadInput(f"Only an agent below you reads what you say within its turn: send {recipient} a mail.")

@@ -1,0 +1,58 @@
+"""Receipts: futures of where words enter the histories of their agents."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.wait_graph import Until
+from ikigai_actors.errors import IkigaiError, Withdrawn
+from ikigai_actors.records.messages.steered import Steered
+
+_LATE = "the word waits for the agent, which reads it before its next request to the model."
+
+
+class Receipt(Future[Steered]):
+    """Where a word enters; or `Withdrawn`, `AgentDead`, or why the word was not kept."""
+
+    def __init__(self, agent: str, delete: Callable[[int], bool]) -> None:
+        """Make an open one.
+
+        Args:
+            agent: who is told the word, by uuid.
+            delete: deletes the mail of this number if it is unread; returns whether it was.
+        """
+        super().__init__(agent, late=_LATE, until=Until.STEP)
+        self.kept: Future[int] = Future()
+        """The number of the mail that the word is, once that is committed."""
+        self._agent, self._delete = agent, delete
+
+    def settle(self, value: object) -> None:
+        super().settle(value)
+        if isinstance(value, BaseException):
+            self.kept.settle(value)
+
+    def refuse(self, asked: "Future[Any]") -> None:
+        """Take the refusal of the unit that was to keep the word, if it was refused."""
+        if (error := asked.exception()) is not None:
+            self.settle(error)
+
+    def wait_until_kept(self) -> None:
+        """Wait until the word is committed, or was refused: then the receipt has the reason."""
+        with suppress(IkigaiError):
+            self.kept.get()
+
+    def withdraw(self) -> bool:
+        """Take the word back, if the agent has not read it; return whether that was so.
+
+        Raises:
+            WouldDeadlock: this is a thread of the runtime.
+            StoreError: the database does not answer.
+        """
+        refuse_to_block()
+        if self.done():
+            return False
+        withdrawn = self._delete(self.kept.get())
+        if withdrawn:
+            self.settle(Withdrawn(f"The word to agent {self._agent} was withdrawn.", self._agent))
+        return withdrawn

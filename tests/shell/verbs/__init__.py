@@ -1,1 +1,0 @@
-"""Verbs: one declaration, four places."""
