@@ -85,7 +85,7 @@ def parse_span(text: str) -> int:
 
 
 def check_timeout(value: object) -> float | None:
-    """Check for seconds to wait: None waits for ever, 0 looks once.
+    """Check for seconds to wait: None waits forever, 0 looks once.
 
     No database stores them, so they may be more than `LONGEST_TIME`.
     """

@@ -38,7 +38,7 @@ _PREFIXES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"fLaC", "audio/flac"),
     (4, b"ftypM4A", "audio/mp4"),
 )
-"""Where a type's mark stands, and which."""
+"""Where a type's mark is in a file, and what it is."""
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")
 _KNOWN = "PNG, JPEG, GIF and WebP pictures, PDF, and sounds as WAV, MP3, Ogg, FLAC or M4A"
 _SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that hold the size
@@ -128,7 +128,7 @@ def media_of(data: bytes) -> str | None:
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a picture in pixels; None where the bytes do not tell."""
+    """Width and height of a picture in pixels; None where the bytes do not say."""
     match media_of(data):
         case "image/png" if len(data) >= 24:
             return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")

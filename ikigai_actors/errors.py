@@ -36,7 +36,7 @@
     ├── HistoryError            rows that no history can be made of
     ├── StoreError              the database
     │   ├── StoreUnavailable    down at the moment: it is worth trying again
-    │   │   └── CommitUnknown   COMMIT failed, or gave no answer: the batch number tells what happened
+    │   │   └── CommitUnknown   COMMIT failed, or gave no answer: the batch number shows what happened
     │   ├── StoreConflict       a constraint refused the rows
     │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
     │   ├── StoreInUse          another host owns it
@@ -106,7 +106,7 @@ class NameTaken(AgentError):
 
 
 class TooManyAgents(AgentError):
-    """So many agents live in the branch that a fork asked for by a model is refused."""
+    """Too many agents live in the branch, so a fork that a model asked for is refused."""
 
 
 class BudgetExceeded(AgentError):
@@ -118,7 +118,7 @@ class MarkNotFound(AgentError):
 
 
 class NotABoundary(AgentError):
-    """A history cannot be cut at this position: a step is in the midst there, or the history does not reach so far."""
+    """A history cannot be cut at this position: a step is in progress there, or the history does not reach that far."""
 
     def __init__(
         self, message: str, agent: str = "", at: int = 0, before: int | None = None, after: int | None = None
@@ -129,7 +129,7 @@ class NotABoundary(AgentError):
         self.before = before
         """The nearest position before it that would do; None when there is none."""
         self.after = after
-        """The nearest one behind it; None when there is none."""
+        """The nearest one after it; None when there is none."""
 
 
 class HistoryPruned(AgentError):
@@ -174,7 +174,7 @@ class MailboxFull(AgentError):
 
 
 class InboxFull(AgentError):
-    """So many commands wait for the agent that it takes no more. Wait until it has carried some out, then try again."""
+    """Too many commands wait for the agent, so it takes no more. Wait until it has carried some out, then try again."""
 
 
 class Withdrawn(AgentError):

@@ -2,7 +2,7 @@
 
     __getattr__, __all__ = handed_on(__name__)      # in the __init__.py of a package
 
-The names stand only in the stub beside that file (``__init__.pyi``), where type checkers and editors look as well: a
+The names are only in the stub beside that file (``__init__.pyi``), where type checkers and editors look, too: a
 line ``from package.module import name as name`` for each. So a program that uses one name does not import the modules
 of the others.
 """

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """How an agent ended; the value stands in the registry."""
+    """How an agent ended; the value is in the registry."""
 
     KILLED = "killed"
     """The signal KILL."""

@@ -20,7 +20,7 @@ LONGEST_WAIT = 60_000
 """Milliseconds: doubling ends here."""
 
 POISON = 2
-"""So many crashes of its agent close a turn."""
+"""How many crashes of its agent close a turn."""
 
 
 def add_restart(restarts: Iterable[int], now: int, intensity: int, period: int) -> tuple[int, ...] | None:

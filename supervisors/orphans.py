@@ -39,11 +39,11 @@ class Member(Protocol):
 
     @property
     def supervisor(self) -> str | None:
-        """Who looks after it; None for agent 0."""
+        """Its supervisor; None for agent 0."""
 
     @property
     def status(self) -> Status:
-        """How it stands."""
+        """Its status."""
 
     @property
     def policy(self) -> OrphanPolicy:
@@ -98,7 +98,7 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[OrphanDecision]:
         return []  # a whole branch dies: nobody is left below it
     kills: list[OrphanDecision] = []
     others: list[OrphanDecision] = []
-    condemned: set[str | None] = set()  # whoever has one of these as its supervisor dies
+    condemned: set[str | None] = set()  # an agent with one of these as its supervisor dies
     survivors: dict[str | None, str | None] = {}  # the nearest survivor, at or above each agent
     for agent in everybody({agent: member.supervisor for agent, member in tree.items()}):
         member = tree[agent]
@@ -124,7 +124,7 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
     """
     root = next(agent for agent, member in tree.items() if member.supervisor is None)
     nearest: dict[str, str] = {}
-    sound: set[str] = set()  # those from whom the way up ends
+    sound: set[str] = set()  # those from which the way up ends
     for agent in dying:
         climbed: list[str] = []
         above: str | None = agent
@@ -143,7 +143,7 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
 
 
 def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool:
-    """Whether the way up from an agent ends; adds those to ``sound`` from whom it does."""
+    """Whether the way up from an agent ends; adds those to ``sound`` from which it does."""
     way: dict[str, None] = {}
     above: str | None = agent
     while above is not None and above in tree and above not in sound:

@@ -32,7 +32,7 @@ class Signal(StrEnum):
 
 
 class Status(StrEnum):
-    """How an agent stands in the registry."""
+    """The status of an agent in the registry."""
 
     RUNNING = "running"
     """It acts."""

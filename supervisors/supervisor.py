@@ -10,8 +10,8 @@ A restart that the intensity does not allow makes the supervisor give up: its ch
 and it has crashed itself, which is an `exited` for *its* supervisor. So trouble climbs, until a restart cures it or it
 reaches agent 0: agent 0 cannot crash, and buries only the failing child.
 
-A `Supervisor` holds what the registry and the restarts of the last period tell; nothing else is remembered. Every event
-is linear in the children.
+A `Supervisor` holds the data of the registry and the restarts of the last period; nothing else is remembered. Every
+event is linear in the children.
 
 A database that is down is neither an end nor a failed start: the caller waits for it before it carries the decisions
 out. So an outage uses up no restarts and buries no agent.
@@ -70,7 +70,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The start of the child is tried again after so many milliseconds: it has `exited` by a crash then."""
+    """The start of the child is tried again after this many milliseconds: it has `exited` by a crash then."""
 
     agent: str
     after: int
@@ -147,7 +147,7 @@ def _bury(supervisor: Supervisor, child: SupervisedChild, cause: Cause) -> Decid
 
 
 def _give_up(supervisor: Supervisor) -> Decided:
-    """Stop all children, the last one first, and crash. A supervisor that is restarted counts its restarts anew."""
+    """Stop all children, the last one first, and crash. A supervisor that is restarted counts its restarts from 0."""
     return replace(supervisor, restarts=()), (GiveUp(tuple(child.agent for child in reversed(supervisor.children))),)
 
 

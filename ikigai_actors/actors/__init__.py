@@ -4,7 +4,7 @@ Its modules:
 
     actor, inbox, dispatcher        an actor, its queue, and the few workers that run all of them
     futures                         answers, for threads and for asyncio
-    wait_registry, wait_graph       who waits for whom, and the circles in it
+    wait_registry, wait_graph       who waits for which others, and the circles in it
     service, timers, closing        parts that own a thread; what is to be done when; how parts are given back
     threads, clock                  the seam: all that a simulation swaps
     event_loop, loop_watchdog       where other people's coroutines run, and who holds that up

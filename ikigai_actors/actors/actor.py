@@ -32,7 +32,7 @@ QUANTUM = 50
 
 
 AsideCall = Callable[[], Callable[[], object] | None]
-"""Something that may block; and what is to be done behind it, where nothing blocks."""
+"""Work that may block, and what to do after it where nothing blocks."""
 
 
 class ActorGone(AgentDead, pykka.ActorDeadError):
@@ -126,7 +126,7 @@ class PooledActor(pykka.Actor):
         self.dispatcher.schedule(self)
 
     def deliver(self, message: object) -> bool:
-        """Tell the actor something; return whether it lives, and so will handle it."""
+        """Send the actor a message; return whether it lives, and so will handle it."""
         try:
             self.actor_ref.tell(message)
         except pykka.ActorDeadError:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the time."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970 (UTC), as people's calendars count."""
@@ -13,7 +13,7 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that never run backwards, from an arbitrary start.
 
-        They pass while the machine is suspended, too, where the machine can tell.
+        They pass while the machine is suspended, too, where the machine can measure that.
         """
 
 

@@ -51,8 +51,8 @@ class Closing:
         If another thread runs them, waits for it, unless that thread waits for this one.
 
         Raises:
-            BaseException: the first error of a step; one that is no `Exception` (Ctrl-C) before others. The rest stand
-                in its notes, and in the log.
+            BaseException: the first error of a step; one that is no `Exception` (Ctrl-C) before others. The rest are in
+                its notes, and in the log.
         """
         if not self._begin():
             return

@@ -7,8 +7,8 @@ Actors that have something to do wait in one list, first come, first served. One
 the end of it, so a busy actor never starves another. Nothing may block on a worker: a wait there is refused with
 `WouldDeadlock`.
 
-There are so many *places*, and a worker has one while it runs an actor or waits for one. What may block, a commit or
-other people's code, a worker runs *aside*, without its place:
+The number of *places* is fixed, and a worker has one while it runs an actor or waits for one. What may block, a commit
+or other people's code, a worker runs *aside*, without its place:
 
     at its place    takes an actor, runs a slice of it; with a call to be run aside it gives its place up
     aside           runs the call, however long it takes

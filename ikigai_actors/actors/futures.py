@@ -109,7 +109,7 @@ class Future(pykka.Future[T]):
             why: gives a sentence about what is waited for, which `TimedOut` adds; empty when that is not known.
             until: the point to which that agent must come.
             awaits: the agents that are waited for, in the place of that one.
-            timeout: seconds that `get` and ``await`` wait when they are given none; None waits for ever.
+            timeout: seconds that `get` and ``await`` wait when they are given none; None waits forever.
         """
         super().__init__()
         self._timeout = check_timeout(timeout)
@@ -140,8 +140,8 @@ class Future(pykka.Future[T]):
         """Wait for the value and return it, or raise the exception that came instead.
 
         Args:
-            timeout: seconds to wait; 0 looks once. None waits as long as the call that gave the future was told to,
-                else for ever.
+            timeout: seconds to wait; 0 looks once. None waits for the timeout of the call that gave the future, else
+                forever.
 
         Raises:
             BadInput: the timeout is no number of seconds.
@@ -226,7 +226,7 @@ class Future(pykka.Future[T]):
         if self._make is not None and not isinstance(value, BaseException):
             try:
                 value = self._make(value)
-            except Exception as error:  # no value can be made of it: the caller is told
+            except Exception as error:  # no value can be made of it: the caller gets it
                 value = error
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             if isinstance(value, BaseException):

@@ -62,19 +62,19 @@ class Service(ABC):
             self._changed.notify_all()
 
     def close(self, timeout: float | None = None) -> None:
-        """Stop, and wait for the end of the thread, if this is another one; for so many seconds, None for ever."""
+        """Stop, and wait for the end of the thread, if this is another one; for this many seconds, None forever."""
         self.stop()
         if self.started and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     def awaits(self, is_there: Callable[[], object], timeout: float | None = None) -> bool:
-        """Wait until something is there, or so many seconds have passed; False once the service is stopped."""
+        """Wait until something is there, or this many seconds have passed; False once the service is stopped."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or is_there(), timeout)
             return not self._stopped
 
     def pause(self, seconds: float) -> bool:
-        """Wait so many seconds; False when the service was stopped meanwhile."""
+        """Wait this many seconds; False when the service was stopped meanwhile."""
         return self.awaits(lambda: False, seconds)
 
     def attempt(self, task: Task) -> bool:
@@ -105,11 +105,11 @@ class Worker(Service):
         self._timers = Timers[Task]()
 
     def post(self, task: Task) -> None:
-        """Do this behind all that was given before; never waits. Any thread may call."""
+        """Do this after everything that was given before; never waits. Any thread may call."""
         self._tasks.put(task)
 
     def after(self, seconds: float, task: Task) -> None:
-        """Do this in so many seconds. For the thread of the service alone."""
+        """Do this in this many seconds. For the thread of the service alone."""
         self._timers.add(self._clock.monotonic() + seconds, task)
 
     def stop(self) -> None:

@@ -24,7 +24,7 @@ class SpareThreads:
     """Runs calls, each on a thread that runs nothing else meanwhile. Thread-safe."""
 
     def __init__(self, threads: Threads, spare_for: float = SPARE_FOR) -> None:
-        """Start none yet. A thread waits so many seconds for a further call."""
+        """Start none yet. A thread waits this many seconds for another call."""
         self._threads, self._spare_for = threads, spare_for
         self._spare: deque[Queue[_Call | None]] = deque()
         self._closed = False

@@ -90,7 +90,7 @@ class Threads(Protocol):
         """An event loop for one of the threads."""
 
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
-        """Call this again and again, so many seconds apart, on a thread of its own.
+        """Call this again and again, with this many seconds in between, on a thread of its own.
 
         Returns what ends it. For looks at what lasts too long only: in a simulation code takes no time, and there are
         none.

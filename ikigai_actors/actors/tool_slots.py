@@ -87,7 +87,7 @@ class Slots:
 
     @property
     def full(self) -> bool:
-        """Whether there are so many that the next one keeps its slot."""
+        """Whether there are enough that the next one keeps its slot."""
         return self.abandoned >= self._most_abandoned
 
     async def acquire(self, name: str) -> Slot:
@@ -115,7 +115,7 @@ class Slots:
         self._hand_out()
 
     def holders(self) -> str:
-        """Who has the slots: the tools by name, and how many threads of each."""
+        """The tools that have the slots, by name, and how many threads of each."""
         held = Counter(slot.name for slot in self._taken if slot.counts_as is not None)
         return ", ".join(f"{count} × {name}" for name, count in held.most_common(5))
 

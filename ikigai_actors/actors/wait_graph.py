@@ -1,4 +1,4 @@
-"""Who waits for whom, and the circles in it. Pure.
+"""Which actors wait for which, and the circles in it. Pure.
 
     circle = closed_by([edge], out)         # the edges of a circle, or None
     in_words(circle, name)                  # "a waits for b waits for a"
@@ -36,7 +36,7 @@ class WaitedBy(StrEnum):
 
 
 class WaitKey(NamedTuple):
-    """Tells the waits of all hosts apart. The greatest is the latest one."""
+    """Distinguishes the waits of all hosts. The greatest is the latest one."""
 
     began: int
     """In milliseconds since 1970."""

@@ -1,11 +1,11 @@
-"""The waits of a system's agents for one another: the place that knows who waits for whom.
+"""The waits of a system's agents for one another: the place that knows who waits for which others.
 
     with registry.noted(OpenWait("a", AwaitedAgent("b", future), registry, ...)):   # raises WouldDeadlock
         future.get()
 
-Whoever closes a circle is refused: it gets `WouldDeadlock`, and the others go on waiting for what then comes. A wait is
-noted before it is looked at, so of two that close a circle at once one at least finds it; and only one is refused,
-since it is gone before the other is judged.
+The actor that closes a circle is refused: it gets `WouldDeadlock`, and the others go on waiting for what then comes. A
+wait is noted before it is looked at, so of two that close a circle at once one at least finds it; and only one is
+refused, since it is gone before the other is judged.
 
 A wait with a time-out counts like any other, since two that wait for each other get nothing but time-outs. Only who
 looks without waiting, by a time-out of 0, is never refused.
@@ -84,7 +84,7 @@ class WaitRegistry:
         Args:
             name: gives what people call an agent, by its uuid.
             host: the id of the host.
-            now_ms: tells when a wait begins, in milliseconds since 1970.
+            now_ms: gives the time when a wait begins, in milliseconds since 1970.
         """
         self._name, self._host, self._now_ms = name, host, now_ms
         self.on_change: Callable[[], object] = lambda: None
@@ -154,7 +154,7 @@ class WaitRegistry:
             return list(self._waits.values())
 
     def deadlock(self, circle: Circle) -> WouldDeadlock:
-        """The error of whoever closes this circle."""
+        """The error for the actor that closes this circle."""
         return WouldDeadlock(
             f"{in_words(circle, self._name)}: each would wait for ever. Let one of them end its turn first, or send "
             "mail in place of a prompt.",

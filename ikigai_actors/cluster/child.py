@@ -2,7 +2,7 @@
 
 The child gives signs of life by a pipe (``ikigai host --alive``): a line at each renewal of its lease, which says after
 how many seconds of silence it hangs. Before its lease begins it gives none, and may take its time. What it prints goes
-to the standard error of this process, and the end of it is kept, since that tells why a host could not be started.
+to the standard error of this process, and the end of it is kept, since it says why a host could not be started.
 """
 
 import contextlib

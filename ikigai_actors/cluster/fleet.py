@@ -173,7 +173,7 @@ class Fleet:
         return _fleet_hosts(reports, self._records())
 
     def scale(self, hosts: int, timeout: float = 120.0, on_wait: Callable[[str], object] | None = None) -> None:
-        """Start hosts, or end those with the highest numbers, until there are so many; wait until they run agents.
+        """Start hosts, or end those with the highest numbers, until there are this many; wait until they run agents.
 
         Those that were drained are ended first, and count as missing.
 
@@ -242,7 +242,7 @@ class Fleet:
         return sorted((one["name"] for one in _actors(ray) if one["namespace"] == self._namespace), key=_number)
 
     def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
-        """What the shims tell of their hosts, by their names; None for one that does not answer."""
+        """The reports of the shims about their hosts, by their names; None for one that does not answer."""
         asked = {}
         for name in self._names(ray):
             try:
@@ -253,7 +253,7 @@ class Fleet:
         return {name: _answer(ray, call) if call in waited else None for name, call in asked.items()}
 
     def _records(self) -> dict[str | None, HostRecord]:
-        """What the database tells of the hosts that live, by their names."""
+        """The rows of the living hosts in the database, by their names."""
         with Client.open(self._place.url) as client:
             return {one.name: one for one in client.hosts() if one.ended_at is None}
 
@@ -339,7 +339,7 @@ class Fleet:
                     raise ClusterError(f"{name} could not be started: {report.said.removeprefix('ikigai: ')}")
             if time.monotonic() - begun > timeout:
                 raise ClusterError(_late(found.get(missing[0]), missing[0], timeout, ray))
-            time.sleep(0.2)  # the hosts report as rows, and Ray tells of an actor only when it is asked
+            time.sleep(0.2)  # the hosts report as rows, and Ray reports on an actor only when it is asked
 
     def _end(self, ray: Any, names: Sequence[str], tell: Callable[[str], object]) -> None:
         """Have hosts give their agents away and end, all at once; and see that Ray does not start them again."""

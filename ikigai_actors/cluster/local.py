@@ -1,8 +1,8 @@
 """A Ray of our own on this machine, for those who have none: one node, which lives until it is ended.
 
 Ray listens on all addresses of the machine, and runs whatever it is sent: so this one asks for a token, which only the
-user can read. What belongs to it is in one directory, with the file that tells of it: its process group, and where it
-listens. When it ends its logs stay there until the next one ends: they tell why hosts could not be started.
+user can read. What belongs to it is in one directory, with the file that describes it: its process group, and where it
+listens. When it ends its logs stay there until the next one ends: they say why hosts could not be started.
 """
 
 import contextlib
@@ -154,5 +154,5 @@ def _ended(group: int) -> bool:
     while time.monotonic() < until:
         if not _lives(group):
             return True
-        time.sleep(0.1)  # nothing tells of the end of a process that is no child
+        time.sleep(0.1)  # nothing reports the end of a process that is not a child
     return False

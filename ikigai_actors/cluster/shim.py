@@ -23,7 +23,7 @@ _REPLACED = 76
 """Exit status of a host whose place another one of its name has taken (`ikigai_actors.shell.cli.host`)."""
 
 _REST = 2.0
-"""Seconds after which such a one is started again; meanwhile the shim tells why."""
+"""Seconds after which such a host is started again; meanwhile the shim says why."""
 
 
 class ShimReport(NamedTuple):
@@ -58,7 +58,7 @@ class Shim:
         return ShimReport(self._launch, socket.gethostname(), child.pid, child.status, child.said)
 
     def stop(self, timeout: float) -> int | None:
-        """End the host, and return its exit status. The shim stays, for whoever asked ends it too."""
+        """End the host, and return its exit status. The shim stays: the program that asked ends it too."""
         return self._child.stop(timeout)
 
     def _end_with_it(self, status: int) -> None:

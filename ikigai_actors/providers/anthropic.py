@@ -225,7 +225,7 @@ class AnthropicProvider:
         return _Written(encoded(last, request.blobs, points))
 
     def _keys(self) -> list[str | None]:
-        """What must not be told."""
+        """Texts that must not be shown."""
         client = self._client.made
         return [] if client is None else [client.api_key, client.auth_token]
 

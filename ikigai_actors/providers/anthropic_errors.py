@@ -1,4 +1,4 @@
-"""What went wrong between us and a service that speaks Messages, as the client tells it. Pure."""
+"""Errors of a service that speaks Messages, made of the exceptions of its client. Pure."""
 
 from typing import TYPE_CHECKING
 

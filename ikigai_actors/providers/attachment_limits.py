@@ -25,7 +25,7 @@ class AttachmentLimits:
     pixels: int | None = None
     """Pixels of a picture along a side; None for no limit."""
     many: int | None = None
-    """Above so many in a request, the limit is `pixels_of_many`; None for never."""
+    """Above this many in a request, the limit is `pixels_of_many`; None for never."""
     pixels_of_many: int = 0
     """Pixels of a picture along a side, where there are many."""
     kinds: frozenset[str] = frozenset({"image", "application"})

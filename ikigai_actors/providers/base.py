@@ -74,7 +74,7 @@ class Reply:
     turn goes on depends on ``tool_calls`` alone.
     """
     usage: Usage | None = None
-    """Tokens, when the provider tells them."""
+    """Tokens, when the provider reports them."""
     blocks: tuple[Mapping[str, Any], ...] = ()
     """The provider's content blocks, unaltered, when it has any: what is sent back to it."""
     model: str = ""
@@ -118,7 +118,7 @@ class Request:
     """The bytes of the pictures and the like in the conversation, by their hash."""
     once: bool = False
     """Whether it may be sent only once: a strict budget holds what that may cost. A client that tries again by itself
-    is told not to.
+    must not.
     """
     cut_by_budget: bool = False
     """Whether ``settings["max_tokens"]`` is what a strict budget has left, and less than the reply might have else."""
@@ -245,7 +245,7 @@ OPENING = "(The conversation begins here.)"
 
 
 OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
-"""What stands before a prompt that was open when a summary was made. It stays true, so it never changes."""
+"""The text before a prompt that was open when a summary was made. It stays true, so it never changes."""
 
 
 SUMMARISE = "Pause here, and write notes for yourself: they will stand for what was said so far."

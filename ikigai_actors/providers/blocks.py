@@ -96,7 +96,7 @@ Content = TextBlock | Attached
 
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
-    """The result of a call. Stands in the message after the call, before all else."""
+    """The result of a call. It is in the message after the call, before all else."""
 
     call_id: str
     name: str

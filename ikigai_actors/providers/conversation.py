@@ -18,7 +18,7 @@ M = TypeVar("M")
 
 @dataclass(eq=False, repr=False, slots=True)
 class Passage:
-    """Blocks of one role, and all that stands before them. Never changed, but for what is kept beside it."""
+    """Blocks of one role, and everything before them. Never changed, but for what is kept beside it."""
 
     earlier: "Passage | None"
     role: str
@@ -129,7 +129,7 @@ class _Messages(Sequence[M]):
         return tuple, (list(self),)  # a copy, or what another process gets, is a plain tuple
 
     def _newest(self, count: int) -> list[M]:
-        """At least so many of the last messages, newest first. Two threads may make the same ones."""
+        """At least this many of the last messages, newest first. Two threads may make the same ones."""
         made, passage = self._made
         if len(made) < count:
             made, wanted = list(made), max(count, 2 * len(made))
@@ -155,7 +155,7 @@ class Conversation(_Messages[ModelMessage]):
 class MessageForms(_Messages[Mapping[str, Any]]):
     """The messages of a chain, as dicts of the Messages API.
 
-    Its dicts are its own: whoever changes one changes no other request. What is within a block is shared.
+    Its dicts are its own: a change of one changes no other request. What is within a block is shared.
     """
 
     __slots__ = ("_blobs",)

@@ -7,7 +7,7 @@ they begin. So a request that goes on from a chain takes a reference for each ch
     kept       a   b   c   d   e   f   g
     joined             abc     de          the request is abc, de, f, g
 
-What is kept is equal whoever makes it, so threads need no lock. It is given up with the passages.
+All threads would make the same, so they need no lock. It is given up with the passages.
 """
 
 import json
@@ -141,7 +141,7 @@ def _join(passage: Passage) -> None:
 
 
 def _begin(passage: Passage) -> bytes:
-    """What stands before the blocks of a passage."""
+    """The JSON before the blocks of a passage."""
     if passage.earlier is not None and passage.earlier.role == passage.role:
         return b","
     message = b'{"role":%b,"content":[' % to_json(passage.role).encode()

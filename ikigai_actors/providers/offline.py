@@ -1,10 +1,10 @@
-"""A provider without a model: it says what it was told and what it remembers. All of ikigai can be tried without a key.
+"""A provider without a model: it says what it remembers. All of ikigai can be tried without a key.
 
     OfflineProvider()            # answers at once
     OfflineProvider(pace=0.1)    # a word each tenth of a second
 
-The answer depends on the prompts in the agent's history and on nothing else: forks that were told different things
-answer differently, and the same history always gets the same answer. The model ``offline:slow`` writes a word each 0.4
+The answer depends on the prompts in the agent's history and on nothing else: forks with different prompts answer
+differently, and the same history always gets the same answer. The model ``offline:slow`` writes a word each 0.4
 seconds: time enough to kill its process by hand. ``offline:0.05`` has the pace that it names.
 
 A prompt can make it call tools, several on a line or on lines of their own, with the arguments as JSON; it then tells
@@ -62,7 +62,7 @@ _DIGESTED = re.compile(r"Prompt at \d+: ")
 """How the line of a prompt begins where nobody could summarise (`ikigai_actors.agent.turn.plan`)."""
 _NOTE, _SUMMARY, _MERGE = "prompt: ", "<summary ", "<merge "
 _NOTED = 200
-"""How many characters of a prompt stand in a summary."""
+"""How many characters of a prompt a summary has."""
 _LAST = 3
 """How many prompts are recalled, beside the first one."""
 _HINT = "I am the offline stand-in; set ANTHROPIC_API_KEY to talk to a model."
@@ -82,7 +82,7 @@ class OfflineProvider:
         self.pace = check_seconds(pace, "pace")
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Call what the prompt says; else tell the results of the calls, or recall what was said before."""
+        """Make the calls that the prompt asks for; else repeat the results of the calls, or the earlier prompts."""
         pace = self.pace_of(request)
         prompt, replies = _latest_prompt(request)
         if prompt.startswith((SUMMARISE, REPORT)):
@@ -139,7 +139,7 @@ def _latest_prompt(request: Request) -> tuple[str, int]:
         texts = [text for text in texts if not text.startswith(_MERGE)]
         if texts and message["role"] == "user":
             shown, _, prompt = texts[-1].partition(f"{OPEN_PROMPT}\n\n")
-            if prompt and not shown:  # how many replies it has had stands in no request
+            if prompt and not shown:  # no request says how many replies it has had
                 return prompt, len(_steps(prompt, 0)) if len(request.messages) > 1 else 0
             return texts[-1], back // 2
     return "", 0

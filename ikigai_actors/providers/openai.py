@@ -42,7 +42,7 @@ _KEYLESS = "none"
 _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
-"""One of these stands in a refusal of that."""
+"""A refusal of that has one of these."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."
 
 

@@ -118,7 +118,7 @@ def _assistant(message: ModelMessage, sent_ids: dict[str, str]) -> dict[str, Any
 
 
 def _user(message: ModelMessage, sent_ids: Mapping[str, str], blobs: Blobs) -> Iterator[dict[str, Any]]:
-    """The messages for what a person and tools said; pictures of tools stand behind, since results are text alone."""
+    """The messages of a person and of tools; pictures of tools come after them, since results are text alone."""
     said: list[dict[str, Any]] = []
     for block in message.blocks:
         match block:

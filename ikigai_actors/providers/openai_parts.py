@@ -40,7 +40,7 @@ def sent_name(name: str) -> str:
 
 
 def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as the service takes it. What is too long of its description stands in that of its parameters."""
+    """A tool as the service takes it. The rest of a description that is too long goes into that of its parameters."""
     told, schema = tool.get("description", ""), tool["input_schema"]
     if len(told) > _DESCRIPTION_LENGTH:
         more = "\n\n".join(filter(None, (f"…{told[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))

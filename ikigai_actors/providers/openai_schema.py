@@ -23,7 +23,7 @@ _KEYWORDS: Mapping[str, set[str]] = {
     "boolean": set(),
     "null": set(),
 }
-"""What may stand in a schema of each type, beside what may stand in all."""
+"""The keywords of a schema by its type, beside those that all may have."""
 _FORMATS = {None, "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _REFERENCE = "#/$defs/"
 _MOST_LEVELS = 10

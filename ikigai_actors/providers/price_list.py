@@ -1,9 +1,9 @@
 """The list of prices that ``ikigai prices --update`` makes of what the package ``genai-prices`` knows.
 
 Only makers of models, and Amazon's names for theirs, are in it: a reseller has prices of its own under the same names.
-A name stands there as its rules have it: one that begins with a text, or that text and no other. What these rules say
-otherwise is left out; so are prices by the hour and fees by the request, which is told, and dearer ways to ask the same
-model. Prices by the date are those of today.
+A name is there as its rules have it: one that begins with a text, or that text and no other. Other rules are left out,
+and reported; so are prices by the hour, fees by the request, and dearer ways to ask the same model. Prices by the date
+are those of today.
 """
 
 import json
@@ -29,7 +29,7 @@ _KINDS = {
 }
 _PACKAGE = "genai-prices"
 _A_DAY, _CENTURY = "20260101", "20"
-"""A name may be followed by any day: so it stands there with the beginning of one."""
+"""A name may be followed by any day: so the table has it with the beginning of one."""
 _MISSING = f"The prices come from the package {_PACKAGE}: pip install 'ikigai-actors[prices]'."
 
 
@@ -108,7 +108,7 @@ def _table(model: Any, now: datetime) -> Mapping[str, Any] | None:
 
 
 def _of(price: Any, size: int) -> Decimal:
-    """The price of a kind of tokens in a request with so many tokens of input."""
+    """The price of one kind of token in a request with this much input."""
     if isinstance(price, Decimal):
         return price
     found: Decimal = next((tier.price for tier in reversed(price.tiers) if size > tier.start), price.base)

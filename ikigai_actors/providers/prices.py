@@ -67,11 +67,11 @@ class Price:
         return self.input, self.output, self.cache_write, self.cache_read
 
     def at(self, size: int) -> "Price":
-        """The price of a request with so many tokens of input."""
+        """The price of a request with this many tokens of input."""
         return next((price for above, price in reversed(self.tiers) if size > above), self)
 
     def dearest(self, size: int) -> "Price":
-        """The most that each kind of token costs in requests with at most so many tokens of input."""
+        """The most that each kind of token costs in requests with at most this many tokens of input."""
         steps = [self, *(price for above, price in self.tiers if size > above)]
         return Price(*(max(kind) for kind in zip(*(step.kinds for step in steps), strict=True)))
 
@@ -259,7 +259,7 @@ def read_price(source: str, name: str, table: Any) -> Price:
 
 
 def _step(table: Mapping[str, Any], beside: str = "") -> Price:
-    """The price that stands in a table. Raises `TypeError`, `ValueError` and `ArithmeticError`."""
+    """The price that a table gives. Raises `TypeError`, `ValueError` and `ArithmeticError`."""
     kinds = {kind: value for kind, value in table.items() if kind != beside}
     if not {"input", "output"} <= kinds.keys() <= _KINDS:
         raise ValueError

@@ -1,4 +1,4 @@
-"""Where Anthropic's prompt cache is told to remember a request: four breakpoints at most. Pure.
+"""Where Anthropic's prompt cache must remember a request: four breakpoints at most. Pure.
 
 The cache writes what a request holds up to each of its breakpoints. It reads what an earlier request wrote, when this
 one begins with the same blocks and has a breakpoint there, or less than 20 blocks further on.
@@ -11,8 +11,8 @@ one begins with the same blocks and has a breakpoint there, or less than 20 bloc
 3. The end of the assistant message at the fork: the last that parent and siblings share.
 4. The last message: what the agent's next request begins with, and its forks' requests.
 
-An agent that shares nothing with others is treated as if it had been forked at its latest reply: then 2 stands where
-its own last request wrote, however many blocks its calls and their results have added since.
+An agent that shares nothing with others is treated as if it had been forked at its latest reply: then 2 is where its
+own last request wrote, however many blocks its calls and their results have added since.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

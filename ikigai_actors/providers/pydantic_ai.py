@@ -10,8 +10,8 @@ it.
 Under a strict budget its clients send a request once. Models that do not promise that are refused before they are
 asked.
 
-Pydantic AI does not tell a stream that is cut within a text from one that ends there: such a reply counts as whole.
-Half a call is an error, and never runs.
+Pydantic AI does not distinguish a stream that is cut within a text from one that ends there: such a reply counts as
+whole. Half a call is an error, and never runs.
 """
 
 import asyncio

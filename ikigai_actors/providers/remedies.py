@@ -54,7 +54,7 @@ _SHOWN = 40
 def refused(
     status: int, said: str, details: Sequence[str], request: Request, settings: Settings, suspected: str
 ) -> str:
-    """Tell of an error status.
+    """The error for an error status.
 
     Args:
         status: The HTTP status, or what an event in the stream is like.
@@ -82,7 +82,7 @@ def quoted_page(text: str) -> str:
 
 
 def late(settings: Settings, suspected: str) -> str:
-    """Tell of a service that gave no answer in time."""
+    """The error for a service that gave no answer in time."""
     return (
         f"The API did not answer in time: check the network and {settings.address}, then /resume, or resume()."
         f"{suspected}"
@@ -90,7 +90,7 @@ def late(settings: Settings, suspected: str) -> str:
 
 
 def unreachable(why: object, settings: Settings, suspected: str) -> str:
-    """Tell of an address that no connection can be made to."""
+    """The error for an address that no connection can be made to."""
     return f"The API cannot be reached ({why}): check the network and {settings.address}.{suspected}"
 
 
@@ -100,18 +100,18 @@ def no_server(got: object, check: str, suspected: str) -> str:
 
 
 def half_a_character(error: UnicodeError) -> str:
-    """Tell of a request that no bytes can be made of."""
+    """The error for a request that no bytes can be made of."""
     half = f"The request holds half of a character, which cannot be sent ({error})"
     return f"{half}: take the prompt back (/undo, undo())."
 
 
 def garbled(what: object) -> str:
-    """Tell of a reply that is not in the form of the protocol."""
+    """The error for a reply that is not in the form of the protocol."""
     return f"The reply cannot be understood: {what}. /resume, or resume(), asks again."
 
 
 def half_a_call(name: str, why: str, max_tokens: object, cut_by_budget: bool) -> str:
-    """Tell of a reply that ended within the arguments of a call."""
+    """The error for a reply that ended within the arguments of a call."""
     ended = f"The reply ended ({why}) in the middle of a call of {name!r}"
     if cut_by_budget:
         return (

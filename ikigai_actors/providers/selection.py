@@ -142,7 +142,7 @@ class Providers:
         return known_window(self.configured.windows.get(name, 0), self._learned.get(name, 0), known)
 
     def learn_window(self, model: str, tokens: int) -> None:
-        """Note that a model, ``provider:model``, takes so many tokens, as long as this process runs. Thread-safe."""
+        """Note how many tokens a model, ``provider:model``, takes, as long as this process runs. Thread-safe."""
         if tokens > 0:
             self._learned[model] = tokens
 

@@ -1,7 +1,7 @@
 """When the offline stand-in may answer though nobody asked for it: in histories that it wrote alone. Pure.
 
 Where nobody names a model and there is no key, the stand-in answers, so that everything can be tried. In a history that
-a real model wrote its words would stand for good, and an experiment would judge them.
+a real model wrote, its words would stay, and an experiment would judge them.
 """
 
 from collections.abc import Iterable

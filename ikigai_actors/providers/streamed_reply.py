@@ -39,7 +39,7 @@ class ServiceFailure(Exception):
     """The service reported an error within its stream."""
 
     def __init__(self, error: object) -> None:
-        """Read what stands under ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
+        """Read the value of ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
         told: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
         said = told.get("message")
         super().__init__(str(said if said else json.dumps(error, default=str)))

@@ -1,7 +1,7 @@
 """Windows: how many tokens models take, by what is known of them. Pure.
 
-What a service tells when it refuses a request counts before the table of its provider, which may be older than the
-service. A file that gives a model less than that is obeyed: somebody does not want to pay for more.
+The number in a service's refusal counts before the table of its provider, which may be older than the service. A file
+that gives a model less than that is obeyed: somebody does not want to pay for more.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _ANTHROPIC: Mapping[str, int] = {
 """Tokens by the beginning of a model's name; the longest one that fits counts."""
 
 _SAFE = 0.9
-"""The part of a refused request that is taken for the window, where the service tells no number."""
+"""The part of a refused request that counts as the window, where the service gives no number."""
 
 
 def anthropic_window(model: str) -> int:
@@ -33,7 +33,7 @@ def anthropic_window(model: str) -> int:
 
 
 def learned_window(refused: TooLong, size: int) -> int:
-    """The window that a refusal tells of.
+    """The window that a refusal gives.
 
     Args:
         refused: what the service told.
@@ -43,5 +43,5 @@ def learned_window(refused: TooLong, size: int) -> int:
 
 
 def known_window(configured: int, learned: int, usual: int) -> int:
-    """The window of a model by what a file, a refusal and its provider tell; 0 stands for nothing."""
+    """The window of a model by a file, a refusal and its provider; 0 means unknown."""
     return min(configured, learned) if configured and learned else configured or learned or usual

@@ -2,8 +2,8 @@
 
     ActorSystem.open(tools=[count_lines, Workspace("src"), McpServer("uvx mcp-server-time")])
 
-A toolset is opened with the system and closed with it; it is told when an agent is gone. All its coroutines run on the
-runtime's event loop, where they must not block.
+A toolset is opened with the system and closed with it, and is notified when an agent is gone. All its coroutines run on
+the runtime's event loop, where they must not block.
 """
 
 from abc import ABC, abstractmethod

@@ -28,7 +28,7 @@ class CurrentCall:
     agent: str
     """The agent whose model called, by uuid."""
     id: str
-    """The id of the call, as the model gave it. It is unique within its reply only: use `key` to tell calls apart."""
+    """The id of the call, as the model gave it. It is unique within its reply only: use `key` to distinguish calls."""
 
 
 def current_call() -> CurrentCall:

@@ -33,7 +33,7 @@ def fitted(tool: Tool) -> Tool:
 
 
 def left_out(why: Mapping[str, str]) -> str:
-    """The sentence that tells a person which tools are left out; ``why`` has the reasons by their names."""
+    """The sentence for a person about the tools that are left out; ``why`` has the reasons by their names."""
     named = [f"{name}, because {_shortened(reason)}" for name, reason in list(why.items())[:_MOST_SHOWN]]
     more = f"; and {len(why) - _MOST_SHOWN} more" if len(why) > _MOST_SHOWN else ""
     return f"Some tools are left out, since no model can be asked with them: {'; '.join(named)}{more}."

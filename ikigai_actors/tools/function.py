@@ -154,7 +154,7 @@ class FunctionTool:
 
     def _failure(self, error: BaseException) -> Result:
         """The text about an exception that the model reads."""
-        from ikigai_actors.tools.signature import WrongArguments  # imported by now
+        from ikigai_actors.tools.signature import WrongArguments  # already imported
 
         if isinstance(error, WrongArguments):
             return Result(cut(f"The arguments do not fit the schema of {self.name}: {error}."), True)

@@ -1,7 +1,7 @@
 """A child process of ours, for bash, MCP servers and ripgrep: how it is started, and how it is ended.
 
 It leads a session of its own: a signal to its process group reaches what it started, and never us. It gets the
-variables and descriptors that it is handed, and none beside them. A guard may stand in its session: a bash that reads
+variables and descriptors that it is handed, and none beside them. A guard may be in its session: a bash that reads
 the lifeline, a pipe whose other end is ours alone. When we close that end, or are gone, the guard kills every process
 of the session, in whatever process group. It does not find a process that began a session of its own (``setsid``, a
 daemon); and a process that kills the guard is safe from it.
@@ -11,8 +11,7 @@ daemon); and a process that kills the guard is safe from it.
     running    its own end, `terminate`, `kill`, a waiter      nothing
     ending     its own end, within `_GRACE` of the end of      after `terminate` nothing; after the TERM of a waiter,
                its input or of TERM, or KILL after that        which ends the guard too, all that is deaf to TERM
-    dead       `reap`: the guard ends what the child has       nothing
-               left behind, and nobody is left to wait for
+    dead       `reap`: the guard ends when the child has left nothing that runs, and nobody is left to wait for it
 
 Without a guard, all that was not sent KILL yet goes on until it reads the end of its input or writes to us. When our
 process only fails or is cancelled, who has started a child kills and reaps it before the event loop closes.

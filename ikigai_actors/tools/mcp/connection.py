@@ -360,7 +360,7 @@ async def list_tools(client: Client) -> list[Listed]:
     """All tools that a server lists, page by page."""
     page = await client.list_tools()
     listed, cursors = list(page.tools), set[str]()
-    while page.next_cursor is not None and page.next_cursor not in cursors:  # one that comes twice would come for ever
+    while page.next_cursor is not None and page.next_cursor not in cursors:  # one that comes twice would come forever
         cursors.add(page.next_cursor)
         page = await client.list_tools(cursor=page.next_cursor)
         listed += page.tools

@@ -2,8 +2,8 @@
 
 JavaScript cuts a text in the middle of an emoji, and escapes half of it; a model does the same. JSON allows the escape,
 but no text in UTF-8 can hold that half: it becomes U+FFFD. An answer that cannot be read all the same is an error of
-the request that it answers, for nothing else will come. Its id stands before or after the result, which may be what
-cannot be read, or megabytes long. So only the beginning and the end of the line are searched.
+the request that it answers, for nothing else will come. Its id is before or after the result, which may be the
+unreadable part, or megabytes long. So only the beginning and the end of the line are searched.
 """
 
 import json
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 Heard = SessionMessage | Exception
 
 UNREADABLE_LINE = object()
-"""The data of an error that stands for an answer which cannot be read: no server can send it."""
+"""The data of an error that replaces an unreadable answer: no server can send it."""
 
 _ESCAPE = re.compile(
     r"(?:\\\\)+|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"

@@ -7,7 +7,7 @@ would hold up the event loop that all agents share. Here a line costs time in pr
 limit ends the server (`ServerProcess.fault` says so).
 
 A server has ended when its process has. What it started, such as a browser, may outlive it and hold its output open,
-so the end of the output alone does not tell.
+so the end of the output alone proves nothing.
 
 A guard ends its session with our process (see `ikigai_actors.tools.process`). Where there is no bash, there is none.
 """
@@ -130,7 +130,7 @@ class ServerProcess(ChildProcess):
             on_end()
 
     def process_exited(self) -> None:
-        """End its output with what it has written, whoever else holds the pipe."""
+        """End its output with what it has written, even if another process holds the pipe."""
         super().process_exited()
         if not self._reading.is_closing():
             self._reading.pause_reading()

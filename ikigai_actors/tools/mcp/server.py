@@ -15,7 +15,7 @@ that says that it may or may not have run; a call that was not started says so. 
 in the server's session ends what is left of it (see `ikigai_actors.tools.process`).
 
 All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
-one of more than `LINE_LIMIT` bytes is ended, and a person is told why.
+one of more than `LINE_LIMIT` bytes is ended, and a notice says why.
 """
 
 import asyncio
@@ -104,14 +104,14 @@ class McpServer(Toolset):
         Args:
             command: what starts it, as a line that a shell would split into words (nothing else of a shell is heeded),
                 or as the words.
-            name: what stands before the names of its tools; derived from the command when None.
+            name: the text before the names of its tools; derived from the command when None.
             policy: ``allow``, ``ask`` or ``deny`` for all of its tools; None means allow for those that it calls
                 read-only, else ask.
             timeout: seconds that a call may take.
             env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
             start_timeout: seconds until it must have listed its tools.
             line_limit: bytes of a line that it may write; one that writes a longer one is ended.
-            clock: tells when it may be started again; the machine's own when None.
+            clock: decides when it may be started again; the machine's own when None.
 
         Raises:
             BadInput: the command, the name, the policy or a time cannot be used.
@@ -135,7 +135,7 @@ class McpServer(Toolset):
 
     @property
     def name(self) -> str:
-        """What stands before the names of its tools."""
+        """The text before the names of its tools."""
         return self._name
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
@@ -186,14 +186,14 @@ class McpServer(Toolset):
         return f"The MCP server {self.name} ({shlex.join(self._command)})"
 
     def _start(self) -> "Run":
-        from ikigai_actors.tools.mcp.connection import Run  # imported by now
+        from ikigai_actors.tools.mcp.connection import Run  # already imported
 
         self._run = Run(self.name, self._command, self._env, self._start_timeout, self._line_limit, self._ended)
         return self._run
 
     def _ended(self, run: "Run") -> None:
-        """Count the end of a run, and tell of it, unless it was wanted."""
-        if run.stopped or not (run.served or self._restarts.ends):  # `open` tells that it never served
+        """Count the end of a run, and report it, unless it was wanted."""
+        if run.stopped or not (run.served or self._restarts.ends):  # `open` reports that it never served
             return
         self._restarts = self._restarts.after(self._clock.monotonic())
         does = "it is given up" if self._restarts.given_up else "a call to its tools starts it again"
@@ -256,7 +256,7 @@ def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
 
 
 def legal(text: str) -> str:
-    """The text, with what cannot stand in a tool's name replaced."""
+    """The text, with characters that a tool's name cannot have replaced."""
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", text)
 
 

@@ -152,6 +152,6 @@ class Bash(ChildProcess):
             self._dropped += surplus
 
     def process_exited(self) -> None:
-        """End the processes that the shell has left behind."""
+        """End the processes that the shell has left running."""
         super().process_exited()
         self.stop()

@@ -83,9 +83,9 @@ def file_tools(root: Root) -> list[FunctionTool]:
 
         Args:
             file_path: the file, relative to the working directory, or absolute and beneath it.
-            old_string: the text to replace, exactly as it stands there, once unless all are replaced.
+            old_string: the text to replace, exactly as it is there, once unless all are replaced.
             new_string: the text to put there.
-            replace_all: replace it wherever it stands.
+            replace_all: replace it everywhere.
         """
         with _said("edit", file_path):
             return _edit(root, file_path, old_string, new_string, replace_all is True)

@@ -39,7 +39,7 @@ class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str], idle: float) -> None:
-        """Begin without a shell; each begins in this directory, and closes after so many idle seconds."""
+        """Begin without a shell; each begins in this directory, and closes after this many idle seconds."""
         self._directory, self._environment, self._idle = directory, environment, idle
         self._slots: dict[str, AgentSlot] = {}
         self._living: set[Bash] = set()
