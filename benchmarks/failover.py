@@ -68,12 +68,12 @@ def _kills(database: Database, times: int) -> dict[str, list[float]]:
                     until(lambda: _hosts(database.url).get("second"), "the shards of the second host")
                     agent.move("second", timeout=TIMEOUT)
                     if part == "before":
-                        reply = agent.ask.prompt("go")
+                        reply = agent.aio.prompt("go")
                         until(lambda: agent.record.turn, "the turn")
                     second.kill()
                     began = time.perf_counter()
                     if part == "after":
-                        reply = agent.ask.prompt("go")
+                        reply = agent.aio.prompt("go")
                     reply.get(timeout=TIMEOUT)
                     taken[part].append(time.perf_counter() - began)
     return taken

@@ -55,8 +55,8 @@ def _measured(url: str, count: int) -> tuple[float, float, int]:
 def _fork(parent: AgentRef, count: int) -> list[AgentRef]:
     children: list[AgentRef] = []
     for start in range(0, count, AT_ONCE):
-        futures = [parent.ask.fork() for _ in range(start, min(start + AT_ONCE, count))]
-        children += [future.get(timeout=600) for future in futures]
+        futures = [parent.aio.fork() for _ in range(start, min(start + AT_ONCE, count))]
+        children += [future.get(timeout=600).sync for future in futures]
     return children
 
 

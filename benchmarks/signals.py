@@ -47,7 +47,7 @@ def _measure(place: Place, count: int) -> tuple[list[float], list[float]]:
         with ActorSystem.open(database.url, provider=FunctionProvider(think, "thinker")) as system:
             for _ in range(count):
                 child = system.root.fork("think")
-                reply = child.ask.reply()
+                reply = child.aio.reply()
                 print(child.uuid, file=sender.stdin, flush=True)
                 try:
                     reply.get(timeout=PATIENCE)

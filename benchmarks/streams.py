@@ -167,7 +167,7 @@ def _agents(arrivals: Arrivals, url: str, database: str, streams: int) -> None:
             arrivals.heard(event.agent_uuid, event.text)
 
     with ActorSystem.open(database, AnthropicProvider(base_url=url, api_key="none")) as system:
-        forks = [system.root.ask.fork() for _ in range(streams)]
+        forks = [system.root.aio.fork() for _ in range(streams)]
         agents = [fork.get(timeout=PATIENCE) for fork in forks]
         system.subscribe(hear)
         arrivals.begin()

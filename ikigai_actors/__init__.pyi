@@ -135,12 +135,12 @@ from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.births import Child as Child
 from ikigai_actors.system.context import Context as Context
+from ikigai_actors.system.handles.outcomes import Compacted as Compacted
+from ikigai_actors.system.handles.outcomes import Merged as Merged
+from ikigai_actors.system.handles.ref import AgentRef as AgentRef
+from ikigai_actors.system.handles.ref import AsyncAgentRef as AsyncAgentRef
+from ikigai_actors.system.handles.ref import current_agent as current_agent
 from ikigai_actors.system.receipts import Receipt as Receipt
-from ikigai_actors.system.ref import AgentCommands as AgentCommands
-from ikigai_actors.system.ref import AgentRef as AgentRef
-from ikigai_actors.system.ref import Compacted as Compacted
-from ikigai_actors.system.ref import Merged as Merged
-from ikigai_actors.system.ref import current_agent as current_agent
 from ikigai_actors.system.system import ActorSystem as ActorSystem
 from ikigai_actors.tools.base import Toolset as Toolset
 from ikigai_actors.tools.function import FunctionTool as FunctionTool

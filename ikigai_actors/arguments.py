@@ -93,7 +93,7 @@ def check_timeout(value: object) -> float | None:
         return None
     seconds = _seconds(value)
     if seconds is None:
-        raise BadInput(f"Expected timeout in seconds, 0 or more, or None to wait for ever; got {shown(value)}.")
+        raise BadInput(f"Expected timeout in seconds, 0 or more, or None to wait forever; got {shown(value)}.")
     return seconds
 
 

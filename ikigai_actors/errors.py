@@ -210,7 +210,7 @@ class TurnInterrupted(AgentError):
 
 
 class Fenced(AgentError):
-    """The write was refused: the agent died or belongs to another host by now. Nothing was written."""
+    """The write was refused: the agent died or now belongs to another host. Nothing was written."""
 
     def __init__(self, message: str, agent: str = "", dead: bool = False) -> None:
         super().__init__(message, agent)

@@ -28,7 +28,7 @@ from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, Wou
 
 T = TypeVar("T")
 
-MAY_HAPPEN = "what was asked for may still happen."
+MAY_HAPPEN = "the request may still be carried out."
 """What a time-out says about a command that is on its way."""
 
 _thread = threading.local()

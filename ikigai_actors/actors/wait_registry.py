@@ -156,7 +156,7 @@ class WaitRegistry:
     def deadlock(self, circle: Circle) -> WouldDeadlock:
         """The error for the actor that closes this circle."""
         return WouldDeadlock(
-            f"{in_words(circle, self._name)}: each would wait for ever. Let one of them end its turn first, or send "
+            f"{in_words(circle, self._name)}: each would wait forever. Let one of them end its turn first, or send "
             "mail in place of a prompt.",
             tuple(edge.waiter for edge in circle),
         )

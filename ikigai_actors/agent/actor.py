@@ -105,7 +105,7 @@ from ikigai_actors.records.agents.identity import SHORT_LENGTH, new_agent_uuid
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.deaths import WriteDeath
-from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, Fence
+from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.mail import KeepPrompt, Kept
@@ -134,7 +134,7 @@ class AgentActor(PooledActor):
         self.runtime, self.origin, self.state = runtime, origin, state
         self.tally = Tally(state.uuid, runtime.clock, state.shown, state.turn)
         self.backlog = Backlog(last.commands)
-        self._fence = Fence(runtime.host.id, origin.epoch)
+        self._fence = FencingToken(runtime.host.id, origin.epoch)
         self._log = AgentLog(runtime, self.actor_inbox, state.uuid)
         self._costs = Costs(runtime, self._log)
         self._step: Step | None = None  # its unit is with the journal, or committed and not taken yet

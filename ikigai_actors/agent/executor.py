@@ -47,8 +47,8 @@ TOOL_THREADS = 32
 """Plain tools that run at once, besides those that wait for agents; further ones wait for a slot."""
 
 _PAST_ITS_TIME = (
-    "a call did not end with its time-out. Its thread goes on, for nothing can end it: give what it waits for a "
-    "time-out of its own."
+    "a call did not end with its time-out. Its thread goes on, for nothing can end it: add a time-out to what "
+    "it waits for."
 )
 
 
@@ -315,7 +315,7 @@ class Executor:
             self._tell_once(
                 "tools",
                 f"{self.abandoned} calls of plain tools go on past their time ({self._slots.holders()}). Each further "
-                "one keeps other tools from running until it ends: end what they wait for, or start this program anew.",
+                "one keeps other tools from running until it ends: end what they wait for, or restart this program.",
             )
 
     def _tell_once(self, tool: str, text: str) -> None:

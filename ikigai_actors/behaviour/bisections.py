@@ -38,7 +38,7 @@ from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.births import position
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
 STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"

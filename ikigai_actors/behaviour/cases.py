@@ -135,7 +135,7 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     for position, text in edit.items():
         check_text(text, f"edit of {position}")
     if turn.born_at is not None and min(edit) <= turn.born_at:
-        raise BadInput(f"Message {min(edit)} came with the birth of the agent: edit what is behind {turn.born_at}.")
+        raise BadInput(f"Message {min(edit)} came with the birth of the agent: edit messages after {turn.born_at}.")
     if turn.opens in edit:
         if len(edit) > 1:
             raise BadInput("An edit of a prompt changes all that follows it: edit nothing else of its turn.")

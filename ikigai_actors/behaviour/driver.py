@@ -31,7 +31,7 @@ from ikigai_actors.behaviour.window import InFlight, TrialWindow, resume_trial
 from ikigai_actors.errors import AgentStopped, BudgetExceeded, ExperimentDiffers, IkigaiError
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.system.births import MOST_AT_ONCE
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 logger = logging.getLogger(__name__)
 

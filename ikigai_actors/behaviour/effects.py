@@ -6,7 +6,7 @@ from typing import Any
 from ikigai_actors.arguments import check_mapping, shown
 from ikigai_actors.errors import BadInput, HostElsewhere
 from ikigai_actors.records.messages.settings import check_settings
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
 

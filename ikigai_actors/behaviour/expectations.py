@@ -23,7 +23,7 @@ from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, spent_of
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 
 def expected_trial(

@@ -22,7 +22,7 @@ from ikigai_actors.behaviour.turns import own_messages
 from ikigai_actors.errors import AgentNotFound, BadInput, ExperimentDiffers, NameTaken, StoreConflict
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class Experiment:
@@ -65,7 +65,7 @@ class Experiment:
             except StoreConflict:
                 if self.book.has_gone_on(own_messages(self.agent)):
                     raise StoreConflict(
-                        f"Experiment {self.agent.uuid} is gone on with by another process, or another thread. What it "
+                        f"Experiment {self.agent.uuid} is run by another process, or another thread. What it "
                         "has written is kept: run the same again when that has ended."
                     ) from None
             else:

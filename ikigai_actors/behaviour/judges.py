@@ -22,7 +22,7 @@ from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict, within_bounds
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.trials import Judge, JudgeAsked, TrialRun, settled
 from ikigai_actors.errors import BadInput, BudgetExceeded, IkigaiError, ProviderMissing
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.text import check_text
 
 J = TypeVar("J", bound=Judge)
@@ -156,8 +156,8 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
         if not 0 <= done.status <= 127 or (score and done.status):
             told = done.complained.strip() or "it says nothing"
             raise BadInput(
-                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Mend it and run the same "
-                "again: what was judged is kept."
+                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Fix it and run the same "
+                "again: verdicts are kept."
             )
         if not score:
             return Verdict(float(done.status == 0), why)

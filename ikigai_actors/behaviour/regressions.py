@@ -37,7 +37,7 @@ from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.births import position
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
 
@@ -154,7 +154,7 @@ class RegressionReport(ExperimentResult):
         if not self.has_baseline and self.at_least is None:
             return ["A verdict needs at_least, what the rate is held to, or a baseline."]
         if not self.cases or self.undecided > MOST_UNDECIDED * self.samples:
-            return ["Too many samples could not be judged: mend what hinders that, and run it again."]
+            return ["Too many samples could not be judged: fix the cause, and run it again."]
         if self.needed is None:
             other = "margin" if self.has_baseline else "at_least"
             return [f"No number of cases like these gives a verdict: hold them to another {other}."]

@@ -42,7 +42,7 @@ from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.history import merge
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 
 CHANGED, BASELINE = "change", "baseline"
 """The arms."""

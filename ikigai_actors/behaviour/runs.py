@@ -8,7 +8,7 @@ from ikigai_actors.arguments import check_count, check_flag, check_optional, che
 from ikigai_actors.behaviour.trials import OnTrial
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget, as_budget
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ikigai_actors.errors import BadInput, NameTaken
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.births import Child, position
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
 
 

@@ -12,7 +12,7 @@ from ikigai_actors.errors import IkigaiError, ReplayDiverged
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.system.births import asked_at
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class FollowUp(NamedTuple):

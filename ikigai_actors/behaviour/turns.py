@@ -24,7 +24,7 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, spent_of
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 ANSWERED = "answered"
 DIVERGED = "diverged"

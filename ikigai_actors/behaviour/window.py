@@ -32,7 +32,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.log.heads import heads_of, latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class TrialWindow(list[InFlight]):
             return None
         if isinstance(said, JudgeAsked):
             if not self._waited(said.agent):
-                said.agent.kill(reason="it is asked anew when the experiment goes on")
+                said.agent.kill(reason="it is asked again when the experiment goes on")
                 return None
             return said.verdict()
         return said

@@ -261,7 +261,9 @@ class Fleet:
         for report in reports:
             if report is not None:
                 return report.launch
-        raise NoHost(f"No host of {self.location} answers on this Ray, to tell its app. Start the fleet again.")
+        raise NoHost(
+            f"No host of {self.location} answers on this Ray, to say which app it runs. Start the fleet again."
+        )
 
     def _check_app(self, to: RayConnection, app: str) -> None:
         for report in self._reports(to.ray).values():

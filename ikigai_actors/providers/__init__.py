@@ -17,6 +17,7 @@ Import each from its own module; none is loaded before it is used.
                     anthropic_reply, anthropic_errors; prompt_cache says what is remembered there
     openai          OpenAI's models, and servers that speak chat completions or Responses: openai_chat,
                     openai_responses, openai_parts, openai_schema, openai_errors
+    service_client  what both have in common: connections, options, errors
     transport       their connections, keys and certificates
     streamed_reply  what their replies have in common while they arrive; event_stream reads the events
     pydantic_ai     whatever Pydantic AI knows

@@ -248,7 +248,7 @@ OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
 """The text before a prompt that was open when a summary was made. It stays true, so it never changes."""
 
 
-SUMMARISE = "Pause here, and write notes for yourself: they will stand for what was said so far."
+SUMMARISE = "Pause here, and write notes for yourself: they will replace what was said so far."
 """How the prompt begins that asks for the text of a summary."""
 
 

@@ -185,7 +185,7 @@ class KnownPrices(NamedTuple):
         except FileNotFoundError:
             return ours
         except BadInput as error:
-            logger.warning("%s ikigai prices --update writes it anew; those of %s count.", error, ours.as_of)
+            logger.warning("%s ikigai prices --update rewrites it; the prices of %s apply.", error, ours.as_of)
             return ours
         return updated if updated.as_of > ours.as_of else ours
 

@@ -25,7 +25,7 @@ from ikigai_actors.shell import start
 if TYPE_CHECKING:
     from ikigai_actors.shell.line.input import Complete, Keyboard
     from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.ref import System
+    from ikigai_actors.system.handles.ref import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
         SystemClosed: the system was closed, or has stopped.
     """
     from ikigai_actors.shell.line.interrupts import Interrupts
-    from ikigai_actors.system.ref import System
+    from ikigai_actors.system.handles.ref import System
 
     if not isinstance(system, System):
         raise BadInput(f"Expected system to be an open ActorSystem, or an attached one; got {shown(system)}.")
@@ -141,7 +141,7 @@ def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupt
     shell = Shell(system, keyboard, screen, interrupts, front.follow)
     if keyboard.interactive:
         screen.notice(greeting(system))
-        screen.notice("Text prompts the agent that the prompt names; /help lists the commands; Ctrl-D leaves.")
+        screen.notice("What you type goes to the agent named at the prompt. /help lists the commands, Ctrl-D leaves.")
     for notice in notices:
         screen.notice(notice)
     return while_it_lasts(system, LineMode(shell).run)

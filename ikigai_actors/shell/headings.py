@@ -36,7 +36,7 @@ COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
         "Look": "demo help completion agents log tail diff stats prices",
-        "Talk and act": "prompt fork send doc timers budget rename signal kill",
+        "Talk and act": "prompt fork send doc timers budget rename signal finish kill adopt orphans supervise",
         "Experiments": "search bisect replay regress evaluate",
         "Hosts": "serve host hosts drain move cluster",
         "Data": "backup copy export import prune fsck",
@@ -116,10 +116,15 @@ class HeadedGroup(click.Group):
         return command.get_help(ctx)
 
     def _section(self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: list[str]) -> None:
-        rows = []
-        for name in names:
-            command = self.commands[name]
-            pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
-            rows.append((" ".join([name, *pieces]), command.get_short_help_str(_WHOLE)))
+        rows = [self.entry(ctx, name) for name in names]
         with formatter.section(title):
-            formatter.write_dl(rows)
+            formatter.write_dl(
+                [(f"{name} {usage}".rstrip(), line) for name, (usage, line) in zip(names, rows, strict=True)]
+            )
+
+    def entry(self, ctx: click.Context, name: str) -> tuple[str, str]:
+        """The arguments of a command, and what it does in a line."""
+        command = self.get_command(ctx, name)
+        assert command is not None  # the contents name commands that are there (held by a test)
+        pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]
+        return " ".join(pieces), command.get_short_help_str(_WHOLE)

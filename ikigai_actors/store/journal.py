@@ -48,7 +48,6 @@ from ikigai_actors.actors.futures import Future, TimedOut, forbid_blocking, refu
 from ikigai_actors.actors.service import Service
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.actors.tool_slots import lent
-from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import (
     CommitUnknown,
     Fenced,
@@ -223,23 +222,27 @@ class Journal(Service, Writer):
 
         return answer
 
-    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
-        answer = Future[Any](make=make)
+    def ask(
+        self,
+        unit: Unit,
+        make: Callable[[Any], Any] | None = None,
+        *,
+        timeout: float | None = None,
+        waits: bool = False,
+    ) -> Future[Any]:
+        answer = Future[Any](make=make, timeout=timeout)
+        if waits:
+            refuse_to_block()
+            started = self._clock.monotonic()
+            self._wait_for_room(timeout)
+            if timeout is not None:
+                answer.within(max(0.0, timeout - (self._clock.monotonic() - started)))
 
         def done(result: CommitResult) -> None:
             answer.settle(result.value if isinstance(result, Committed) else result.error)
 
         self.submit(unit, done)
         return answer
-
-    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
-        refuse_to_block()
-        check_timeout(timeout)
-        started = self._clock.monotonic()
-        self._wait_for_room(timeout)
-        if timeout is not None:
-            timeout = max(0.0, timeout - (self._clock.monotonic() - started))
-        return self.ask(unit).get(timeout=timeout)
 
     def note_others(self) -> None:
         """Another process may have written: bring the database's file up to date after a quiet moment."""

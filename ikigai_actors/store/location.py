@@ -134,7 +134,7 @@ def _postgres(url: str) -> Location:
     try:
         unquote(url, errors="strict")
     except UnicodeDecodeError:
-        raise BadInput(f"In {mask(url)!r}, what is written with % is no UTF-8. Write each byte of it as %XX.") from None
+        raise BadInput(f"In {mask(url)!r}, the bytes written with % are not UTF-8. Write each byte as %XX.") from None
     user, at, rest = url.partition("://")[2].partition("@")
     if "@" in rest or (at and re.search("[/?]", user)):
         raise BadInput(f"In {mask(url)!r}, write @ as %40, / as %2F and ? as %3F in names and passwords.")

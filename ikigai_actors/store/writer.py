@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ikigai_actors.actors.futures import Future, refuse_to_block
-from ikigai_actors.arguments import check_timeout
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.store.unit import Unit
 
@@ -12,12 +11,22 @@ from ikigai_actors.store.unit import Unit
 class Writer(Protocol):
     """Commits units."""
 
-    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
+    def ask(
+        self,
+        unit: Unit,
+        make: Callable[[Any], Any] | None = None,
+        *,
+        timeout: float | None = None,
+        waits: bool = False,
+    ) -> Future[Any]:
         """Commit a unit; never waits for that.
 
         Args:
             unit: the unit.
             make: turns the unit's answer into the value of the future; None leaves it as it is.
+            timeout: seconds that the future is waited for; None waits for ever.
+            waits: whether the caller blocks until it is done: then a journal waits for room in its queue first, and a
+                thread that must not block is refused.
 
         Returns:
             A future of the value, available after the commit; or of the refusal or failure, as an exception.
@@ -36,6 +45,7 @@ class Writer(Protocol):
             WouldDeadlock: this is a thread of the runtime.
             IkigaiError: the refusal, or the failure.
         """
+        return self.ask(unit, timeout=timeout, waits=True).get()
 
 
 class DirectWriter(Writer):
@@ -45,15 +55,19 @@ class DirectWriter(Writer):
         """Commit by a function, which returns the answer of the unit, or raises its refusal or the failure."""
         self._write = write
 
-    def ask(self, unit: Unit, make: Callable[[Any], Any] | None = None) -> Future[Any]:
-        asked = Future[Any](make=make)
+    def ask(
+        self,
+        unit: Unit,
+        make: Callable[[Any], Any] | None = None,
+        *,
+        timeout: float | None = None,
+        waits: bool = False,
+    ) -> Future[Any]:
+        asked = Future[Any](make=make, timeout=timeout)
+        if waits:
+            refuse_to_block()
         try:
-            asked.settle(self._write(unit))
+            asked.settle(self._write(unit))  # the database has a time-out of its own
         except IkigaiError as error:
             asked.settle(error)
         return asked
-
-    def perform(self, unit: Unit, timeout: float | None = None) -> Any:
-        refuse_to_block()
-        check_timeout(timeout)
-        return self.ask(unit).get()  # the database has a time-out of its own

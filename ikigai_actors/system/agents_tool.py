@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import IkigaiError
-from ikigai_actors.system.ref import AgentRef, current_agent
+from ikigai_actors.system.handles.ref import AgentRef, current_agent
 from ikigai_actors.tools.function import Result, Tool, result_of
 from ikigai_actors.tools.policy import ToolTraits
 
@@ -23,7 +23,7 @@ class ListAgents(Tool):
     def describe(self) -> Mapping[str, Any]:
         return {
             "name": self.name,
-            "description": "Tell who you are, who supervises you, and which living children you have, in which state.",
+            "description": "Say who you are, who supervises you, and which living children you have, in which state.",
             "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
         }
 

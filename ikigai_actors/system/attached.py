@@ -40,8 +40,8 @@ from ikigai_actors.store.existing import open_existing
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.writer import DirectWriter
 from ikigai_actors.system.directory import SystemPart
+from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.host_events import host_events
-from ikigai_actors.system.ref import System
 from ikigai_actors.system.remote.client import Client, shown_state
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.following import FollowingLoop
@@ -77,6 +77,7 @@ class AttachedSystem(System):
     def _parts(self) -> list[SystemPart]:
         return [
             SystemPart("the store", self._store.close),
+            SystemPart("the readers", self.readers.close),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the futures", self._others.close),
             SystemPart("the waits", self.waits.close, self.waits.start),

@@ -38,8 +38,8 @@ from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, T
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.lifecycle import data_of, prompt_text
-from ikigai_actors.system.ref import AgentRef, System
 
 AnswerPiece = tuple[str, list[str]]
 """A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage

@@ -19,6 +19,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import may_block, refuse_to_block
+from ikigai_actors.actors.reading_threads import ReadingThreads
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
@@ -103,6 +104,8 @@ class Directory(OfOneProcess, ABC):
             wait_registry: the waits of this host's agents.
         """
         self._store, self._threads = store, threads
+        self.readers = ReadingThreads(threads)
+        """Read for those who must not block."""
         self.store: Store = Gate(store, self.check_open)
         """The database. Raises `SystemClosed` when the system is closed."""
         self.writer = writer
@@ -435,7 +438,7 @@ class Directory(OfOneProcess, ABC):
             if latest.deliver(command):
                 return latest
             before = latest
-        raise AgentDead(f"Agent {uuid} is dead or acts no more on this host.", uuid)
+        raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
     def steer(self, uuid: str, text: str, now: bool = False) -> Receipt:
         """As `AgentRef.steer`."""

@@ -121,7 +121,7 @@ def new_children(
     """
     if count is None and prompts is None:
         if names is not None:
-            raise BadInput("Expected names together with count or prompts, got names. Give the one child a name=.")
+            raise BadInput("Expected names together with count or prompts, got names. For one child, use name=.")
         return [on.NewChild(fresh(), *_checked(name, prompt, "name", "prompt"))]
     if count is not None and prompts is not None:
         raise BadInput("Expected count or prompts, got both. A list of prompts says how many children there are.")

@@ -77,6 +77,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.directory import SystemPart
+from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
 from ikigai_actors.system.host.reply_streams import ReplyStreams
 from ikigai_actors.system.host.supervision import SupervisionLoop
@@ -84,7 +85,6 @@ from ikigai_actors.system.host.wait_board import WaitBoard
 from ikigai_actors.system.options import HostOptions, check_options
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.receipts import Receipt
-from ikigai_actors.system.ref import AgentRef, System
 from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
@@ -486,6 +486,7 @@ class ActorSystem(System):
         supervision, following = self._supervision, self._following
         return [
             SystemPart("the store", self._store.close),
+            SystemPart("the readers", self.readers.close),
             SystemPart("the host", runtime.host.release),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the agents", self._actors.run),

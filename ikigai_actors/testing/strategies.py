@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.simulation.faults import ALL, Faults
 from ikigai_actors.testing.simulation.schedule import DEVIATIONS, HORIZONS, VARIETY, Schedule
 from supervisors.signals import Signal

@@ -294,7 +294,7 @@ def cut(text: str) -> str:
 
 def timed_out(tool: Tool) -> Result:
     """The result of a call that took too long."""
-    return Result(f"{tool.name} did not finish within {tool.timeout:g} s. What it did so far may stand.", True)
+    return Result(f"{tool.name} did not finish within {tool.timeout:g} s. Its effects so far may remain.", True)
 
 
 def not_begun(tool: Tool, busy: str) -> Result:

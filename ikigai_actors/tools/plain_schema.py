@@ -35,6 +35,7 @@ _WITHIN = (
     *_COMBINING, *_OF_THE_SAME, "prefixItems", "items", "additionalItems", "additionalProperties", "unevaluatedItems",
     "unevaluatedProperties", "contains", "propertyNames", "contentSchema",
 )  # fmt: skip
+_NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
 _MOST_COMBINED = 1_000
 """Schemas that may be combined at the top: references can multiply them without end."""
 
@@ -61,7 +62,8 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
 
     Args:
         schema: the schema.
-        checked: whether it is known to be JSON Schema. The check imports a package, which takes a tenth of a second.
+        checked: whether it is known to be JSON Schema. The check imports a package, which takes a tenth of a second;
+            a tool without arguments needs none.
 
     Raises:
         Unsuitable: it has no such form.
@@ -72,7 +74,7 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
         made = json.loads(json.dumps(schema, allow_nan=False, ensure_ascii=False, default=dict).encode())
         for part in _parts(made):
             _modernise(part)
-        if not checked:
+        if not checked and made != _NO_ARGUMENTS:
             _check_draft(made)
         flat = _flat(made)
     except (TypeError, ValueError) as error:

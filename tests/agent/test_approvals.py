@@ -10,8 +10,8 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.store import open_store
+from ikigai_actors.system.handles.ref import current_agent
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
-from ikigai_actors.system.ref import current_agent
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE

@@ -54,7 +54,7 @@ def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(
         before, after = stalls
         before.ask(first)
         before.wait_until_answered()  # the one worker is busy: what comes now waits in order
-        fork = system.root.ask.fork("Work.", name="child")
+        fork = system.root.aio.fork("Work.", name="child")
         after.ask(second)
         before.end()
         after.wait_until_answered()  # the fork was handed over, and its verdict waits for the worker
@@ -65,7 +65,7 @@ def test_a_child_can_be_prompted_as_soon_as_the_registry_tells_of_it(
         finally:
             after.end()
         assert asked.get(timeout=DEADLINE).text == "child is here"
-        assert [message.content for message in fork.get(timeout=DEADLINE).history()][-4:] == [
+        assert [message.content for message in fork.get(timeout=DEADLINE).sync.history()][-4:] == [
             "Work.",
             "child is here",
             "Are you there?",

@@ -145,7 +145,7 @@ def test_what_an_interrupted_request_has_cost_is_counted(database: str, text: st
     with ActorSystem.open(database, provider=hanging) as system:
         system.root.prompt("hi")
         hanging.wait_until_asked()
-        assert system.root.ask.signal(Signal.INT).get(timeout=DEADLINE)
+        assert system.root.aio.signal(Signal.INT).get(timeout=DEADLINE)
         assert spent_of(system.root.history()[-1]) == Spent(COST, "model-1")
         assert system.root.statistics().tokens == COST
 

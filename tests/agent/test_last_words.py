@@ -20,7 +20,7 @@ def test_an_agent_that_answered_and_then_died_still_gives_its_reply(durable: str
             odd.reply(timeout=DEADLINE)
         kid.kill()
         odd.kill()
-        assert kid.reply(timeout=DEADLINE).text == kid.ask.reply().get(timeout=DEADLINE).text == "last"
+        assert kid.reply(timeout=DEADLINE).text == kid.aio.reply().get(timeout=DEADLINE).text == "last"
         with pytest.raises(ProviderError, match="overloaded"):
             odd.reply(timeout=DEADLINE)
         with AttachedSystem.open(durable) as attached:

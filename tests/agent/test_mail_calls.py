@@ -12,7 +12,7 @@ from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.records.documents import DOCUMENT_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.records.documents import WriteVersion
-from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, FencingToken
 from ikigai_actors.records.mail.mail import MAIL_LIMIT, Send
 from ikigai_actors.records.messages.messages import Kind, new_message
 from ikigai_actors.store import Store
@@ -60,13 +60,13 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         called = {"kid": f"kid ({kid.uuid})", "boss": f"boss ({boss.uuid})"}
         assert first.splitlines() == [
             f"2 unread: 1 of {called['kid']}, 1 of a person outside",
-            f"mail 1 of {called['kid']}: from the kid",
-            "mail 2 of a person outside: from outside",
+            f"mail 1 from {called['kid']}: from the kid",
+            "mail 2 from a person outside: from outside",
         ]
         assert sent == f"Sent: mail 3 in the mailbox of {boss.uuid}."
-        assert then.splitlines()[-1] == f"mail 3 of {called['boss']}: a note\ufffd to myself"
-        assert of_kid == f"mail 1 of {called['kid']}:\nfrom the kid\n\n(2 more unread)"
-        assert rest.startswith("mail 2 of a person outside:\nfrom outside\n\nmail 3 of ")
+        assert then.splitlines()[-1] == f"mail 3 from {called['boss']}: a note\ufffd to myself"
+        assert of_kid == f"mail 1 from {called['kid']}:\nfrom the kid\n\n(2 more unread)"
+        assert rest.startswith("mail 2 from a person outside:\nfrom outside\n\nmail 3 from ")
         assert nothing == "No unread mail."
         assert boss.record.unread == 0
 
@@ -125,7 +125,7 @@ def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(databa
         assert len(first) <= LIMIT
         assert "b" * size in first
         assert first.endswith("\n\n(2 more unread)")
-        assert second == f"mail 3 of a person outside:\n{'c' * size}\n\n(1 more unread)"
+        assert second == f"mail 3 from a person outside:\n{'c' * size}\n\n(1 more unread)"
         assert third.endswith("d" * MAIL_LIMIT)
 
 
@@ -197,7 +197,10 @@ def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: C
     journal = Journal(faulty, "host", SystemClock(), patience=0.0 if fault == "gone" else 60.0)
     data = {"tool_use_id": "1", "name": "any"}
     unit = AppendCall(
-        "a", act(), lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, str(answer), data, 5), Fence("host", 1)
+        "a",
+        act(),
+        lambda answer: new_message("a", 1, Kind.TOOL_RESULT.value, str(answer), data, 5),
+        FencingToken("host", 1),
     )
     journal.submit(unit, answers.to("it"))
     journal.commit_pending()
@@ -230,7 +233,7 @@ WORKER = """
     system = ActorSystem.open(sys.argv[1], ScriptedProvider(work), resume=True)
     system.subscribe(count)
     if not system.root.history(all=True):
-        system.root.ask.prompt("go")
+        system.root.aio.prompt("go")
     system.root.reply()
     print("done", flush=True)
     threading.Event().wait()

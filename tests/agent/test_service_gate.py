@@ -94,7 +94,7 @@ def test_a_request_that_is_interrupted_leaves_the_queue_and_takes_nobody_s_place
         second.prompt("Well?")
         assert opened.get(timeout=60)
         answer = third.prompt("Well?")
-        assert second.ask.signal(Signal.INT).get(timeout=60)
+        assert second.aio.signal(Signal.INT).get(timeout=60)
         assert answer.get(timeout=3_600).text == "well"
     assert slow.asked == ["first", "third"]
 

@@ -104,7 +104,7 @@ def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
         return "done" if results(request) else Reply(tool_calls=calls)
 
     with ActorSystem.open("sqlite:///:memory:", provider=ScriptedProvider(answer)) as system:
-        forks = [system.root.ask.fork(name=f"n{number}") for number in range(LIVING_LIMIT - 2)]
+        forks = [system.root.aio.fork(name=f"n{number}") for number in range(LIVING_LIMIT - 2)]
         for future in forks:
             future.get(timeout=DEADLINE)
         system.root.prompt("go").get(timeout=DEADLINE)

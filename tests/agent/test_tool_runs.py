@@ -80,7 +80,7 @@ def test_a_tool_that_takes_too_long_is_an_error_result(executor: Executor) -> No
 
     for one in (plain, waits):
         result = run(executor, one, {})
-        assert result == Result(f"{one.name} did not finish within 0.01 s. What it did so far may stand.", True)
+        assert result == Result(f"{one.name} did not finish within 0.01 s. Its effects so far may remain.", True)
     assert stopped.wait(DEADLINE)
     never.set()
 

@@ -206,7 +206,7 @@ def test_a_tool_knows_its_agent_and_may_use_the_others(database: str) -> None:
 
     @tool
     async def ask(text: str) -> str:
-        return (await current_agent().children()[0].ask.prompt(text)).text
+        return (await current_agent().children()[0].aio.prompt(text)).text
 
     script = scripted(boss=[calling("delegate", ("ask", {"text": "x"})), "done"], helper=["I looked"], worker=["x?"])
     with ActorSystem.open(database, provider=script, tools=[delegate, ask]) as system:
@@ -245,7 +245,7 @@ def test_a_tool_can_ask_its_own_agent_for_what_comes_after_the_turn(database: st
     async def go_on_later() -> str:
         current_agent().prompt("and then")
         with contextlib.suppress(WouldWaitForItself):
-            await current_agent().ask.mark("here")
+            await current_agent().aio.mark("here")
         return "later"
 
     script = ScriptedProvider([calling("go_on_later"), "done", "and done"])

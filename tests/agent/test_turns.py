@@ -86,7 +86,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
         first, second = system.root.prompt("one"), system.root.prompt("two")
         actor = system.actor(system.root.uuid)
         eventually(lambda: actor.waiting == 2 and actor.actor_inbox.empty(), "the prompts, where the log is waited for")
-        interrupted = system.root.ask.signal(Signal.INT)  # it would overtake them in the inbox
+        interrupted = system.root.aio.signal(Signal.INT)  # it would overtake them in the inbox
         eventually(lambda: actor.waiting == 3 and actor.actor_inbox.empty(), "the interrupt behind them")
         may_read.set()
         assert interrupted.get(timeout=DEADLINE)
@@ -175,10 +175,10 @@ def test_a_fork_waits_for_the_step_boundary_and_overtakes_later_prompts(database
         second = system.root.prompt("two")
         with pytest.raises(TimedOut):
             system.root.fork(timeout=0.0)
-        waiting = system.root.ask.fork(name="kid")
+        waiting = system.root.aio.fork(name="kid")
         assert not system.root.resume(timeout=DEADLINE)  # answered in order: the fork has been seen
         gate.open()
-        child = waiting.get(timeout=DEADLINE)
+        child = waiting.get(timeout=DEADLINE).sync
         second.get(timeout=DEADLINE)
         assert [m.content for m in child.history() if m.kind == Kind.USER] == ["one"]
 
@@ -188,9 +188,9 @@ def test_commands_wait_for_the_end_of_the_turn_in_order_of_arrival(database: str
     with ActorSystem.open(database, provider=gate.provider) as system:
         first = system.root.prompt("one")
         gate.wait_until_asked()
-        marked = system.root.ask.mark("m")
+        marked = system.root.aio.mark("m")
         second = system.root.prompt("two")
-        cleared = system.root.ask.clear()
+        cleared = system.root.aio.clear()
         assert not system.root.resume(timeout=DEADLINE)
         gate.open()
         for future in (first, marked, second, cleared):
@@ -207,10 +207,10 @@ def test_commands_beyond_ten_thousand_are_refused_and_the_others_done(new_sqlite
         futures, inbox = [], system.actor(system.root.uuid).actor_inbox
         for number in range(INBOX_CAPACITY + 1):
             try:
-                futures.append(system.root.ask.mark(str(number)))
+                futures.append(system.root.aio.mark(str(number)))
             except InboxFull:
                 eventually(lambda: len(inbox) < INBOX_CAPACITY, "room in the inbox")
-                futures.append(system.root.ask.mark(str(number)))
+                futures.append(system.root.aio.mark(str(number)))
         with pytest.raises(InboxFull, match="commands waiting"):
             futures[-1].get(timeout=DEADLINE)
         gate.open()

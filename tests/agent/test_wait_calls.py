@@ -51,7 +51,7 @@ def test_fork_wait_and_read_in_one_reply_is_the_usual_orchestration(database: st
         assert json.loads(waited.content) == {child.uuid: "mail" for child in boss.children()}
         assert after.content.startswith("3 unread: 1 of ")
         for name in "abc":
-            assert f" of {name} ({system.agent(name).uuid}):\nI am {name}" in read.content
+            assert f" from {name} ({system.agent(name).uuid}):\nI am {name}" in read.content
             told = results(requests_of(script, name)[0])
             assert [one.content for one in told if one.content == NOT_RUN][-3:] == [NOT_RUN] * 3
         assert len(forked) == 3
@@ -75,7 +75,7 @@ def test_children_that_ended_before_the_wait_began_are_told_as_long_as_nobody_re
         again, read, nobody = results(requests_of(script, None)[3])
         assert json.loads(first.content) in ({"kid": "dead"}, {"kid": "unknown"})
         assert json.loads(again.content) == {kid: "dead"}
-        assert read.content == f"mail 1 of kid ({kid}):\n[exit] the answer"
+        assert read.content == f"mail 1 from kid ({kid}):\n[exit] the answer"
         assert nobody.content == "You have no children to wait for."
 
 
@@ -240,7 +240,7 @@ def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], st
         assert threading.active_count() <= before  # those of an earlier test may end meanwhile
         assert {child.state for child in children[:100]} == {"running tools"}
         for child in children:
-            system.root.ask.send(child, "text")
+            system.root.aio.send(child, "text")
         assert {turn.get(timeout=3 * DEADLINE).text for turn in turns} == {"done"}
         assert system.statistics().waits == 0
 
@@ -252,11 +252,11 @@ def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], 
     with ActorSystem.open(url, ScriptedProvider(lambda request: "done")) as system:
         children = [system.handle(uuid) for uuid in uuids]
         before = threading.active_count()
-        waiting = [child.ask.wait(timeout=6000) for child in children]
+        waiting = [child.aio.wait(timeout=6000) for child in children]
         assert system.statistics().waits == len(uuids)
         assert threading.active_count() <= before
         for child in children:
-            system.root.ask.send(child, "text")
+            system.root.aio.send(child, "text")
         answers = [one.get(timeout=DEADLINE) for one in waiting]
         assert answers == [{system.root: "mail"}] * len(uuids)
         assert system.statistics().waits == 0

@@ -134,7 +134,7 @@ def test_two_hosts_run_the_trials_of_one_experiment_and_a_second_driver_ends_the
             elif run.trial.number == 5:
                 verb.drive(b)
 
-        with pytest.raises(StoreConflict, match="gone on with by another process"):
+        with pytest.raises(StoreConflict, match="run by another process"):
             verb.drive(a, watch)
         assert set(asked) == {"a", "b"}
         assert verb.drive(a) == on_one_host(verb)

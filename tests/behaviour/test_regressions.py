@@ -264,7 +264,7 @@ def test_what_failed_is_undecided_and_no_pass() -> None:
         failing[0] = True
         report = regress(turns, check=same_text)
         assert (report.verdict, report.undecided, report.rate) == ("unsure", 2, 1.0)
-        assert "Too many samples could not be judged: mend what hinders that, and run it again." in report.text()
+        assert "Too many samples could not be judged: fix the cause, and run it again." in report.text()
         assert report.failures == []
         assert report.reasons == {"down": 2}
         assert "Not judged: 2 × down" in report.text()

@@ -372,7 +372,7 @@ def test_a_reply_that_was_cut_off_among_its_calls_is_not_gone_on_from() -> None:
 
     with ActorSystem.open(":memory:", ScriptedProvider([Reply("", (ToolCall("slow"),))]), tools=[slow]) as system:
         agent = system.root.fork()
-        answer = agent.ask.prompt("Go.")
+        answer = agent.aio.prompt("Go.")
         begun.wait(DEADLINE)
         agent.signal(Signal.INT)
         done.set()

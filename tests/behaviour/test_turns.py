@@ -191,7 +191,7 @@ def test_nothing_runs_of_the_agents_of_a_file_whatever_waits_for_them(tmp_path: 
             clerk.fork("cut off", name="cut", restart="permanent").reply(timeout=DEADLINE)
     with ActorSystem.attach(database) as nobody:
         for name in ("clerk", "cut"):
-            nobody.agent(name).ask.prompt("two")
+            nobody.agent(name).aio.prompt("two")
             nobody.send(name, "mail")
         nobody.export("clerk", tmp_path / "clerk.jsonl")
     asked.clear()

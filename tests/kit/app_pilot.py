@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.shell.app.application import Application
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 DEADLINE = 60.0
 """Seconds after which what should be shown has failed to be."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import partial
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import strategies as st
@@ -207,6 +207,8 @@ def fits(value: Any, hint: Any) -> bool:
     """Whether a value that is no record is right for a type."""
     if hint is Any:
         return True
+    if isinstance(hint, TypeVar):  # a handle
+        return False
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Literal:
         return value in inner

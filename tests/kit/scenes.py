@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.providers.scripted import Script, ScriptedReply
 from ikigai_actors.shell.app.widgets.status_bars import SPINNER
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
 
@@ -79,7 +79,7 @@ def _prepare(system: ActorSystem) -> None:
     clerk = seller.fork("File the offer.", name="clerk")
     for agent in (buyer, clerk):
         agent.reply(timeout=DEADLINE)
-    seller.ask.prompt("Write the offer.")
+    seller.aio.prompt("Write the offer.")
     buyer.send(root, "Assam is dear this year: 14 a kilo.\nI ask for a sample.")
     clerk.send(root, "The offer is filed.")
     clerk.send(seller, "Which fair is it?")
@@ -106,7 +106,7 @@ SCENES: Mapping[str, Scene] = {
     "talk": Scene((), r"└ Saturday[\s\S]*2 unread", back=()),
     "tree": Scene(("f3",), r"seller ✉1[\s\S]*clerk", back=("f3",)),
     "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model", "seller"),
-    "mail": Scene(("f5", "down", "enter"), r"mail 1 of buyer[\s\S]*I ask for a sample", "The offer is filed"),
+    "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
     "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/bisect"),
 }

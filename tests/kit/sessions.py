@@ -12,7 +12,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.repl import LineMode
 from ikigai_actors.shell.line.session import Shell
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 Line = str | bytes | Callable[[], object]
 """A line, or something that happens when the shell asks for the next one."""

@@ -17,6 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.databases import ROOT
 from tests.kit.program import COMMAND, PATIENCE, Program, completed
@@ -154,7 +156,7 @@ def _pattern(line: str, known: dict[str, str]) -> str:
 def _opens_a_shell(words: list[str]) -> bool:
     if words[0] == "python":
         return words[1] == "examples/supervised.py"
-    return not any(word in cli.commands for word in words[1:])
+    return not {*words[1:]}.intersection(cli.list_commands(click.Context(cli)))
 
 
 def _command(words: list[str]) -> list[str]:

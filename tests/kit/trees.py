@@ -2,7 +2,7 @@
 
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, make_root
-from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
@@ -68,7 +68,7 @@ def says(agent: str, *ids: int, content: str = "hello", kind: str = "user") -> t
 
 def append(agent: str, *ids: int, host: str = HOST, epoch: int = FIRST_EPOCH, turn: int | None = None) -> Append:
     """An agent appends messages to its log."""
-    return Append(LogUnit(agent, says(agent, *ids), turn), Fence(host, epoch))
+    return Append(LogUnit(agent, says(agent, *ids), turn), FencingToken(host, epoch))
 
 
 def fork(
@@ -76,7 +76,7 @@ def fork(
 ) -> Append:
     """An agent forks a child; ``at`` is the position of the fork in both logs."""
     birth = Birth(child, name, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"), at)
-    return Append(LogUnit(parent, says(parent, at, kind="fork"), births=(birth,)), Fence(host, epoch))
+    return Append(LogUnit(parent, says(parent, at, kind="fork"), births=(birth,)), FencingToken(host, epoch))
 
 
 def ids(store: Store, agent: str) -> list[int]:

@@ -40,7 +40,7 @@ MOST_FDS = 64
 SIZE = 180 * 1024
 """Bytes that a request may have; a datagram of a socket holds no more."""
 
-WARM = ("anthropic.types", "click", "psycopg", "rich.console", "textual.app", "textual.widgets")
+WARM = ("anthropic.types", "click", "filelock", "psycopg", "rich.console", "textual.app", "textual.widgets")
 """What the package imports late; not readline, which asks for the terminal when it is imported."""
 
 COLD = ("ikigai_actors.__main__", "ikigai_actors.testing", "ikigai_actors.cluster")

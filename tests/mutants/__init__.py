@@ -218,12 +218,13 @@ MUTANTS = (
         "        return take_mail(tx, locked, self.recipient, self.now, self.sender, self.limit)",
         (
             Edit(
-                "system/ref.py",
-                "        taken: Taken = self.system.writer.perform(reading, timeout)\n",
-                "        taken: Taken = self.system.writer.perform(reading, timeout)\n"
+                "system/handles/commands.py",
+                "        return self._write(unit, timeout, lambda taken: list(taken.mails))\n",
+                "        taken = self._write(unit, timeout, lambda taken: list(taken.mails))\n"
+                "        taken.get()\n"
                 "        from ikigai_actors.records.mail.mail import Mark\n"
-                "        mark = Mark(reading.recipient, reading.now, reading.sender)\n"
-                "        self.system.writer.ask(mark)\n",
+                "        self.system.writer.ask(Mark(unit.recipient, unit.now, unit.sender))\n"
+                "        return taken\n",
             ),
         ),
     ),

@@ -17,8 +17,8 @@ import ikigai_actors.cluster
 import ikigai_actors.testing
 from ikigai_actors import (
     ActorSystem,
-    AgentCommands,
     AgentRef,
+    AsyncAgentRef,
     BadInput,
     Child,
     Documents,
@@ -38,7 +38,7 @@ from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from tests.kit.databases import eventually, sql
 from tests.kit.mistakes import VALUES, fits, parts_of
 from tests.kit.pictures import PNG
@@ -132,7 +132,7 @@ class Subject:
         answered = Future[int]()
         answered.set(1)
         self.running, self.kid = running, system.handle(kid.uuid)
-        self.owners: list[object] = [system, self.kid, self.kid.ask, system.documents, system.approvals, answered]
+        self.owners: list[object] = [system, self.kid, self.kid.aio, system.documents, system.approvals, answered]
         self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
@@ -182,7 +182,7 @@ def is_called(one: Any) -> bool:
     """Whether programs call it, and it looks at its arguments at once."""
     if not inspect.isclass(one):
         return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
-    by_functions = (ActorSystem, AgentCommands, AgentRef, Documents, Fleet, FunctionTool, Future, Subscription, Tally)
+    by_functions = (ActorSystem, AgentRef, AsyncAgentRef, Documents, Fleet, FunctionTool, Future, Subscription, Tally)
     if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
         one, "_is_protocol", False
     ):
@@ -211,7 +211,9 @@ def taken(calls: Iterable[tuple[str, Callable[..., Any]]], these: Subject) -> It
             for value in VALUES:
                 if not any(fits(value, part) for part in parts_of(hint)):
                     try:
-                        carried_out(call, {**these.right(call), parameter: value})
+                        answer = carried_out(call, {**these.right(call), parameter: value})
+                        if isinstance(answer, Future):
+                            answer.get(timeout=30)
                     except Exception as error:
                         if not isinstance(error, BadInput) or not re.match(r"Expected .* got ", str(error)):
                             yield f"{name}({parameter}={shown(value)}): {error!r}"

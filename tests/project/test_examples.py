@@ -150,7 +150,7 @@ def test_with_a_key_a_model_does_it_over_the_api(new_sqlite: Callable[[], str]) 
         printed = fan_out(database, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url)
         # What a child asks when it has sent its mail may come too late: the program ends with the answer of the chair.
         assert sum(not has_sent(body) for body in server.requests) == 4 + 3
-    assert printed.startswith("They wrote: mail 1 of ")
+    assert printed.startswith("They wrote: mail 1 from ")
     assert printed.count("I say yes.") == 3
     assert all_was_read(database)
 

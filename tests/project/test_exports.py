@@ -7,8 +7,9 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from pydoc import plain, render_doc
 from types import ModuleType
 from typing import get_args, get_type_hints
 
@@ -19,13 +20,12 @@ import ikigai_actors.behaviour
 import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
-from ikigai_actors import AgentCommands, AgentRef, errors
+from ikigai_actors import AgentRef, AsyncAgentRef, errors
 from ikigai_actors.agent.subscriptions import Event
 
 PUBLIC = [
     "ActorGone",
     "ActorSystem",
-    "AgentCommands",
     "AgentDead",
     "AgentError",
     "AgentNotFound",
@@ -36,6 +36,7 @@ PUBLIC = [
     "AlreadyMerged",
     "AmbiguousAgent",
     "AnthropicProvider",
+    "AsyncAgentRef",
     "Attachment",
     "AttachmentLimits",
     "AudioBlock",
@@ -187,14 +188,14 @@ HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "AgentActor", "AttachedSystem", "Clock", "LogCache", "Platform", "RemoteActor", "Toolbox", "Trait", "Until",
-    "WaitTarget",
+    "AgentActor", "AttachedSystem", "Clock", "LogCache", "Platform", "RemoteActor", "System", "Toolbox", "Trait",
+    "Until", "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.
 """
 
-MADE_BY_US = {"ActorSystem", "AgentCommands", "AgentRef", "Documents", "Mailbox", "Subscription"}
+MADE_BY_US = {"ActorSystem", "AgentRef", "AsyncAgentRef", "Documents", "Mailbox", "Subscription"}
 """Classes that users do not make by calling them."""
 
 
@@ -283,16 +284,29 @@ def test_no_module_has_the_name_of_an_export_which_it_would_hide_once_it_is_impo
     assert modules.isdisjoint(package.__all__)
 
 
-COMMANDS = [name for name, _ in inspect.getmembers(AgentCommands, inspect.isfunction) if not name.startswith("_")]
+def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_and_texts() -> None:
+    def face(one: type, *apart: str) -> dict[str, tuple[list[inspect.Parameter], str | None]]:
+        every = {name: value for name, value in inspect.getmembers(one) if name[0] != "_" and name not in apart}
+        called = {name: value for name, value in every.items() if callable(value)}
+        assert {name for name in every if name not in called} == {
+            "budget", "name", "parent", "record", "state", "supervisor", "system", "uuid",
+        }  # fmt: skip
+        return {
+            name: ([*inspect.signature(value).parameters.values()], inspect.getdoc(value))
+            for name, value in called.items()
+        }
+
+    assert face(AgentRef, "aio") == face(AsyncAgentRef, "sync")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_has_the_same_arguments_whether_one_waits_or_not(name: str) -> None:
-    def arguments(form: Callable[..., object]) -> list[tuple[str, object, object]]:
-        known = inspect.signature(form).parameters.values()
-        return [(one.name, one.kind, one.default) for one in known if one.name != "timeout"]
-
-    assert arguments(getattr(AgentCommands, name)) == arguments(getattr(AgentRef, name))
+def test_help_shows_what_each_face_of_a_command_gives() -> None:
+    given = [inspect.signature(fork).return_annotation for fork in (AgentRef.fork, AgentRef.kill, AgentRef.compact)]
+    assert given == ["Union[AgentRef, list[AgentRef]]", "list[AgentRef]", "Compacted"]
+    assert inspect.signature(AsyncAgentRef.children).return_annotation == "Future[list[AsyncAgentRef]]"
+    shown = plain(render_doc(AgentRef.fork))
+    assert "prompt: str | None = None, *, name: str | None = None, count: int | None = None," in shown
+    assert "timeout: float | None = None) -> 'Union[AgentRef, list[AgentRef]]'" in shown
+    assert "Make a child that inherits this agent's history" in shown
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -1,4 +1,4 @@
-"""The maps of the code, in the package's docstring and in docs/code.md: they name what is there, and every room."""
+"""The maps of the code: they name what is there, and every room."""
 
 import ast
 import re
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import ikigai_actors
+from tests.kit.architecture import PICTURE, drawing
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ikigai_actors"
 ROOMS = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
 WORDS = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__"))
-PAGE = (ROOT / "docs" / "code.md").read_text(encoding="utf-8")
 
 
 def test_the_docstring_of_the_package_names_every_room_and_nothing_that_is_not_there() -> None:
@@ -42,12 +42,33 @@ def test_the_docstring_of_a_package_names_each_of_its_modules_when_there_are_sev
     assert len(modules) < 6 or modules - {*re.findall(r"\w+", said)} == set()
 
 
-def test_the_page_names_every_room() -> None:
-    assert [room for room in ROOMS if f"`{room}/" not in PAGE] == []
+PAGES = sorted([*PACKAGE.rglob("README.md"), ROOT / "supervisors/README.md", ROOT / "docs/architecture.md"])
+"""The page of the whole, and one for each room."""
 
 
-def test_every_file_that_the_page_names_is_there() -> None:
-    named = re.findall(r"`([\w./-]+(?:/|\.py|\.sql))`", PAGE)
-    within = [ROOT, PACKAGE, *(PACKAGE / room for room in ROOMS)]
-    assert len(named) > 30
-    assert [name for name in named if not any((place / name).exists() for place in within)] == []
+def test_the_page_of_the_whole_names_every_room() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert [room for room in ROOMS if f"`{room}/" not in page] == []
+    assert [room for room in ROOMS if not (PACKAGE / room / "README.md").exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    named = re.findall(r"`([\w./*-]+(?:/|\.py|\.sql))`", page.read_text(encoding="utf-8"))
+    within = [page.parent, ROOT, PACKAGE, *(PACKAGE / room for room in ROOMS)]
+    assert named
+    assert [name for name in named if not any([*place.glob(name)] for place in within)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_the_page_of_a_room_is_short(page: Path) -> None:
+    """A change is a list of at most five lines, each of at most forty words; a page has at most two screens."""
+    text = page.read_text(encoding="utf-8")
+    changes = [part.split("\n- ")[1:] for part in text.split("\n\n") if part.startswith("**")]
+    assert [len(lines) for lines in changes if len(lines) > 5] == []
+    assert [line for lines in changes for line in lines if len(line.split()) > 40] == []
+    assert len(text.split()) < 900
+
+
+def test_the_picture_of_the_architecture_is_drawn_from_the_imports() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == drawing()

@@ -168,5 +168,5 @@ def test_an_interrupt_ends_the_stream() -> None:
         system.subscribe(lambda event: heard.put(event) if isinstance(event, Streamed) else None)
         system.root.prompt("Hi")
         assert heard.get(timeout=DEADLINE).text == "so far"
-        assert system.root.ask.signal(Signal.INT).get(timeout=DEADLINE)
+        assert system.root.aio.signal(Signal.INT).get(timeout=DEADLINE)
         assert system.root.history()[-1].content == "so far"

@@ -57,7 +57,7 @@ def test_more_streams_than_the_clients_default_run_at_once() -> None:
         provider = AnthropicProvider(base_url=server.url, api_key="none", max_retries=0, timeout=PATIENCE)
         with ActorSystem.open("sqlite:///:memory:", provider) as system:
             system.subscribe(beginnings.hear)
-            forks = [system.root.ask.fork() for _ in range(STREAMS)]
+            forks = [system.root.aio.fork() for _ in range(STREAMS)]
             agents = [fork.get(timeout=PATIENCE) for fork in forks]
             replies = [agent.prompt("Begin.") for agent in agents]
             assert beginnings.wait(), f"{len(beginnings.agents)} of {STREAMS} are open: {beginnings.errors}"

@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors.errors import TooManyAgents
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.limits import SetBudget
-from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
+from ikigai_actors.records.log.append import FIRST_EPOCH, Append, FencingToken
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
@@ -19,7 +19,7 @@ def bear(store: Store, parent: str, limit: int, *, at: int = 1, is_set: bool = F
     child = f"{parent}-{at}"
     birth = Birth(child, None, parent, at - 1, 0, "transient", at, says(child, at, kind="fork"), at, limit, is_set)
     unit = LogUnit(parent, says(parent, at, kind="fork"), births=(birth,))
-    write_alone(store, Append(unit, Fence(HOST, FIRST_EPOCH)))
+    write_alone(store, Append(unit, FencingToken(HOST, FIRST_EPOCH)))
     return child
 
 
@@ -40,7 +40,7 @@ def test_a_budget_of_agents_replaces_the_usual_limit_but_not_a_setting(store: St
     plant(store, a="root", b="a")
     write_alone(store, SetBudget("a", Budget(agents=5)))
     configured = replace(says("b", 1, kind="configure")[0], data={"max_agents": 1})
-    write_alone(store, Append(LogUnit("b", (configured,)), Fence(HOST, FIRST_EPOCH)))
+    write_alone(store, Append(LogUnit("b", (configured,)), FencingToken(HOST, FIRST_EPOCH)))
     with pytest.raises(TooManyAgents, match="max_agents, set by b"):
         bear(store, "b", 1, at=2, is_set=True)
     assert record(store, bear(store, "b", 1, at=2)).living

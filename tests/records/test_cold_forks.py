@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, AgentStopped, Message, ScriptedProvider, Signal
+from ikigai_actors import ActorSystem, AgentRef, AgentStopped, AsyncAgentRef, Message, ScriptedProvider, Signal
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.records.fsck.check import check
@@ -189,9 +189,9 @@ def test_forks_and_prompts_at_once_after_a_start_keep_every_log_whole(durable: s
         root = system.root
         asked: list[Future[Any]] = []
         for number in range(10):
-            asked += [root.ask.fork(), root.ask.prompt(f"p{number}"), root.ask.fork(f"c{number}"), root.ask.mark()]
+            asked += [root.aio.fork(), root.aio.prompt(f"p{number}"), root.aio.fork(f"c{number}"), root.aio.mark()]
         answers = [each.get(timeout=DEADLINE) for each in asked]
-        children = [answer for answer in answers if isinstance(answer, AgentRef)]
+        children = [answer.sync for answer in answers if isinstance(answer, AsyncAgentRef)]
         assert len(children) == 20
         for child in (root, *children):
             whole = child.history(all=True)

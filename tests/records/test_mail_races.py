@@ -137,7 +137,7 @@ def test_other_processes_send_beside_a_host_without_a_hole(durable: str) -> None
     with ActorSystem.open(durable, OfflineProvider()) as system:
         root, one, other = system.root, system.root.fork(), system.root.fork()
         processes = [python(SENDER, durable, root.uuid, sender.uuid, 60) for sender in (one, other)]
-        futures = [root.ask.send(root, str(number)) for number in range(60)]
+        futures = [root.aio.send(root, str(number)) for number in range(60)]
         assert [printed(process) for process in processes] == ["sent", "sent"]
         for future in futures:
             future.get(timeout=DEADLINE)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.pieces import (
     LISTENS_FOR,
@@ -71,7 +71,7 @@ ENDS: dict[str, Callable[[Store], object]] = {
 
 
 def reply(agent: str, at: int, kind: str) -> Append:
-    return Append(LogUnit(agent, says(agent, at, kind=kind)), Fence(HOST, 1))
+    return Append(LogUnit(agent, says(agent, at, kind=kind)), FencingToken(HOST, 1))
 
 
 @pytest.mark.parametrize("end", ENDS)

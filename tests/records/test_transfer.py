@@ -251,7 +251,7 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
         for name in ("stopped", "given-up", "dead"):
             top.fork(name=name)
         system.agent("stopped").signal(Signal.STOP)
-        system.agent("stopped").ask.prompt("Go.")
+        system.agent("stopped").aio.prompt("Go.")
         eventually(lambda: system.store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
         system.agent("dead").kill()
         change(system.store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
@@ -657,7 +657,7 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "an agent twice": (twice("agent"), "a second agent"),
     "an origin twice": (twice("origin"), "a second origin"),
     "a message twice": (twice("message"), "expected message 2 of origin:"),
-    "a mail twice": (twice("mail"), "expected a mail behind"),
+    "a mail twice": (twice("mail"), "expected a mail after"),
     "a version twice": (twice("document"), "expected version 2 of 'plans/tea.md'"),
     "a merge twice": (twice("merge"), "a second merge at message"),
     "a merge of nobody": (put("merge", **{"from": NOBODY}), "expected an agent of this file"),
@@ -668,7 +668,7 @@ CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
     "a blob that is no base64": (put("blob", bytes="?"), "in base64"),
     "a missing origin": (drop("origin"), "expected the parent 'origin:.*' of agent .* before it"),
     "an origin that ends before a fork point": (cut(4), "to go on up to the fork point of agent .*; it ends at"),
-    "an origin that does not tell of a birth": (cut(1), "to tell of the birth of agent .*; it does not"),
+    "an origin that does not tell of a birth": (cut(1), "to record the birth of agent .*; it does not"),
     "an origin named after somebody else": (put("agent", 1, parent=NOBODY), "expected the parent"),
     "an origin of the pruned and of others": (prune("stray"), "to be pruned, or none"),
     "a message of nobody": (put("message", agent=NOBODY), "expected a message of an agent of this file"),

@@ -23,7 +23,7 @@ def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_sessio
     other.send(session.system.root, "later", after=9_000)
     assert [line.rsplit("  ", 1)[1] for line in session("/timer") if "build" not in line] == [
         "reminder: tea",
-        "mail of other: later",
+        "mail from other: later",
     ]
     assert session("/timer --cancel 1") == ["timer 1 is cancelled"]
     for wrong, told in (
@@ -43,7 +43,7 @@ def test_a_person_sends_mail_later_or_hears_why_not(open_session: OpenSession) -
     buyer = session.system.root.fork(name="buyer")
     [line] = session("/send --after 10m buyer The fair begins.")
     assert line.startswith("timer 1  ")
-    assert line.endswith(f"mail of {session.system.root.record.short}: The fair begins.")
+    assert line.endswith(f"mail from {session.system.root.record.short}: The fair begins.")
     [line] = session("/send --at 2030-01-01T09:00 --zone Europe/Berlin buyer tea")
     assert "2030-01-01 09:00 Europe/Berlin" in line
     for wrong, told in (
@@ -81,7 +81,7 @@ def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without
     assert [(one["id"], one["as"], one["text"]) for one in told] == [(2, "mail", "tea"), (1, "notice", "look at it")]
     assert ikigai(durable, "timers", "buyer", "--cancel", "2") == "timer 2 of buyer is cancelled\n"
     line = ikigai(durable, "send", "--at", "2030-01-01T09:00", "--zone", "Europe/Berlin", "buyer", "the", "fair")
-    assert line == "buyer: timer 3  2030-01-01 09:00 Europe/Berlin  mail of a person: the fair\n"
+    assert line == "buyer: timer 3  2030-01-01 09:00 Europe/Berlin  mail from a person: the fair\n"
     for late, told in (
         (["--after", "10m", "group:tasters"], "other members by then"),
         (["--zone", "Europe/Berlin", "buyer"], "one of at, after"),

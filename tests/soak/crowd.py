@@ -60,9 +60,9 @@ class Crowd:
         while len(self.members) < size:
             batch = min(PARENTS * 8, size - len(self.members))
             forks = [
-                parents[number % PARENTS].ask.fork(f"{self._token}.{next(numbers)} wait") for number in range(batch)
+                parents[number % PARENTS].aio.fork(f"{self._token}.{next(numbers)} wait") for number in range(batch)
             ]
-            born: list[AgentRef] = [fork.get(timeout=PATIENCE) for fork in forks]
+            born: list[AgentRef] = [fork.get(timeout=PATIENCE).sync for fork in forks]
             self.members += born
             self.uuids |= {one.uuid for one in born}
         self._until_they_wait()

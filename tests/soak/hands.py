@@ -150,12 +150,12 @@ class Hand:
         if len(scene.cast) > POPULATION:
             return self._cascade(scene, agent, token)
         prompt = str(Order(f"p/{token}", self._other(scene, agent).uuid, self._path()))
-        forked = agent.ask.fork(
+        forked = agent.aio.fork(
             prompt if self._chance.random() < 0.4 else None,
             on_orphan=self._chance.choice((None, None, "reparent", "cascade", "stop", "continue")),
             restart=self._chance.choice(("permanent", "transient", "temporary")),
         )
-        child = self._answer(agent, forked.get)
+        child = self._answer(agent, forked.get).sync
         scene.cast.add(child)
         return Forked(self.number, agent.uuid, child.uuid)
 
@@ -225,15 +225,15 @@ class Hand:
         return Buried(self.number, heads)
 
     def _mark(self, scene: Scene, agent: AgentRef, token: str) -> Entry:
-        agent.ask.mark(token)  # not waited for: a busy agent marks at the end of its turn
+        agent.aio.mark(token)  # not waited for: a busy agent marks at the end of its turn
         return Did(self.number, "mark")
 
     def _rewind(self, scene: Scene, agent: AgentRef, token: str) -> Entry:
-        agent.ask.rewind()
+        agent.aio.rewind()
         return Did(self.number, "rewind")
 
     def _clear(self, scene: Scene, agent: AgentRef, token: str) -> Entry:
-        agent.ask.clear()
+        agent.aio.clear()
         return Did(self.number, "clear")
 
     def _other(self, scene: Scene, agent: AgentRef) -> AgentRef:

@@ -131,7 +131,7 @@ def life() -> Life:
         started("k1", "once"),
         result("k1", "once", "did k1"),
         result("k2", "send", "Sent"),
-        result("k3", "read_mail", "mail 2 of somebody:\nh/1.0.3"),
+        result("k3", "read_mail", "mail 2 from somebody:\nh/1.0.3"),
         result("k4", "document_write", "Version 2."),
         result("k5", "send", "It is dead.", is_error=True),
         (Kind.ASSISTANT, "done", {}),

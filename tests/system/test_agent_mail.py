@@ -115,7 +115,7 @@ def test_subscribers_hear_of_a_mail_when_it_is_committed(database: str) -> None:
 
 
 async def _send(system: ActorSystem) -> None:
-    await system.root.ask.send(system.root, "two")
+    await system.root.aio.send(system.root, "two")
 
 
 def test_a_send_that_is_not_committed_in_time_says_so_and_may_still_happen(database: str) -> None:
@@ -138,7 +138,7 @@ def test_a_blocking_send_on_a_thread_of_the_runtime_is_refused_and_awaiting_it_i
             with pytest.raises(WouldDeadlock) as error:
                 call()
             refused.append(str(error.value))
-        return str(await me.ask.send(me, "text"))
+        return str(await me.aio.send(me, "text"))
 
     with ActorSystem.open(database, ScriptedProvider(answer)) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "1"

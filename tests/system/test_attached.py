@@ -29,7 +29,7 @@ from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.remote.following import AT_A_TIME
 from ikigai_actors.system.remote.turn import RemoteTurn
 from supervisors.signals import Status
@@ -77,7 +77,7 @@ def test_a_turn_in_progress_is_seen_interrupted_and_its_end_told(durable: str, g
         gate.wait_until_asked()
         root = system.root
         assert root.state == "in a turn"
-        outcome = root.ask.reply()
+        outcome = root.aio.reply()
         assert root.signal(Signal.INT)
         with pytest.raises(TurnInterrupted):
             outcome.get(timeout=DEADLINE)

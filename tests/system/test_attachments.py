@@ -98,7 +98,7 @@ def test_a_child_is_forked_with_a_picture_and_inherits_that_of_its_parent() -> N
 @pytest.mark.parametrize("attach", ["plan.png", [b"text"], ["nowhere.png"], [5], None, [PNG + b"x" * 2**25]])
 def test_what_cannot_be_attached_is_refused_before_anything_is_written(attach: Any) -> None:
     with ActorSystem.open(provider=OfflineProvider()) as system:
-        for act in (system.root.prompt, system.root.fork, system.root.ask.prompt, system.root.ask.fork):
+        for act in (system.root.prompt, system.root.fork, system.root.aio.prompt, system.root.aio.fork):
             with pytest.raises(BadInput):
                 act("Look.", attach=attach)
         with pytest.raises(BadInput, match="Expected a prompt for the child"):

@@ -642,7 +642,7 @@ def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(dura
         buyer = system.root.fork(name="buyer")
         assert all(answered(buyer) for _ in range(6))
         buyer.configure(compact_model="one:m")
-        asked = buyer.ask.compact()
+        asked = buyer.aio.compact()
         one.wait_until_asked()
         assert buyer.budget is not None
         first = buyer.budget.held["tokens"]
@@ -652,7 +652,7 @@ def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(dura
             asked.get(timeout=DEADLINE)
         assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 660 + first}, {"tokens": 0})
         buyer.configure(compact_model="two:m")
-        buyer.ask.compact()
+        buyer.aio.compact()
         two.wait_until_asked()
         second = buyer.budget.held["tokens"]
         assert first > 0 < second

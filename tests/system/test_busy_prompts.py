@@ -33,7 +33,7 @@ def test_it_is_answered_where_it_was_asked_and_keeps_its_place_among_commands(da
     with ActorSystem.open(database, gate.provider) as system:
         first = say(system.root, "one")
         gate.wait_until_asked()
-        mark, second = system.root.ask.mark("between"), say(system.root, "two")
+        mark, second = system.root.aio.mark("between"), say(system.root, "two")
         second.stored.get(timeout=DEADLINE)
         gate.open()
         assert [first.get(timeout=DEADLINE).text, second.get(timeout=DEADLINE).text] == ["done", "done"]

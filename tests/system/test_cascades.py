@@ -319,7 +319,7 @@ def test_whoever_survives_a_large_cascade_gets_one_mail_and_every_wait_for_the_d
     with ActorSystem.open(":memory:", FunctionProvider(lambda request: "ok")) as system:
         top = system.root.fork(name="top")
         kids = top.fork(prompts=[None] * 30)
-        future = system.root.ask.wait([top, *kids], timeout=DEADLINE)
+        future = system.root.aio.wait([agent.aio for agent in (top, *kids)], timeout=DEADLINE)
         busy = top.fork(name="busy")
         assert len(top.kill(cascade=True, reason="enough")) == 32
         assert set(system.root.wait([top, *kids, busy], timeout=DEADLINE).values()) == {"dead"}

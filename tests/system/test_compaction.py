@@ -197,7 +197,7 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
     def look(step: int) -> str:
         """Look."""
         if step == 3:
-            asked.append(system.root.ask.compact())
+            asked.append(system.root.aio.compact())
             eventually(
                 lambda: len(system.actor(system.root.uuid).backlog), "the command, before the call has its result"
             )
@@ -243,7 +243,7 @@ def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_it
         talk(system.root, *FACTS)
         future = system.root.prompt("change it")
         eventually(system.approvals.pending, "the question")
-        done = system.root.ask.compact()
+        done = system.root.aio.compact()
         eventually(lambda: len(system.actor(system.root.uuid).backlog), "the command")
         assert [one.kind for one in system.root.history(all=True)].count("summary") == 0
         assert system.approvals.approve(*system.approvals.pending())
@@ -366,12 +366,12 @@ def test_a_summary_that_is_interrupted_or_killed_leaves_nothing_behind(
         talk(child, *FACTS)
         child.configure(compact_model="hanging:model")
         before = child.history(all=True)
-        future = child.ask.compact()
+        future = child.aio.compact()
         hanging.wait_until_asked()
         assert child.state == "compacting"
         forked = child.fork(timeout=DEADLINE)
         assert len(forked.history()) == len(before) + 1
-        waits = child.ask.mark("later")
+        waits = child.aio.mark("later")
         end(child)
         with pytest.raises(error):
             future.get(timeout=DEADLINE)
@@ -822,19 +822,19 @@ def cold(url: str) -> Iterator[Cold]:
 
 
 def _undo(agent: AgentRef) -> Future[Any]:
-    return agent.ask.undo()
+    return agent.aio.undo()
 
 
 def _uncompact(agent: AgentRef) -> Future[Any]:
-    return agent.ask.uncompact()
+    return agent.aio.uncompact()
 
 
 def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable: str) -> None:
     may_read = threading.Event()
     with cold(durable) as it:
         undone = it.while_all_is_read(_undo, may_read)
-        said, marked = it.agent.prompt("and now?"), it.agent.ask.mark("here")
-        interrupted = it.agent.ask.signal(Signal.INT)
+        said, marked = it.agent.prompt("and now?"), it.agent.aio.mark("here")
+        interrupted = it.agent.aio.signal(Signal.INT)
         may_read.set()
         assert not interrupted.get(timeout=DEADLINE)  # the prompt had not begun
         said.get(timeout=DEADLINE)
@@ -850,7 +850,7 @@ def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
     may_read = threading.Event()
     with cold(durable_url()) as it:
         asked = it.while_all_is_read(ask, may_read)
-        it.agent.ask.kill().get(timeout=DEADLINE)
+        it.agent.aio.kill().get(timeout=DEADLINE)
         may_read.set()
         with pytest.raises(error) if error is not None else nullcontext():
             asked.get(timeout=DEADLINE)
@@ -858,7 +858,7 @@ def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
     may_read = threading.Event()
     with cold(durable_url()) as it, ThreadPoolExecutor() as people:
         it.store.hold(may_read)
-        it.system.root.ask.mark("here")
+        it.system.root.aio.mark("here")
         eventually(lambda: it.store.waiting, "the reader is at another's log")
         reader = it.system.actor(it.agent.uuid).runtime.log_loader
         asked = it.while_all_is_read(ask, may_read)

@@ -52,21 +52,21 @@ class Behind(Instrument):
 
 
 COMMANDS: dict[str, Callable[[AgentRef], Any]] = {
-    "prompt": lambda agent: agent.ask.prompt("And?"),
-    "fork": lambda agent: agent.ask.fork("Go."),
-    "fork at": lambda agent: agent.ask.fork("Go.", at=1),
-    "configure": lambda agent: agent.ask.configure(temperature=0.5),
-    "mark": lambda agent: agent.ask.mark("here"),
-    "rewind": lambda agent: agent.ask.rewind(),
-    "undo": lambda agent: agent.ask.undo(),
-    "clear": lambda agent: agent.ask.clear(),
-    "compact": lambda agent: agent.ask.compact(),
-    "uncompact": lambda agent: agent.ask.uncompact(),
-    "merge": lambda agent: agent.ask.merge("other"),
-    "note": lambda agent: agent.ask.note({"why": "so"}),
-    "resume": lambda agent: agent.ask.resume(),
-    "exit": lambda agent: agent.ask.exit("enough"),
-    "reply": lambda agent: agent.ask.reply(),
+    "prompt": lambda agent: agent.aio.prompt("And?"),
+    "fork": lambda agent: agent.aio.fork("Go."),
+    "fork at": lambda agent: agent.aio.fork("Go.", at=1),
+    "configure": lambda agent: agent.aio.configure(temperature=0.5),
+    "mark": lambda agent: agent.aio.mark("here"),
+    "rewind": lambda agent: agent.aio.rewind(),
+    "undo": lambda agent: agent.aio.undo(),
+    "clear": lambda agent: agent.aio.clear(),
+    "compact": lambda agent: agent.aio.compact(),
+    "uncompact": lambda agent: agent.aio.uncompact(),
+    "merge": lambda agent: agent.aio.merge("other"),
+    "note": lambda agent: agent.aio.note({"why": "so"}),
+    "resume": lambda agent: agent.aio.resume(),
+    "exit": lambda agent: agent.aio.exit("enough"),
+    "reply": lambda agent: agent.aio.reply(),
 }
 
 
@@ -124,7 +124,7 @@ def test_who_waits_for_a_log_is_answered_when_reading_it_crashes_the_agent(new_s
         agent = system.agent("agent")
         clock.error = TypeError("no number")
         with pytest.raises(AgentError, match="crashed as it was to do this"):
-            agent.ask.mark("here").get(timeout=DEADLINE)
+            agent.aio.mark("here").get(timeout=DEADLINE)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
 
 

@@ -97,7 +97,7 @@ def after(name: str) -> AgentRef:
 def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
     @tool
     async def ask(name: str) -> str:
-        return (await after(name).ask.prompt("hi")).text
+        return (await after(name).aio.prompt("hi")).text
 
     def model(request: Request) -> Any:
         if request.messages[-1]["content"][0]["type"] == "tool_result":

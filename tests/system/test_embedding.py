@@ -135,7 +135,7 @@ def test_a_subscriber_that_fails_harms_nobody(database: str, caplog: pytest.LogC
 @pytest.mark.slow("takes a second")
 def test_a_thousand_agents_answer_on_two_workers(database: str) -> None:
     with open_echo(database) as system:
-        children = [system.root.ask.fork(f"task {n}") for n in range(1_000)]
-        replies = {child.get(timeout=60).reply(timeout=60).text for child in children}
+        children = [system.root.aio.fork(f"task {n}") for n in range(1_000)]
+        replies = {child.get(timeout=60).reply().get(timeout=60).text for child in children}
         assert replies == {f"task {n} / 1" for n in range(1_000)}
         assert system.statistics().journal.batches < 3_000

@@ -34,7 +34,7 @@ def test_a_mail_to_a_group_ends_the_waits_of_its_members(durable: str) -> None:
         assert (ann.join("team"), attached.agent("ben").join("team"), ben.join("team")) == (True, True, False)
         [(name, members)] = system.groups().items()
         assert (name, {one.name for one in members}) == ("team", {"ann", "ben"})
-        waiting = ben.ask.wait(timeout=DEADLINE)
+        waiting = ben.aio.wait(timeout=DEADLINE)
         assert ann.send("group:team", "tea") == 1
         assert waiting.get(timeout=DEADLINE) == {ann: "mail"}
         assert system.send("group:team", "of a person") == 2
@@ -57,7 +57,7 @@ def test_an_agent_monitors_one_that_is_not_its_child(durable: str) -> None:
         cai.monitor(ben)
         assert cai.demonitor(ben)
         assert not cai.demonitor(ben)
-        waiting = ann.ask.wait(timeout=DEADLINE)
+        waiting = ann.aio.wait(timeout=DEADLINE)
         ben.exit("the answer")
         assert waiting.get(timeout=DEADLINE) == {ben: "dead"}
         [mail] = ann.read_mail()
@@ -69,7 +69,7 @@ def test_an_agent_monitors_one_that_is_not_its_child(durable: str) -> None:
 
 def test_an_asyncio_program_joins_and_leaves() -> None:
     async def run(agent: AgentRef) -> list[bool]:
-        return [await agent.ask.join("team"), await agent.ask.leave("team"), await agent.ask.leave("team")]
+        return [await agent.aio.join("team"), await agent.aio.leave("team"), await agent.aio.leave("team")]
 
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         assert asyncio.run(run(system.root)) == [True, True, False]
@@ -129,7 +129,7 @@ def test_a_model_joins_sends_and_monitors_and_is_told_what_it_may_not() -> None:
         assert results[:3] == ["Joined.", "You were a member already.", "Sent to 1 members."]
         assert "Nobody else is in group others" in results[3]
         assert "A name is" in results[4]
-        assert results[5] == "You will hear of its end."
+        assert results[5] == "You will get mail when it ends."
         assert "nobody" in results[6]
         assert results[7] == "Left."
         assert "A name is" in results[8]

@@ -50,7 +50,7 @@ def test_each_host_that_goes_is_told_of_with_those_that_stay(
         (HostEnded("b", 2, ("a", "c", "d")), "Host b is gone: its 2 agents go on at a, c and d."),
         (HostEnded("b", 2, tuple("acdefg")), "Host b is gone: its 2 agents go on at 6 hosts."),
         (HostEnded("b", 0, ("a",)), "Host b is gone: it ran no agents."),
-        (HostEnded("b", 2, ("a", "b")), "Host b was started anew: its 2 agents go on at a and b."),
+        (HostEnded("b", 2, ("a", "b")), "Host b was restarted: its 2 agents go on at a and b."),
         (HostEnded("b\x1b[2J", 0, ("a",)), "Host b\\x1b[2J is gone: it ran no agents."),
     ],
 )
@@ -62,5 +62,5 @@ def test_the_end_of_the_last_host_is_told_with_its_name_and_what_to_do() -> None
     [event] = host_events([A], [])
     assert isinstance(event, HostChanged)
     words = host_changed(event)
-    assert words.startswith("The process that ran these agents is gone (host a on blue, pid 1): nothing goes on.")
+    assert words.startswith("The process that ran these agents is gone (host a on blue, pid 1), and they have stopped.")
     assert "start ikigai" in words

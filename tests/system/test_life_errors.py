@@ -20,11 +20,11 @@ from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.records.lives.supervision import AdoptChild
-from ikigai_actors.records.log.append import FIRST_EPOCH, Fence
+from ikigai_actors.records.log.append import FIRST_EPOCH, FencingToken
 from ikigai_actors.shell.cli.main import run as command
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import Unit, write_alone
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from tests.conftest import NewDatabase
 from tests.fuzz.shells import printed
 from tests.kit import trees
@@ -121,7 +121,7 @@ def test_a_unit_for_somebody_who_is_not_there_is_refused_by_itself(store: Store)
         SendSignal("nobody", Signal.KILL, 9, spread=True),
         AdoptChild("nobody", "a"),
         AdoptChild("a", "nobody"),
-        append_notice(MailNotice("nobody", 1, 9, None), Fence(HOST, FIRST_EPOCH)),
+        append_notice(MailNotice("nobody", 1, 9, None), FencingToken(HOST, FIRST_EPOCH)),
     ]
     for unit in units:
         with pytest.raises(AgentNotFound, match="There is no agent nobody"):

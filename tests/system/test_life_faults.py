@@ -29,8 +29,8 @@ from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.mail.mail import latest
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
-from ikigai_actors.system.ref import System
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, python
 from tests.kit.faults import Ending, FaultyStore, HeldStore
@@ -92,9 +92,9 @@ def test_who_is_killed_while_a_sibling_is_restarted_holds_nobody_up(durable: str
         for _ in answers:
             assert begun.acquire(timeout=DEADLINE)
         store.hold()  # so that the kill comes before the restart, and after the decision
-        held = system.root.ask.configure(system="anything")
+        held = system.root.aio.configure(system="anything")
         assert store.held.wait(DEADLINE)
-        killed = a.ask.kill()
+        killed = a.aio.kill()
         leave.set()
         eventually(lambda: system.statistics().journal.queued == 2, "the restart behind the kill")
         store.let_go()
@@ -186,7 +186,7 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
         child = system.root.fork()
         answer = child.prompt("go")
         eventually(lambda: store.refused, "the log that could not be read")
-        killed = child.ask.kill()
+        killed = child.aio.kill()
         with pytest.raises(AgentDead, match="killed"):
             answer.get(timeout=DEADLINE)
         assert killed.get(timeout=DEADLINE) == [child]
@@ -342,7 +342,7 @@ def test_what_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_next_one(
         child = system.root.fork()
         first = child.prompt("one")
         assert begun.wait(DEADLINE)
-        late = AgentRef(cast("System", Slow(system, crash)), child.uuid).ask
+        late = AgentRef(cast("System", Slow(system, crash)), child.uuid).aio
         if told_to == "answer":
             assert late.prompt("two").get(timeout=DEADLINE).text == "done"
         else:

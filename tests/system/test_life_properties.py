@@ -16,7 +16,7 @@ from ikigai_actors.records.lives.deaths import LifecycleChange, WriteDeath
 from ikigai_actors.records.lives.exit_mails import MOST_SINGLE
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.records.lives.supervision import AdoptChild, Revive, StopChildren
-from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.mail.mail import EXIT, latest
@@ -70,7 +70,7 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
         ensure_schema(store)
         store.write(add_host)
         store.write(lambda tx: make_root(tx, "0", 1))
-        heads, fence = {"0": 0}, Fence(HOST, 1)
+        heads, fence = {"0": 0}, FencingToken(HOST, 1)
         for number, birth in enumerate(births, 1):
             parent, child = str(birth.parent % number), str(number)
             said = says(parent, *range(heads[parent] + 1, heads[parent] + birth.words + 1), content=f"of {parent}")

@@ -38,7 +38,7 @@ def test_a_killed_agent_is_dead_at_once_and_its_work_is_cancelled(database: str)
     with ActorSystem.open(database, provider=gate.provider) as system:
         child = system.root.fork("work", name="child")
         gate.wait_until_asked()
-        waiting = child.ask.reply()
+        waiting = child.aio.reply()
         assert child.kill(reason="no longer needed") == [child]
         with pytest.raises(AgentDead, match="killed: no longer needed"):
             waiting.get(timeout=DEADLINE)
@@ -224,7 +224,7 @@ def test_an_interrupt_of_a_branch_ends_its_turns(database: str) -> None:
         dead.kill()
         top.prompt("work")
         eventually(lambda: top.record.turn, "the turn")
-        turns = [agent.ask.reply() for agent in (top, kid)]
+        turns = [agent.aio.reply() for agent in (top, kid)]
         assert top.signal(Signal.INT, cascade=True)
         for turn in turns:
             with pytest.raises(TurnInterrupted):
@@ -239,7 +239,7 @@ def test_an_interrupt_of_a_branch_reaches_those_beside_one_who_dies_meanwhile(da
     with open_on(store, gate.provider) as system:
         top = system.root.fork()
         dying, kid = top.fork("work"), top.fork("work")
-        turn = kid.ask.reply()
+        turn = kid.aio.reply()
         eventually(lambda: kid.record.turn, "the turn")
 
         def meanwhile(read: object) -> None:

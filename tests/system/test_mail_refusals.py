@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, MailboxFull
 from ikigai_actors.records.mail.mail import MAIL_LIMIT, MAILBOX_CAPACITY
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import sql
 from tests.kit.sessions import Session

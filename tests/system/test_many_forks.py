@@ -73,7 +73,7 @@ def test_they_are_there_after_a_start_and_siblings_remember_the_same(durable: st
 )
 def test_what_cannot_be_is_one_clear_error_and_nothing_is_born(given: dict[str, Any], error: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(echo)) as system:
-        for fork in (system.root.fork, system.root.ask.fork):
+        for fork in (system.root.fork, system.root.aio.fork):
             with pytest.raises(BadInput, match=error):
                 fork(**given)
         assert len(system.agents()) == 1

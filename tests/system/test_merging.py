@@ -306,7 +306,7 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
     with ActorSystem.open(database, Notes(wait), budget={"tokens": 1_000_000}) as system:
         root, child = system.root, system.root.fork("dig")
         child.reply(timeout=DEADLINE)
-        merge = root.ask.merge(child, how="summary")
+        merge = root.aio.merge(child, how="summary")
         assert asked.wait(DEADLINE)
         child.mark()
         moved.set()
@@ -420,7 +420,7 @@ def test_an_interrupted_merge_changes_nothing(database: str) -> None:
         root, child = system.root, system.root.fork("dig", name="kid")
         child.reply(timeout=DEADLINE)
         child.configure(compact_model="hanging:m")
-        merge = root.ask.merge(child, how="summary")
+        merge = root.aio.merge(child, how="summary")
         hanging.wait_until_asked()
         assert root.state == "merging"
         assert root.signal(Signal.INT)

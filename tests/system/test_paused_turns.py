@@ -129,7 +129,7 @@ def test_a_stopped_agent_that_waits_is_changed_when_it_is_continued(database: st
         buyer = system.root.fork("word " * 1_000, name="buyer")
         assert settled(buyer) == "budget"
         buyer.signal(Signal.STOP)
-        changed = buyer.ask.configure(model="cheap")
+        changed = buyer.aio.configure(model="cheap")
         buyer.signal(Signal.CONT)
         changed.get(timeout=DEADLINE)
         assert buyer.reply(timeout=DEADLINE).text == "ok"

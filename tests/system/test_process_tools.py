@@ -207,7 +207,7 @@ def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str)
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:
         root = system.root
-        answer = root.ask.prompt("tea")
+        answer = root.aio.prompt("tea")
         gate.wait_until_asked()
         done = CliRunner().invoke(cli, ["--database", durable, "fork", root.uuid, "--timeout", "0"])
         assert (done.stdout, done.exit_code) == ("", 3)

@@ -14,7 +14,7 @@ from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.records.lives.signals import SendSignal
-from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.mail.mail import KeepPrompt, new_prompts
 from ikigai_actors.records.messages.pieces import AppendPieces, NewPieces
@@ -44,7 +44,7 @@ class Desk:
     def says(self, agent: str, number: int, kind: Kind, content: str, turn: int, **data: object) -> None:
         """The host commits a message of an agent, which is in this turn then; one of the user takes a prompt up."""
         message = Message(agent, number, kind, content, data, 1)
-        write_alone(self.store, Append(LogUnit(agent, (message,), turn=turn), Fence(HOST, 1)))
+        write_alone(self.store, Append(LogUnit(agent, (message,), turn=turn), FencingToken(HOST, 1)))
 
     def answers(self, agent: str, number: int, mail: int, text: str) -> None:
         """The host has an agent take up a prompt, and answer it."""

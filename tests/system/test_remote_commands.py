@@ -47,7 +47,7 @@ from ikigai_actors.records.hosts.remote_commands import (
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually, sql
 from tests.kit.echo import echo
@@ -154,7 +154,7 @@ def test_prompts_and_requests_are_carried_out_in_the_order_in_which_they_were_as
         root = system.root
         futures: list[Any] = []
         for text in ("one", "two", "three"):
-            futures += [root.ask.prompt(text), root.ask.mark(text)]
+            futures += [root.aio.prompt(text), root.aio.mark(text)]
         for future in futures:
             future.get(timeout=DEADLINE)
         told = [message.content for message in host.root.history(all=True) if message.kind in ("user", "mark")]
@@ -182,7 +182,7 @@ def test_a_request_that_nobody_takes_up_is_withdrawn_when_the_host_goes_away(dur
     with AttachedSystem.open(durable) as system:
         host.root.prompt("tea")
         gate.wait_until_asked()
-        waiting = system.root.ask.mark("here")
+        waiting = system.root.aio.mark("here")
         host.close()
         with pytest.raises(NoHost, match="not done later either"):
             waiting.get(timeout=DEADLINE)
@@ -200,7 +200,7 @@ def test_closing_the_attached_system_ends_the_wait_and_not_the_request(durable: 
         system = AttachedSystem.open(durable)
         host.root.prompt("tea")
         gate.wait_until_asked()
-        waiting = system.root.ask.mark("here")
+        waiting = system.root.aio.mark("here")
         system.close()
         with pytest.raises(SystemClosed):
             waiting.get(timeout=DEADLINE)
@@ -222,10 +222,10 @@ def test_what_a_coroutine_asks_for_is_written_by_another_thread_and_answered(dur
     with ActorSystem.open(durable, ScriptedProvider(echo)), AttachedSystem.open(durable) as system:
 
         async def ask() -> list[str]:
-            child = await system.root.ask.fork(name="kid")
-            await child.ask.mark("here")
+            child = await system.root.aio.fork(name="kid")
+            await child.mark("here")
             await child.prompt("tea")
-            return kinds(child)
+            return kinds(child.sync)
 
         assert asyncio.run(ask()) == ["fork", "mark", "user", "assistant"]
 
@@ -233,7 +233,7 @@ def test_what_a_coroutine_asks_for_is_written_by_another_thread_and_answered(dur
 def test_what_is_asked_first_comes_before_what_is_written_next(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         kid = system.handle(host.root.fork().uuid)
-        kid.ask.mark("here")
+        kid.aio.mark("here")
         kid.prompt("tea")
         mail = kid.send(host.root, "I have asked.")
         written = "SELECT kind FROM requests UNION ALL SELECT body FROM mail WHERE kind = 'prompt'"
@@ -256,7 +256,7 @@ def test_an_agent_that_dies_before_it_answers_raises_that(durable: str, gate: Ga
     with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
         kid = host.root.fork("tea")
         gate.wait_until_asked()
-        waiting = system.handle(kid.uuid).ask.mark("here")
+        waiting = system.handle(kid.uuid).aio.mark("here")
         kid.kill(reason="enough")
         with pytest.raises(AgentDead, match="enough"):
             waiting.get(timeout=DEADLINE)

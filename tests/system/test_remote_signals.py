@@ -32,7 +32,7 @@ def test_who_dies_with_an_agent_that_was_killed_elsewhere_does_no_more(durable: 
         top = system.root.fork(name="top", on_orphan="cascade")
         kid = top.fork("work")
         gate.wait_until_asked()
-        waiting = kid.ask.reply()
+        waiting = kid.aio.reply()
         kill_remotely(durable, "top")
         with pytest.raises(AgentDead, match="orphaned"):
             waiting.get(timeout=DEADLINE)
@@ -71,7 +71,7 @@ def test_an_interrupt_from_elsewhere_ends_the_turns_of_a_whole_branch_and_of_nob
         kids, other = [top.fork("work"), top.fork("work")], system.root.fork("work")
         paused = system.root.fork()
         paused.signal(Signal.STOP)
-        turns = [kid.ask.reply() for kid in kids]
+        turns = [kid.aio.reply() for kid in kids]
         client.signal(durable, "top", Signal.INT, cascade=True, reason="", grace=0)
         for turn in turns:
             with pytest.raises(TurnInterrupted):

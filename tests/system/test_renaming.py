@@ -75,7 +75,7 @@ def test_a_name_is_awaited_and_the_model_and_subscribers_hear_of_it(database: st
         subscription = system.subscribe(heard.append)
 
         async def name_and_prompt() -> None:
-            await kid.ask.rename("kid")
+            await kid.aio.rename("kid")
             await kid.prompt("tea")
 
         asyncio.run(name_and_prompt())

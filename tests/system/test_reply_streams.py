@@ -14,7 +14,7 @@ from ikigai_actors.agent.jobs import ModelRequest
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.providers.base import Delta
-from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.pieces import PiecesRow
 from ikigai_actors.store import Store, open_store
@@ -130,7 +130,9 @@ def test_a_listener_that_reads_after_the_reply_gets_the_message_alone(desk: Desk
     request.delta(Delta(" for two"))
     request.cancel()  # it is over, and what the actor commits comes next
     desk.streams.write()
-    write_alone(desk.store, Append(LogUnit("a", says("a", 2, content="tea for two", kind="assistant")), Fence(HOST, 1)))
+    write_alone(
+        desk.store, Append(LogUnit("a", says("a", 2, content="tea for two", kind="assistant")), FencingToken(HOST, 1))
+    )
     assert desk.told() == ["tea for two"]
     desk.requests.clear()
     desk.ask("a", 2).delta(Delta("more"))

@@ -205,7 +205,7 @@ def test_what_waited_for_the_end_of_the_turn_is_done_after_a_restart(database: s
         child = system.root.fork(name="child")
         first = child.prompt("one")
         assert begun.wait(DEADLINE)
-        mark, second = child.ask.mark("here"), child.prompt("two")
+        mark, second = child.aio.mark("here"), child.prompt("two")
         leave.set()
         assert [future.get(timeout=DEADLINE).text for future in (first, second)] == ["done", "done"]
         assert isinstance(mark.get(timeout=DEADLINE), int)

@@ -13,7 +13,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Provider, Reply, Request, Signal, ToolCall, tool
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    AsyncAgentRef,
+    FunctionProvider,
+    Provider,
+    Reply,
+    Request,
+    Signal,
+    ToolCall,
+    tool,
+)
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, HostEnded
 from ikigai_actors.agent.turn import events as on
@@ -165,11 +176,11 @@ def test_a_cascade_takes_agents_of_all_hosts(fleet: Fleet, apart: tuple[AgentRef
 def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     there = fleet["b"]
-    waiting = there.agent("far").ask.wait(timeout=DEADLINE)
+    waiting = there.agent("far").aio.wait(timeout=DEADLINE)
     near.send(far, "news")
-    assert {one.uuid: found for one, found in waiting.get(timeout=DEADLINE).items() if isinstance(one, AgentRef)} == {
-        near.uuid: "mail"
-    }
+    assert {
+        one.uuid: found for one, found in waiting.get(timeout=DEADLINE).items() if isinstance(one, AsyncAgentRef)
+    } == {near.uuid: "mail"}
     assert [mail.body for mail in there.agent("far").read_mail(sender="near")] == ["news"]
     assert list(near.wait([far], timeout=DEADLINE).values()) == ["idle"]
 
@@ -332,7 +343,7 @@ def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fl
     shared(fleet)
     answer = kid.prompt("hello")
     assert work.begun.wait(DEADLINE)
-    gone = kid.ask.move("b")
+    gone = kid.aio.move("b")
     idle.move("b", timeout=DEADLINE)  # it was asked for later, and goes earlier
     assert not gone.done()
     with ThreadPoolExecutor() as pool:
@@ -355,7 +366,7 @@ def test_an_agent_that_is_adopted_while_its_branch_gets_ready_to_move_stays_and_
     shared(fleet)
     answer = kid.prompt("hello")
     assert work.begun.wait(DEADLINE)
-    gone = kid.ask.move("b")
+    gone = kid.aio.move("b")
     a.root.adopt(below, timeout=DEADLINE)
     work.may_end.set()
     gone.get(timeout=DEADLINE)
@@ -375,7 +386,7 @@ def test_an_agent_that_is_moved_in_its_turn_goes_on_and_who_waits_gets_the_answe
     there = b.agent("kid")
     answer = kid.prompt("hello")
     gate.wait_until_asked()
-    waiting, mark = there.ask.reply(), there.ask.mark("later")
+    waiting, mark = there.aio.reply(), there.aio.mark("later")
     there.move("b", timeout=DEADLINE)
     assert (answer.get(timeout=DEADLINE).text, waiting.get(timeout=DEADLINE).text) == ("b answers", "b answers")
     assert mark.get(timeout=DEADLINE)

@@ -17,7 +17,7 @@ from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.mail.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore

@@ -80,7 +80,7 @@ def test_a_terminating_agent_finishes_its_turn_and_dies(database: str) -> None:
     with ActorSystem.open(database, provider=gate.provider) as system:
         child = system.root.fork("work", name="child")
         gate.wait_until_asked()
-        reply = child.ask.reply()
+        reply = child.aio.reply()
         assert child.signal(Signal.TERM, reason="that will do")
         assert child.state == "terminating"
         with pytest.raises(AgentStopped, match="KILL ends it at once"):

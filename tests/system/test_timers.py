@@ -177,8 +177,8 @@ def test_an_attached_process_sets_and_cancels_timers_that_the_host_fires(durable
 
 def test_an_asyncio_program_sets_and_cancels_timers() -> None:
     async def run(root: AgentRef) -> None:
-        first, second = await root.ask.remind("tea", after=60), await root.ask.send(root, "mail", after=60)
-        await root.ask.cancel_timer(first)
+        first, second = await root.aio.remind("tea", after=60), await root.aio.send(root, "mail", after=60)
+        await root.aio.cancel_timer(first)
         assert [one.id for one in root.timers()] == [second]
 
     with ActorSystem.open(":memory:", OfflineProvider()) as system:

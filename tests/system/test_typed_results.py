@@ -176,7 +176,7 @@ def test_a_turn_without_a_type_does_not_know_the_tool() -> None:
 @pytest.mark.parametrize("output", [object(), "int", 5, {"type": "nope"}])
 def test_what_is_no_type_is_refused_before_anything_is_written(output: object) -> None:
     with opened() as system:
-        for ask in (system.root.prompt, system.root.fork, system.root.ask.fork):
+        for ask in (system.root.prompt, system.root.fork, system.root.aio.fork):
             with pytest.raises(BadInput, match="output"):
                 ask("x", output=output)
         with pytest.raises(BadInput, match="Expected a prompt for the child"):

@@ -110,11 +110,11 @@ def happen(event: Event, kid: AgentRef, boss: AgentRef) -> None:
     with suppress(IkigaiError):  # the child is dead by now
         match event.what:
             case "send":
-                kid.ask.send(boss, f"{event.kid} writes")
+                kid.aio.send(boss, f"{event.kid} writes")
             case "kill":
-                kid.ask.kill()
+                kid.aio.kill()
             case "stop":
-                kid.ask.signal(Signal.STOP)
+                kid.aio.signal(Signal.STOP)
             case text:
                 kid.prompt(text)
 
@@ -129,7 +129,7 @@ def judge(boss: AgentRef, plan: Plan) -> None:
     assert len([one for one in log if one.kind == "tool_result"]) == len(gave) == 3
     [begun] = [one for one in log if one.kind == "tool_call"]
     assert begun.data["deadline"] - begun.created_at == round(plan.timeout * 1000)
-    read = [int(number) for number in re.findall(r"^mail (\d+) of ", gave["3"].content, re.MULTILINE)]
+    read = [int(number) for number in re.findall(r"^mail (\d+) from ", gave["3"].content, re.MULTILINE)]
     unread = [mail.id for mail in boss.mails() if mail.read_at is None]
     assert sorted(read + unread) == list(range(1, boss.record.mailed + 1))
     is_true(begun, gave["2"], gave["3"].content)
@@ -147,4 +147,4 @@ def is_true(begun: Message, told: Message, read: str) -> None:
     for called, what in found.items():
         assert what in ("mail", "idle", "stopped", "dead", "unknown", "timeout")
         if what == "mail":
-            assert re.search(rf"^mail \d+ of .*{re.escape(called)}", read, re.MULTILINE)
+            assert re.search(rf"^mail \d+ from .*{re.escape(called)}", read, re.MULTILINE)

@@ -200,9 +200,9 @@ def test_no_wait_sleeps_through_what_ends_it(database: str) -> None:
             anybody = [Waiting(partial(who.wait, timeout=LONG)) for who in waiters]
             for worker in random.sample(workers, 3):
                 if random.random() < 0.5:
-                    worker.ask.send(random.choice(waiters), "text")
+                    worker.aio.send(random.choice(waiters), "text")
                 if random.random() < 0.3:
-                    worker.ask.exit("done")
+                    worker.aio.exit("done")
             for one in waiting:
                 answers = one.answer
                 assert isinstance(answers, dict), answers
@@ -269,15 +269,15 @@ def test_an_await_that_is_cancelled_ends_its_wait_and_no_other(database: str) ->
         root = system.root
 
         async def interrupted() -> object:
-            cancelled, other = (asyncio.ensure_future(root.ask.wait(timeout=LONG)) for _ in range(2))
+            cancelled, other = (asyncio.ensure_future(root.aio.wait(timeout=LONG)) for _ in range(2))
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(root.ask.wait(timeout=LONG), 0.001)
+                await asyncio.wait_for(root.aio.wait(timeout=LONG), 0.001)
             assert system.statistics().waits == 2
             cancelled.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await cancelled
             assert system.statistics().waits == 1
-            await root.ask.send(root, "text")
+            await root.aio.send(root, "text")
             return await asyncio.wait_for(other, DEADLINE)
 
         assert asyncio.run(interrupted()) == {root: "mail"}

@@ -60,7 +60,7 @@ def test_who_wants_a_lock_waits_until_its_holder_has_what_it_waits_for() -> None
 
 def test_an_asyncio_program_of_the_test_runs_on_a_loop_of_the_simulation() -> None:
     async def program() -> list[str]:
-        children = await asyncio.gather(*(system.root.ask.fork(name=name) for name in ("anna", "bert")))
+        children = await asyncio.gather(*(system.root.aio.fork(name=name) for name in ("anna", "bert")))
         began = world.clock.monotonic()
         await asyncio.sleep(60)
         assert world.clock.monotonic() == began + 60

@@ -75,7 +75,7 @@ def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
     server = McpServer(SERVER, name="t", policy="allow")
     with ActorSystem.open(":memory:", script, tools=[server]) as system:
         system.subscribe(lambda event: heard.put(event) if isinstance(event, ToolTrouble) else None)
-        asked = system.root.ask.prompt("go")
+        asked = system.root.aio.prompt("go")
         meeting.visit().kill()
         assert asked.get(timeout=DEADLINE).text == "sorry"
         trouble = heard.get(timeout=DEADLINE)

@@ -13,8 +13,8 @@ class GrantCall(BuiltinCall):
 
     name = "grant"
     description = (
-        "Raise the budget of an agent that descends from you, where it has one of its own: whoever waits for it goes "
-        "on. What all of you may spend together stays as it is."
+        "Raise the budget of an agent that descends from you, where it has one of its own: the agents that "
+        "wait for it go on. The total for all of you stays the same."
     )
     arguments: ClassVar = {
         "agent": Argument("string", WHICH_AGENT, required=True),

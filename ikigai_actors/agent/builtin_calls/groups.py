@@ -55,16 +55,16 @@ class MonitorCall(BuiltinCall):
 
     name = "monitor"
     description = (
-        "Hear of the end of another agent that is not your child: you get mail of kind exit then, with its result, or "
-        "at once if it is dead. Of your children you hear anyway."
+        "Get mail of kind exit, with its result, when another agent ends that is not your child; at once if it is "
+        "dead. When a child of yours ends, you get it without this call."
     )
-    arguments: ClassVar = {"agent": Argument("string", f"Whose end. {WHICH_AGENT}", required=True)}
+    arguments: ClassVar = {"agent": Argument("string", f"The agent to monitor. {WHICH_AGENT}", required=True)}
 
     def act(self, agent: str, given: Given, now: int) -> "MonitorCalled":
         return MonitorCalled(text(given, "agent"), agent, now)
 
     def to_model(self, answer: Mail | None) -> str:
-        return "You will hear of its end." if answer is None else f"It is dead: mail {answer.id} tells of it."
+        return "You will get mail when it ends." if answer is None else f"It is dead: mail {answer.id} reports it."
 
 
 CALLS = (JoinGroupCall(), LeaveGroupCall(), MonitorCall())

@@ -21,8 +21,7 @@ class ExitCall(BuiltinCall):
 
     name = EXIT
     description = (
-        "End yourself: your work is done. Whoever supervises you gets the result by mail. Nothing comes after this "
-        "call."
+        "End yourself: your work is done. Your supervisor gets the result by mail. Nothing comes after this call."
     )
     arguments: ClassVar = {"result": Argument("string", "What you found or did.")}
 
@@ -37,7 +36,7 @@ class KillCall(BuiltinCall):
     """End another agent."""
 
     name = "kill"
-    description = "End another agent at once, whatever it does. Not yourself, and nobody who supervises you."
+    description = "End another agent at once, whatever it does. Not yourself, and none of your supervisors."
     arguments: ClassVar = {
         "agent": Argument("string", WHICH_AGENT, required=True),
         "reason": Argument("string", "Why."),

@@ -14,7 +14,7 @@ from ikigai_actors.errors import AgentError, AgentNotFound, BadInput, MailNotFou
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
-from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, FencingToken
 from ikigai_actors.records.mail import mail as mailbox
 from ikigai_actors.records.mail.mail import Mail, kind_mark
 from ikigai_actors.records.mail.words import KeepWord, KeptWord, check_below
@@ -33,7 +33,7 @@ class SendCall(BuiltinCall):
         "For what is long, write a document and send its path."
     )
     arguments: ClassVar = {
-        "to": Argument("string", f"Who gets it. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
+        "to": Argument("string", f"The recipient. {WHICH_AGENT} Or {GROUP_PREFIX}NAME: a whole group.", required=True),
         "body": Argument(
             "string", f"What it says; at most {binary_size(mailbox.MAIL_LIMIT)}.", required=True, may_be_empty=True
         ),
@@ -72,7 +72,8 @@ class CheckMailCall(BuiltinCall):
 
     name = "check_mail"
     description = (
-        "Look at your mailbox: how much mail is unread, of whom, and how the oldest begin. Marks nothing as read."
+        "Look at your mailbox: how much mail is unread, from which agents, and how the oldest begin. It marks nothing "
+        "as read."
     )
 
     def act(self, agent: str, given: Given, now: int) -> "CheckMail":
@@ -85,11 +86,11 @@ class ReadMailCall(BuiltinCall):
     name = "read_mail"
     description = (
         "Read your unread mail, oldest first, and mark it as read. When there is much of it you get as many whole "
-        "mails as fit, and are told how many remain."
+        "mails as fit, and the number that remain."
     )
     arguments: ClassVar = {
         "sender": Argument(
-            "string", f"Only mail of this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
+            "string", f"Only mail from this agent. {WHICH_AGENT} Empty text means a person outside of any agent."
         ),
     }
 
@@ -154,7 +155,7 @@ class CheckMail(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
-        lines += [f"mail {one.id} of {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
+        lines += [f"mail {one.id} from {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
         return "\n".join([*lines, box.more] if box.more else lines)
 
 
@@ -173,7 +174,7 @@ class ReadMail(Unit):
         names = CalledAs(tx)
 
         def shown(mail: Mail) -> str:
-            return f"mail {mail.id} of {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
+            return f"mail {mail.id} from {names[mail.sender]}:\n{kind_mark(mail.kind)}{mail.body}"
 
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))
@@ -211,11 +212,11 @@ class NoteMail(Unit):
         if told is not None:
             waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
         if not row.unread or (told is not None and waiting == told["unread"]):
-            raise MailNotFound(f"Agent {self.agent} has no mail to be told of.", self.agent)
+            raise MailNotFound(f"Agent {self.agent} has no mail to report.", self.agent)
         return Noted(row.unread, row.mailed)
 
 
-def append_notice(unit: MailNotice, fence: Fence) -> AppendCall:
+def append_notice(unit: MailNotice, fence: FencingToken) -> AppendCall:
     """The unit of writes that tells an idle agent of its mail."""
     act = NoteMail(unit.agent, unit.earlier)
     return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)

@@ -43,11 +43,11 @@ class RecallCall(BuiltinCall):
 
     name = RECALL
     description = (
-        "Show a message of your own history again that is summarised by now, or shown by reference: all that a summary "
-        "stands for is still there."
+        "Show a message of your own history again that is now summarised, or shown by reference. Everything that a "
+        "summary replaces is still stored."
     )
     arguments: ClassVar = {
-        "message": Argument("integer", "Its position, as a reference or a summary tells it.", required=True),
+        "message": Argument("integer", "Its position, as given in a reference or a summary.", required=True),
         "offset": Argument("integer", "How many characters of it to skip, where it is too long for one result."),
     }
 
@@ -77,8 +77,8 @@ class CompactCall(BuiltinCall):
     name = "compact"
     description = (
         "Have your history so far summarised, before your next step: you go on with notes in place of what was said, "
-        "and with your latest steps as they are. Do so before you fork many children, or when what lies behind you "
-        "does not matter any more in detail."
+        "and with your latest steps as they are. Do so before you fork many children, or when the details of "
+        "earlier steps no longer matter."
     )
     arguments: ClassVar = {"focus": Argument("string", "What matters most, and must not be lost.")}
 

@@ -16,7 +16,7 @@ from ikigai_actors.agent.builtin_calls import (
 )
 from ikigai_actors.agent.builtin_calls.base import BuiltinCall
 from ikigai_actors.agent.turn.state import CallUnit
-from ikigai_actors.records.log.append import AppendCall, Fence
+from ikigai_actors.records.log.append import AppendCall, FencingToken
 
 BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
     call.name: call
@@ -26,8 +26,8 @@ BUILTIN_CALLS: Mapping[str, BuiltinCall] = {
 """The built-in calls by name. No other tool may have such a name."""
 
 
-def append_call(unit: CallUnit, fence: Fence) -> AppendCall:
-    """The unit of writes of a built-in call: what it does, and the message that tells of it."""
+def append_call(unit: CallUnit, fence: FencingToken) -> AppendCall:
+    """The unit of writes of a built-in call: what it does, and the message that reports it."""
     call = BUILTIN_CALLS[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
     return AppendCall(unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence)

@@ -27,10 +27,12 @@ class RemindCall(BuiltinCall):
         "at": Argument("string", "When, as 2026-11-26 09:00, or as 09:00 for the next time it is nine."),
         "every": Argument(
             "string",
-            'Again and again, in five fields as of cron: "0 9 * * 1-5" is at nine on workdays; or after so much time, '
-            f'as "36h". At least {LEAST_APART // 60} minutes apart.',
+            'Again and again, in five fields as of cron: "0 9 * * 1-5" is at nine on workdays; or an interval, as '
+            f'"36h". At least {LEAST_APART // 60} minutes apart.',
         ),
-        "zone": Argument("string", "Whose clocks at and every mean, as Europe/Berlin; else those of this machine."),
+        "zone": Argument(
+            "string", "The time zone of at and every, as Europe/Berlin; without it, that of this machine."
+        ),
         "prompt": Argument("boolean", "Whether it is a prompt. Mail if left out."),
     }
 

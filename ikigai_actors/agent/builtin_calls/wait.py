@@ -37,12 +37,12 @@ class WaitCall(BuiltinCall):
     name = WAIT
     description = (
         "Wait for other agents, or for mail. With agents or children: until each of them has sent you mail that you "
-        "have not read, has nothing to do, or has ended. Without: until you have unread mail. Tells for each agent: "
-        "mail, idle, stopped, budget (it waits for a grant), dead, unknown, or timeout. Calls after it in the same "
-        "reply run when it is over, so fork, wait with children, and read_mail can stand in one reply."
+        "have not read, has nothing to do, or has ended. Without: until you have unread mail. Returns for each "
+        "agent: mail, idle, stopped, budget (it waits for a grant), dead, unknown, or timeout. Calls after it in the "
+        "same reply run when it is over, so fork, wait with children, and read_mail can be in one reply."
     )
     arguments: ClassVar = {
-        "agents": Argument("array", "Whom to wait for: ids, beginnings of ids, or names."),
+        "agents": Argument("array", "The agents to wait for: ids, beginnings of ids, or names."),
         "children": Argument("boolean", "Wait for all your children, those too that you forked earlier in this reply."),
         "timeout": Argument("number", f"The most seconds to wait; {WAIT_TIMEOUT} when left out, 0 looks once."),
     }

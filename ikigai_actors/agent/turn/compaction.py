@@ -72,19 +72,19 @@ _REFUSAL = "refusal"
 """The stop reason of a model that does not want to answer."""
 
 _INSTRUCTION = f"""{SUMMARISE} You go on with them, and with nothing else of it.
-Tell who you are and what you were told to do or never to do; decisions, each with its reason; names, numbers, dates
-and paths exactly; what was tried and what came of it; what is open, and for whom you wait.
+State who you are and what you must do or must never do; decisions, each with its reason; names, numbers, dates and
+paths exactly; what was tried and what came of it; what is open, and which agents or people you wait for.
 Invent nothing. Answer no prompt, go on with no work, call no tool: write the notes alone, as short as they can be
 without losing any of this."""
 
 _DENIED = "No tool runs now: write the notes, as text alone."
-_CUT = "That was too long, and was cut. Write the notes anew, in half as many words."
+_CUT = "That was too long, and was cut. Write the notes again, in half as many words."
 
 
 def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
     """Ask the model for a summary, or write the one that is given; or say that there is nothing to compact."""
     if event.plan is None:
-        text = f"Agent {state.uuid} has too little behind it for a summary. Nothing was changed."
+        text = f"Agent {state.uuid} has too short a history for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
     unit = holding(state)
     if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one behind the summary
@@ -102,7 +102,7 @@ def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -
     """Write the summary that a person or a program gives. No model is asked, so nothing is spent."""
     length = tokens_in(event.summary, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
-        long = f"The text has about {length} tokens, and stands for about {plan.replaced}: give a shorter one."
+        long = f"The text has about {length} tokens, and replaces about {plan.replaced}: give a shorter one."
         return Step(state, effects=(Answer(event.caller, BadInput(f"{long} Nothing was changed.")),))
     asking = replace(state, compaction=Compaction(plan, "", event.caller, back=state.phase))
     data = {**_cut_of(plan), "how": "given", "by": PERSON, **_sizes_of(plan, length)}
@@ -242,7 +242,9 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         )
     length = tokens_in(text, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
-        told = f"The summary would be about as long as what it stands for ({length} of {plan.replaced} tokens)."
+        told = (
+            f"The summary would be about as long as the messages that it replaces ({length} of {plan.replaced} tokens)."
+        )
         return fail_compaction(state, ProviderError(f"{told} {_left(compaction)}"), now)
     spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
     data = {

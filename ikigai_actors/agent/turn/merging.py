@@ -66,9 +66,9 @@ _QUOTED = CONVERSATION | {Kind.OUTPUT.value}
 """The kinds of messages that can be quoted."""
 
 _INSTRUCTION = f"""{REPORT}
-It knows what you were told before you parted from it, and reads your notes in place of the rest.
-Tell what you did and found{{since}}: results; decisions, each with its reason; names, numbers, dates and paths exactly;
-what was tried and did not work; what is open.
+It knows your history up to the point where you parted from it, and reads your notes in place of the rest.
+Report what you did and found{{since}}: results; decisions, each with its reason; names, numbers, dates and paths
+exactly; what was tried and did not work; what is open.
 Invent nothing. Answer no prompt, go on with no work, call no tool: write the notes alone, as short as they can be
 without losing any of this."""
 

@@ -13,10 +13,11 @@ from typing import NamedTuple
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, IkigaiError
 from ikigai_actors.records.agents.registry import find
 from ikigai_actors.records.budgets.amounts import Held, Need, Paused
-from ikigai_actors.records.budgets.budget import MOST, UNITS
+from ikigai_actors.records.budgets.budget import MOST, UNITS, BudgetStatus
 from ikigai_actors.records.budgets.ceilings import MONEY, Level, time_line
 from ikigai_actors.records.budgets.holds import keep_hold
 from ikigai_actors.records.budgets.ledger import BudgetLedger, HearerDied, Hearers, hearers
+from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 
@@ -41,6 +42,8 @@ class Served(NamedTuple):
     """When to look again, in milliseconds since 1970, as `Paused.again_at`."""
     granted: tuple[tuple[str, int], ...] = ()
     """What it grants now of what was granted more, by the units of table ``limits``."""
+    status: BudgetStatus | None = None
+    """The budget as it is now, after a grant."""
 
 
 class Serve(Addressed):
@@ -163,20 +166,22 @@ class Grant(Serve):
     def write(self, tx: Transaction, locked: LockedRows) -> Served:
         if not self.budget:
             raise AgentNotFound(f"There is no agent {self._agent}.", self._agent)
-        return super().write(tx, locked)
+        return super().write(tx, locked)._replace(status=budget_of(tx, self._agent))
 
     @property
     def changed(self) -> Iterable[str]:
         return self._more
 
     def change(self, tx: Transaction, level: Level) -> None:
+        if not level.limits and not self._sets:
+            raise BadInput(f"No budget limits agent {self._agent}: there is nothing to grant.")
         for unit, more in self._more.items():
             limit = level.limits.get(unit)
             name = next(name for name, of in UNITS.items() if of == unit)
             if limit is None:
                 limited = ", ".join(name for name, of in UNITS.items() if of in level.limits) or "nothing"
                 raise BadInput(
-                    f"The budget of agent {level.owner} does not limit {name}, so that cannot be granted; it limits "
+                    f"The budget of agent {level.owner} does not limit {name}, so it cannot be granted. It limits "
                     f"{limited}."
                 )
             granted = more if self._sets else limit.granted + more

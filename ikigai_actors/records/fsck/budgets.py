@@ -165,7 +165,9 @@ def note_budgets(tx: Transaction) -> Iterator[Note]:
     strict = {owner for owner, _, is_strict in tx.run("all_budgets") if is_strict}
     for (budget, unit), beyond in found.items():
         if beyond and budget in strict:
-            told = f"providers have told {amount_text(unit, beyond)} more than they were allowed; all of it is counted"
+            told = (
+                f"providers have reported {amount_text(unit, beyond)} more than they were allowed; all of it is counted"
+            )
             yield Note(budget, told)
 
 

@@ -39,7 +39,7 @@ def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterato
     for one in agents:
         parent = StoredHistory(tx, read_lineage(tx, one.parent_uuid or "", whole=True))
         if not is_boundary(parent.between, one.fork_message_id):
-            text = f"expected its fork point to be where no step is in the midst; {one.fork_message_id} is within one"
+            text = f"expected its fork point to be outside of any step; {one.fork_message_id} is within one"
             yield Violation(Invariant.FORK_AT, one.uuid, text)
 
 
@@ -54,7 +54,7 @@ def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iter
     if not lowest <= keep_from <= message.id:
         yield f"to keep from a position between {lowest} and its own, got {keep_from}"
     elif not is_boundary(history.between, keep_from - 1):
-        yield f"to keep whole steps; a step is in the midst before {keep_from}"
+        yield f"to keep whole steps; a step goes on past {keep_from}"
     if prompt and not (prompt < keep_from and view.shows(prompt, message.id) and _is_prompt(history, prompt)):
         yield f"to show a prompt that counts and comes before {keep_from}; at {prompt} there is none"
 

@@ -36,6 +36,6 @@ class BookCheck:
         for number, *_ in verdicts:
             due = self._verdicts.get(agent, 0) + 1
             if number != due or number > self._births.get(agent, 0):
-                text = f"expected message {position} to tell the verdict on trial {due}, which was born before it"
-                yield f"{text}; it tells that on {number!r}"
+                text = f"expected message {position} to give the verdict on trial {due}, which was born before it"
+                yield f"{text}; it gives that on {number!r}"
             self._verdicts[agent] = due

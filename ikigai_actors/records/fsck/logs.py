@@ -264,8 +264,8 @@ class LogCheck:
                 self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child}, {where}")
         for child, message, told in self._told:
             if told != child.fork_message_id and child.uuid in self._rooted - self._past:
-                text = f"expected message {message.id} of {message.agent_uuid} to tell its fork point, "
-                self._report(Invariant.FORK_AT, child.uuid, f"{text}{child.fork_message_id}; it tells {told!r}")
+                text = f"expected message {message.id} of {message.agent_uuid} to record its fork point, "
+                self._report(Invariant.FORK_AT, child.uuid, f"{text}{child.fork_message_id}; it records {told!r}")
         named = {child for _, _, child in self._strays if isinstance(child, str)}
         taken = {(uuid, position) for uuid, position, _ in self._strays}
         for uuid, position, unborn in sorted(self._due):

@@ -7,7 +7,7 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 
 
 class MergeRow(NamedTuple):
-    """A merge, as a row or a message tells of it."""
+    """A merge, as a row or a message reports it."""
 
     into: str
     child: object
@@ -40,7 +40,7 @@ def check_merges(
     for row in rows:
         found = messages.pop((row.into, row.message), None)
         if found != row and not (is_unknown(row.into, row.message) or is_pruned(row.into)):
-            text = f"expected message {row.message} to tell of the merge of {row.child} at {row.head}; it does not"
+            text = f"expected message {row.message} to record the merge of {row.child} at {row.head}; it does not"
             yield Violation(Invariant.MERGE, row.into, text)
         head = heads.get(str(row.child), 0)
         if is_pruned(str(row.child)):

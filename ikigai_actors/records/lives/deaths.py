@@ -190,7 +190,7 @@ class WriteDeath(Unit):
         if isinstance(told, Rejected):
             raise refusal_of(victim, told.refusal)
         if hosts_of_shards(tx).get(victim.shard) != self.host:
-            raise Fenced(f"Agent {self.uuid} belongs to another host by now, which decides on it.", self.uuid)
+            raise Fenced(f"Agent {self.uuid} now belongs to another host, which decides on it.", self.uuid)
         return end_agents(tx, locked, family, (self.uuid,), End(self.cause, self.reason), self.now)
 
 

@@ -28,11 +28,11 @@ def check_movable(tx: Transaction, uuid: str, host: str) -> None:
     if not record.living:
         raise AgentDead(f"Agent {record.short} is dead.", uuid)
     if record.supervisor_uuid is None:
-        raise RootProtected("Agent 0 cannot be moved: its branches can.", uuid)
+        raise RootProtected("Agent 0 cannot be moved. Its branches can.", uuid)
     if registry.get(tx, record.supervisor_uuid).strategy != Strategy.ONE_FOR_ONE:
         raise BadInput(f"Agent {record.short} is restarted together with its siblings: move their supervisor.")
     if record.owner != host:
-        raise Fenced(f"Agent {record.short} belongs to another host by now.", uuid)
+        raise Fenced(f"Agent {record.short} now belongs to another host.", uuid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class AdoptChild(Unit):
         for uuid in (self.agent, self.by):
             locked.living(uuid)
         if self.agent in above:
-            raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: nobody is below himself.")
+            raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: no agent is below itself.")
         if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
             gather(tx, locked, self.by, [self.agent])
         tx.run("adopt", by=self.by, uuids=[self.agent])

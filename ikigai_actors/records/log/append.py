@@ -33,7 +33,7 @@ FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
 
 
-class Fence(NamedTuple):
+class FencingToken(NamedTuple):
     """Who writes: the host that has the agent's shard, in this epoch of the agent."""
 
     host: str
@@ -66,7 +66,7 @@ class AppendCall(Around):
 
     __slots__ = ("_agent", "_fence", "_to_message")
 
-    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: Fence) -> None:
+    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: FencingToken) -> None:
         """Make the unit; ``to_message`` makes the message, given the answer of the act."""
         super().__init__(act)
         self._agent, self._to_message, self._fence = agent, to_message, fence
@@ -107,7 +107,7 @@ class Append(Unit):
 
     touches: tuple[str, ...]
 
-    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+    def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
         """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
         self._unit = unit
         self._fence = fence
@@ -193,7 +193,7 @@ class AppendAlone(Append, Addressed):
 
     concerns_others = True
 
-    def __init__(self, unit: LogUnit, fence: Fence) -> None:
+    def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
         super().__init__(unit, fence)
         self.alone = True
 
@@ -236,13 +236,13 @@ def _touched(unit: LogUnit) -> tuple[str, ...]:
     return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
 
 
-def check_fence(tx: Transaction, row: Locked, fence: Fence) -> None:
+def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
     """Refuse the write of a dead agent, of another host, or of an earlier epoch. Raises `Fenced`."""
     if row.status == "dead":
         why = get(tx, row.uuid).exit_reason or "no reason is known"
         raise Fenced(f"Agent {row.uuid} is dead: {why}; what it still did is dropped.", row.uuid, dead=True)
     if row.owner != fence.host or row.epoch != fence.epoch:
-        raise Fenced(f"Agent {row.uuid} belongs to another host by now; what it still did here is dropped.", row.uuid)
+        raise Fenced(f"Agent {row.uuid} now belongs to another host; what it still did here is dropped.", row.uuid)
 
 
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:

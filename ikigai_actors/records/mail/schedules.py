@@ -100,7 +100,7 @@ def appointment(
         schedule = _check_schedule(every, least)
         due = next_time(schedule, name, now)
         if due is None:
-            raise BadInput(f"Expected a schedule that is due some day; {shown(every)} never is.")
+            raise BadInput(f"Expected a schedule that fires; {shown(every)} never does.")
         return Appointment(due, schedule, name)
     if after is not None:
         return Appointment(now + round(check_seconds(after, "after", most=FARTHEST_TIME) * 1000), None, name)

@@ -305,7 +305,7 @@ def _against_type(adapter: Any, text: str) -> list[str]:
 def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key stands twice in an object")
+        raise ValueError("a key is twice in an object")
     return made
 
 

@@ -177,7 +177,7 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
         return None
     removed = ", ".join(f"{key}=None" for key in wrong)
     told = "; ".join(wrong.values())
-    return f"The history holds a wrong setting: {told}. Set it anew, or remove it: configure({removed})."
+    return f"The history holds a wrong setting: {told}. Set it again, or remove it: configure({removed})."
 
 
 _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}

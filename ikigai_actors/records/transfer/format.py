@@ -188,7 +188,7 @@ def _read(lines: Iterable[bytes]) -> Iterator[Record]:
     ended = False
     for number, line in enumerate(lines, 1):
         if ended:
-            raise wrong_line(number, "expected nothing behind the end of the file")
+            raise wrong_line(number, "expected nothing after the end of the file")
         record = _decode(line, number)
         if (number == 1 and record.kind != "header") or _ORDER[record.kind] < _ORDER[last]:
             raise wrong_line(number, f"expected no {record.kind} here; the records come in another order")
@@ -262,4 +262,4 @@ def _check_end(record: Record, line: bytes, digest: str) -> None:
     if record.fields["lines"] != lines:
         raise wrong_line(record.line, f"expected {record.fields['lines']} lines before the end, got {lines}")
     if record.fields["sha256"] != digest or line != encode_record("end", record.fields):
-        raise wrong_line(record.line, "the file was changed: its checksum is another one")
+        raise wrong_line(record.line, "the file was changed: its checksum differs")

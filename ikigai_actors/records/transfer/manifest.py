@@ -220,7 +220,7 @@ class Manifest:
         mail, uuid = record.fields, record.fields["recipient"]
         self._known(record, uuid, mail["sender"])
         if mail["id"] <= self.mailed[uuid]:
-            raise wrong_line(record.line, f"expected a mail behind {self.mailed[uuid]} of {uuid}, got {mail['id']}")
+            raise wrong_line(record.line, f"expected a mail after {self.mailed[uuid]} of {uuid}, got {mail['id']}")
         if mail["kind"] not in MAIL_KINDS:
             raise wrong_line(
                 record.line, f"expected mail of the kind {', '.join(MAIL_KINDS)}; got {mail['kind']!r:.60}"
@@ -304,7 +304,7 @@ class Manifest:
             where = f"the fork point of agent {row.uuid}, {row.fork_message_id}"
             raise wrong_line(line, f"expected {origin} to go on up to {where}; it ends at {head}")
         if row.uuid not in self.births and row.uuid not in self.makers:
-            raise wrong_line(line, f"expected {origin} to tell of the birth of agent {row.uuid}; it does not")
+            raise wrong_line(line, f"expected {origin} to record the birth of agent {row.uuid}; it does not")
 
 
 def agent_record(given: Mapping[str, Any]) -> AgentRecord:

@@ -14,7 +14,7 @@ from ikigai_actors.shell.app.transcript.pieces import Look
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.system.conversation import AgentNews
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 _AT_ONCE = 50
 """Messages that are read at once."""

@@ -52,7 +52,7 @@ from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
 from ikigai_actors.shell.verbs.slash import commands
 from ikigai_actors.store.location import home
 from ikigai_actors.system.configuration import configuration
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Signal
 
 T = TypeVar("T")
@@ -352,7 +352,7 @@ class Application(App[int]):
         def do() -> None:
             agent = self.system.handle(self._destination)
             if line == "interrupt":
-                agent.ask.signal(Signal.INT)
+                agent.aio.signal(Signal.INT)
             else:
                 AppPlace(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 

@@ -17,11 +17,11 @@ from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
-from ikigai_actors.shell.text.wording import decided, resume_waits, waits_for_cont
+from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
-from ikigai_actors.shell.verbs.place import Place, Printer, nothing_to_resume
+from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, say
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
 T = TypeVar("T")
 
@@ -61,8 +61,10 @@ class Window(Protocol):
         """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
 
-class AppPlace(Place):
+class AppPlace(ShellPlace):
     """The place of one line."""
+
+    prefix = "/"
 
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
@@ -81,26 +83,29 @@ class AppPlace(Place):
         except IkigaiError as error:
             self.screen.error(str(error))
         except Exception as error:  # a defect of ours: the agents and the application go on
-            logger.exception("A line could not be done")
+            logger.exception("A line failed")
             self.screen.error(f"{type(error).__name__}: {error}")
 
     def wait_for(self, work: Callable[[], T]) -> T:
         return work()
 
+    def outcome(self, ask: Callable[[], Future[T]]) -> T:
+        return ask().get()
+
     def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
-        def born(child: AgentRef) -> None:
+        def born(child: AsyncAgentRef) -> None:
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, attach=given, **how)
+        future = parent.aio.fork(prompt, attach=given, **how)
         self._later("the fork", future, born, "the next step boundary")
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
-        """Have the current agent change. Most changes stand in the log as well, and are not printed twice."""
+    def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
+        """Have an agent change. The log shows most changes, so they are not printed as well."""
         self._later(what, ask(), lambda _: None)
 
     def resume(self) -> None:
@@ -108,7 +113,7 @@ class AppPlace(Place):
             if not there_was_one:
                 self.screen.line(nothing_to_resume(self.current))
 
-        stands, future = resume_waits(self.current), self.current.ask.resume()
+        stands, future = resume_waits(self.current), self.current.aio.resume()
         if stands:
             self.screen.line(waits_for_cont(self.current, "the resume", self.current), dim=True)
         self._later("the resume", future, resumed)

@@ -28,7 +28,7 @@ from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""

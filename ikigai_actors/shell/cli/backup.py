@@ -1,4 +1,4 @@
-"""The backup of a database, as a command tells of it."""
+"""The backup of a database, as a command reports it."""
 
 from typing import NamedTuple
 

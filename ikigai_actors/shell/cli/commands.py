@@ -7,22 +7,17 @@ standard error. With ``--json`` the answer is JSON: one value, or one object a l
 
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import show_notice
-from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
     from ikigai_actors.providers.base import Reply
-
-TIMED_OUT = 3
-"""Exit status when a wait was over too early."""
 
 
 @click.command()
@@ -59,7 +54,7 @@ def log(context: click.Context, /, agent: str, **how: Any) -> None:
     from ikigai_actors.shell.cli.paint import show
     from ikigai_actors.shell.cli.tail import show_log
 
-    with _ended_early(context):
+    with ended_early(context):
         show_log(context.obj.database, agent, **how, show=show, notice=show_notice)
 
 
@@ -76,7 +71,7 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
     from ikigai_actors.shell.cli import tail as tails
     from ikigai_actors.shell.cli.paint import show
 
-    with _ended_early(context):
+    with ended_early(context):
         tails.tail(context.obj.database, agents, json=json, show=show, notice=show_notice)
 
 
@@ -90,8 +85,8 @@ def diff(options: Options, a: str, b: str, json: bool) -> None:
 
     AGENT and OTHER are a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
     """
-    from ikigai_actors.shell.cli.rows import as_row
     from ikigai_actors.shell.text.diff import diff_page
+    from ikigai_actors.shell.text.rows import as_row
     from ikigai_actors.system.remote.client import Client
 
     with Client.open(options.database) as client:
@@ -152,7 +147,7 @@ def prompt(
     if timeout is not None and not wait:
         raise click.UsageError("--timeout is for --wait.")
     database, said = context.obj.database, " ".join(text)
-    with _ended_early(context):
+    with ended_early(context):
         left = (
             client.prompt_and_wait(database, agent, said, timeout, show_notice, attach)
             if wait
@@ -226,14 +221,14 @@ def fork(
     if count is not None:
         if wait or how["name"] is not None:
             raise click.UsageError(f"{'--wait' if wait else '--name'} is for one child, not for --count.")
-        with _ended_early(context):
+        with ended_early(context):
             parent, uuids = client.fork_many(context.obj.database, agent, said, count, **how)
         if json:
             click.echo(as_json([{"agent_uuid": uuid, "parent_uuid": parent.uuid} for uuid in uuids]))
         else:
             click.echo("\n".join(uuids))
         return
-    with _ended_early(context):
+    with ended_early(context):
         made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=show_notice)
     child, reply = made.child, made.reply
     if json:
@@ -395,7 +390,7 @@ def drain(context: click.Context, host: str, timeout: float) -> None:
     """
     from ikigai_actors.shell.cli.hosts import drain
 
-    with _ended_early(context):
+    with ended_early(context):
         left = drain(context.obj.database, host, timeout)
     click.echo(harmless(f"{host} has no agents left" if not left else f"{host} still has {left} agents"))
     context.exit(1 if left else 0)
@@ -413,7 +408,7 @@ def move(context: click.Context, agent: str, host: str, timeout: float) -> None:
     """
     from ikigai_actors.shell.cli.hosts import move
 
-    with _ended_early(context):
+    with ended_early(context):
         moved = move(context.obj.database, agent, host, timeout)
     click.echo(harmless(f"{moved} is run by {host} from now on"))
 
@@ -480,7 +475,7 @@ def backup(context: click.Context, file: str) -> None:
     """
     from ikigai_actors.shell.cli import backup as backups
 
-    with _ended_early(context):
+    with ended_early(context):
         done = backups.make(context.obj.database, file)
     click.echo(harmless("\n".join(done.lines)))
     context.exit(0 if done.sound else 1)
@@ -499,7 +494,7 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
     """
     from ikigai_actors.shell.cli import prune
 
-    with _ended_early(context):
+    with ended_early(context):
         lines = prune.run(context.obj.database, dead_before, dry_run, vacuum)
     click.echo(harmless("\n".join(lines)))
 
@@ -518,7 +513,7 @@ def export(context: click.Context, agent: str, file: str, from_clear: bool, mark
     """
     from ikigai_actors.shell.cli import transfer
 
-    with _ended_early(context):
+    with ended_early(context):
         told = transfer.export(context.obj.database, agent, file, from_clear, markdown, show_notice)
     click.echo(harmless(told))
 
@@ -554,7 +549,7 @@ def import_agents(
     from ikigai_actors.records.transfer.graft import ImportFile
     from ikigai_actors.shell.cli import transfer
 
-    with _ended_early(context):
+    with ended_early(context):
         looked = ImportFile.of(as_path(file), documents or "refuse", **how)
         if dry_run:
             click.echo(harmless(transfer.preview_of(looked, json)))
@@ -576,18 +571,6 @@ def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reas
     from supervisors.signals import Signal
 
     click.echo(client.signal(options.database, agent, Signal(name), cascade=cascade, reason=reason, grace=grace))
-
-
-@contextmanager
-def _ended_early(context: click.Context) -> Iterator[None]:
-    """Ctrl-C, and a wait that was over too early, have statuses of their own."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        context.exit(ENDED_BY_CTRL_C)
-    except TimeoutError as late:
-        show_notice(str(late))
-        context.exit(TIMED_OUT)
 
 
 def _answer(reply: "Reply") -> None:

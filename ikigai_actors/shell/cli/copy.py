@@ -1,4 +1,4 @@
-"""The copy of a database, as a command tells of it."""
+"""The copy of a database, as a command reports it."""
 
 from typing import NamedTuple
 

@@ -15,7 +15,7 @@ from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.agents import registry
 from ikigai_actors.shell.text.tree import tree_lines
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 
 TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from ikigai_actors.shell.cli.options import Options
-from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json, harmless
+from ikigai_actors.shell.text.rows import as_row
 
 if TYPE_CHECKING:
     from ikigai_actors.records.documents import DocumentVersion

@@ -4,8 +4,8 @@ from time import monotonic
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.remote_commands import Move
-from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 from ikigai_actors.system.remote.client import Client
 

@@ -67,6 +67,7 @@ from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
 from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.experiments import EXPERIMENTS
+from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.cli.opening import opened
 from ikigai_actors.shell.cli.options import Options, notices_of
 from ikigai_actors.shell.front_end import (
@@ -80,6 +81,7 @@ from ikigai_actors.shell.front_end import (
 )
 from ikigai_actors.shell.headings import COMMAND_LINE, EVERYTHING, MOST_COLUMNS, HeadedGroup
 from ikigai_actors.shell.text.harmless import HarmlessFormatter, harmless, one_line
+from ikigai_actors.shell.verbs import table
 
 if TYPE_CHECKING:
     pass
@@ -89,6 +91,21 @@ class CommandLine(HeadedGroup):
     """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
 
     contents, help_command = COMMAND_LINE, "ikigai help"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *table.names(table.Callers.SCRIPTS)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command. A verb is imported when it runs, or explains itself."""
+        if cmd_name in self.commands or cmd_name not in table.names(table.Callers.SCRIPTS):
+            return super().get_command(ctx, cmd_name)
+        return subcommand(table.load(cmd_name))
+
+    def entry(self, ctx: click.Context, name: str) -> tuple[str, str]:
+        """The arguments of a command, and what it does in a line. No verb is imported for them."""
+        if name in self.commands or name not in table.TABLE:
+            return super().entry(ctx, name)
+        return table.TABLE[name].usage, table.TABLE[name].line
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.base import Provider
     from ikigai_actors.records.budgets.budget import Budget
     from ikigai_actors.store.hosts.rows import HostRecord
-    from ikigai_actors.system.ref import System
+    from ikigai_actors.system.handles.ref import System
     from ikigai_actors.tools.base import Toolset
 
 
-ATTACHED = "All that you ask for is done there."
+ATTACHED = "Your commands are carried out there."
 """What an attached shell can do."""
 
 

@@ -1,4 +1,4 @@
-"""The deletion of old histories, as a command tells of it."""
+"""The deletion of old histories, as a command reports it."""
 
 from pathlib import Path
 

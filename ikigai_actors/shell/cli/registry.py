@@ -4,8 +4,8 @@ from typing import Any
 
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
 from ikigai_actors.store.hosts.rows import host_names
 from ikigai_actors.system.remote.client import Client, Overview

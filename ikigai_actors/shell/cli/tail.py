@@ -11,11 +11,11 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.shell.cli.rows import as_row
 from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
-from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.shell.text.pages import message_words
+from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.system.host_events import host_events
@@ -77,7 +77,7 @@ def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> Co
     told = verdict_lines(book, news) if book is not None else []
     if len(told) > MOST_OF_A_BOOK:
         told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
-    first, *rest = told or words_of(news).entry.split("\n")
+    first, *rest = told or message_words(news).entry.split("\n")
     said = f"  {first}".rstrip()
     kind = f"{news.kind:<11}" if said else news.kind
     said = "\n".join([said, *(f"{_INDENT}{line}".rstrip() for line in rest)])

@@ -24,7 +24,7 @@ from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES
 from ikigai_actors.system.conversation import take_in
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 logger = logging.getLogger(__name__)
 
@@ -148,8 +148,8 @@ def leaving(system: System, undone: Sequence[str] = ()) -> str | None:
 def _left_behind(statistics: SystemStatistics) -> list[str]:
     working, pending, kept, told = statistics.working, statistics.pending, statistics.kept, []
     if working:
-        turns = "a turn that is" if working == 1 else f"{working} turns that are"
-        told.append(f"Leaving {turns} in progress: next time shown as interrupted, and /resume goes on.")
+        turns, them = ("a turn", "it") if working == 1 else (f"{working} turns", "them")
+        told.append(f"Leaving {turns} in progress: /resume finishes {them}.")
     if kept:
         waits = "A prompt waits" if kept == 1 else f"{kept} prompts wait"
         told.append(f"{waits} in the database until the agent goes on.")

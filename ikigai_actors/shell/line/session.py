@@ -24,10 +24,10 @@ from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.call_page import described_call, visible
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.wording import decided, inherited, resume_waits, waits_for_cont
-from ikigai_actors.shell.verbs.place import Place, last_active, nothing_to_resume
+from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
+from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from supervisors.signals import Signal, Status
 
 T = TypeVar("T")
@@ -49,9 +49,10 @@ class BackgroundCommand:
     """Takes the result."""
 
 
-class Shell(Place):
+class Shell(ShellPlace):
     """One session over a running system. Only the main thread uses it: signals arrive there."""
 
+    prefix = "/"
     screen: Screen
 
     def __init__(
@@ -103,7 +104,10 @@ class Shell(Place):
             with self.interrupts.heard():
                 return work()
         except KeyboardInterrupt:
-            raise TimedOut("Waited for no longer; what was asked for may still happen.") from None
+            raise TimedOut("Stopped waiting; the request may still be carried out.") from None
+
+    def outcome(self, ask: Callable[[], Future[T]]) -> T:
+        return self.wait_for(lambda: ask().get())
 
     def close(self) -> None:
         """End the subscription."""
@@ -143,14 +147,17 @@ class Shell(Place):
                 self._turns.expect(child)
 
         given = attachments_in(prompt or "")
-        future = parent.ask.fork(prompt, attach=given, **how)
-        self._do(parent, "the fork", busy, future, go if follow else tell, tell, "the next step boundary in")
+        future = parent.aio.fork(prompt, attach=given, **how)
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
-        agent = self.current
+        def of(done: Callable[[AgentRef], None]) -> Callable[[AsyncAgentRef], None]:
+            return lambda child: done(child.sync)
+
+        self._do(parent, "the fork", busy, future, of(go if follow else tell), of(tell), "the next step boundary in")
+
+    def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
         busy = self.is_busy(agent) or any(command.agent == agent for command in self._background)
 
-        def tell(value: object) -> None:
+        def tell(value: T) -> None:
             told = text if isinstance(text, str) else text(value)
             self.screen.line(told if agent == self.current else f"{named(agent)}: {told}")
 
@@ -169,7 +176,7 @@ class Shell(Place):
                 self.follow()
 
         self._turns.prepare(agent)  # before the turn goes on, so that no event is missed
-        future = agent.ask.resume()
+        future = agent.aio.resume()
         if stands:
             self.screen.line(waits_for_cont(agent, "the resume", self.current))
         elif self._waited(future):
@@ -219,7 +226,7 @@ class Shell(Place):
         self._interrupted_at = now
         if not self.is_busy(self.current):
             return False
-        self.current.ask.signal(Signal.INT)
+        self.current.aio.signal(Signal.INT)
         return True
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
@@ -324,7 +331,7 @@ class Shell(Place):
         self._background.append(BackgroundCommand(agent, what, future, later))
         stopped = ", which is stopped" if self._is_stopped(agent) else ""
         turn = f"the turn of {agent.record.short}{stopped}"
-        self.screen.line(f"{what} waits for {until} {turn}; you are told when it is done")
+        self.screen.line(f"{what} waits for {until} {turn}; a notice will say when it is done")
 
     def _waited(self, future: Future[Any]) -> bool:
         """Wait for a future; return whether it is done. Ctrl-C ends the wait, and not the command."""

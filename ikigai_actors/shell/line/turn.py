@@ -2,7 +2,7 @@
 
     events = LiveConversation(system, wake.set, streams=True)       subscribes
     turn = ShownTurn(agent, events, "hello")         from here on nothing of it is missed
-    turn.expect(agent.ask.prompt("hello"))
+    turn.expect(agent.aio.prompt("hello"))
     while not turn.over:
         wake.wait()
         turn.show(screen)
@@ -22,9 +22,9 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.text.pages import stop_note, words_of
+from ikigai_actors.shell.text.pages import message_words, stop_note
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import storable
 
 RESULT_LENGTH = 100
@@ -96,12 +96,12 @@ class ShownTurn:
                     screen.line(f"[{event.data.get('name', 'tool')}: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.RETRY):
                     self._step = ""  # the retry replaces the text received so far
-                    screen.line(words_of(event).entry, dim=True)
+                    screen.line(message_words(event).entry, dim=True)
                 case Message(kind=Kind.STEER):
                     self._replied = False  # the turn goes on
                     screen.line(f"[read: {shortened(event.content)}]", dim=True)
                 case Message(kind=Kind.REPAIR):
-                    screen.line(words_of(event).line or "", dim=True)
+                    screen.line(message_words(event).line or "", dim=True)
                 case Message(kind=Kind.OUTPUT):
                     self._finish_step(screen, event.content, OUTPUT)
                 case Message(kind=Kind.ERROR):

@@ -22,7 +22,7 @@ from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
 from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future, say
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Status
 
 
@@ -70,7 +70,7 @@ class TurnFollower:
 
     def expect(self, agent: AgentRef) -> None:
         """Follow the turn of a child that was forked with a prompt."""
-        self._turns.append(ShownTurn(agent, self._events).expect(agent.ask.reply()))
+        self._turns.append(ShownTurn(agent, self._events).expect(agent.aio.reply()))
 
     def prepare(self, agent: AgentRef) -> None:
         """Keep the events of an agent from now on, so that none is missed of a turn that is about to go on."""

@@ -15,7 +15,7 @@ def decoded(file: BinaryIO) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{file.name} is no UTF-8 (byte {data[error.start]:#04x} at {error.start + 1}). Convert it first."
+            f"{file.name} is not UTF-8 (byte {data[error.start]:#04x} at {error.start + 1}). Convert it first."
         ) from error
     except OSError as error:
         raise BadInput(f"{file.name} cannot be read: {error.strerror}.") from error

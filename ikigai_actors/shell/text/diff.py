@@ -16,7 +16,7 @@ from itertools import zip_longest
 from ikigai_actors.records.log.diff import Diff, Tail
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.shell.text.pages import message_words
 from ikigai_actors.shell.text.tree import pad
 from ikigai_actors.shell.text.wrap import width
 
@@ -70,7 +70,7 @@ def _steps(tail: Tail, column: int) -> list[list[str]]:
 
 
 def _entry(message: Message, column: int) -> Sequence[str]:
-    words = words_of(message)
+    words = message_words(message)
     told = words.line if words.rule and words.line else one_line(words.entry)
     lines = _folded(f"{message.id:>4}  {message.kind}  {told}", column, indent=_INDENT)
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{_INDENT}…"]

@@ -34,7 +34,7 @@ def host_lines(hosts: Sequence[HostRecord], vacant: Vacant) -> Iterator[str]:
     if not any(host.state in ("runs", "drains") for host in hosts):
         yield "no process runs these agents"
     elif vacant.shards:
-        yield f"nobody yet runs {counted(vacant.agents, 'agent')}, in {counted(vacant.shards, 'vacant shard')}"
+        yield f"nobody runs {counted(vacant.agents, 'agent')} yet, in {counted(vacant.shards, 'vacant shard')}"
 
 
 def host_changed(event: HostChanged) -> str:
@@ -43,15 +43,15 @@ def host_changed(event: HostChanged) -> str:
         return f"These agents are run by {one_line(event.host)} now."
     former = f" ({one_line(event.former)})" if event.former else ""
     return (
-        f"The process that ran these agents is gone{former}: nothing goes on. Leave, and start ikigai: it runs them "
-        "then. What you send meanwhile waits in the database."
+        f"The process that ran these agents is gone{former}, and they have stopped. Leave, and start ikigai to run "
+        "them. What you send meanwhile waits in the database."
     )
 
 
 def host_ended(event: HostEnded) -> str:
     """The line about a host that is gone while others go on with its agents."""
     name, heirs = one_line(event.host), [one_line(heir) for heir in event.heirs]
-    gone = f"Host {name} is gone" if event.host not in event.heirs else f"Host {name} was started anew"
+    gone = f"Host {name} is gone" if event.host not in event.heirs else f"Host {name} was restarted"
     if not event.agents:
         return f"{gone}: it ran no agents."
     where = f"{len(heirs)} hosts" if len(heirs) > MOST_HEIRS else enumerated(heirs)

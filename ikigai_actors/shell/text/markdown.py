@@ -9,7 +9,7 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN
-from ikigai_actors.shell.text.pages import words_of
+from ikigai_actors.shell.text.pages import message_words
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.new_file import new_file
 
@@ -62,7 +62,7 @@ def _message(fields: dict[str, Any]) -> Iterator[str]:
     message: Message = new_message("", fields["id"], fields["kind"], fields["content"], data, fields["created_at"])
     when = datetime.fromtimestamp(message.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     yield f"**{message.id} {message.kind}** {when} UTC"
-    entry = words_of(message).entry
+    entry = message_words(message).entry
     if entry.strip():
         yield entry if message.kind == Kind.ASSISTANT else _quoted(entry)
 

@@ -34,7 +34,7 @@ def files_in(text: str) -> list[Path]:
         if path is not None:
             found[path] = None
         elif at and Path(word.rstrip(_TRAILING)).suffix.lower() in _SUFFIXES:
-            raise BadInput(f"Expected a file to attach at {word!r}, as a model takes it; there is none.")
+            raise BadInput(f"There is no file {word!r} to attach.")
     return list(found)
 
 

@@ -1,7 +1,7 @@
 """How a person reads which agent is meant."""
 
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 
 def named(agent: AgentRef) -> str:

@@ -17,7 +17,7 @@ from ikigai_actors.shell.text.harmless import one_line
 if TYPE_CHECKING:
     from ikigai_actors.system.context import Context
 
-_BROKE_OFF = "[the reply broke off, and is asked for again]"
+_BROKE_OFF = "[the reply broke off; asking again]"
 _INTERRUPTED = "[interrupted]"
 _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use", "output"})
 
@@ -52,12 +52,12 @@ def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[Mess
 
 def _entry(message: Message, uuid: str) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = words_of(message).entry.split("\n")
+    lines = message_words(message).entry.split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def words_of(message: Message) -> MessageWords:
+def message_words(message: Message) -> MessageWords:
     """The words for a message, for line mode and the application."""
     data, content = message.data, message.content
     match message.kind:
@@ -78,7 +78,7 @@ def words_of(message: Message) -> MessageWords:
         case Kind.OUTPUT:
             return MessageWords(content, f"result: {one_line(content)}")
         case Kind.RETRY if "next" in data:
-            entry = f"[{data['next']} is asked instead] {content}"
+            entry = f"[asking {data['next']} instead] {content}"
             return MessageWords(entry, one_line(entry))
         case Kind.RETRY:
             return MessageWords(_BROKE_OFF, _BROKE_OFF)
@@ -88,12 +88,12 @@ def words_of(message: Message) -> MessageWords:
             entry = ", ".join(f"{key} = {value!r}" for key, value in data.items())
             return MessageWords(entry, one_line(entry))
         case Kind.CLEAR:
-            entry, line = content, "cleared: it begins anew"
+            entry, line = content, "cleared: the history starts over"
         case Kind.MARK:
             entry, line = content or "(no label)", f"mark {content!r}" if content else "mark"
         case Kind.REWIND if "before" in data:
             entry = f"to before the prompt at {data['before']}"
-            line = f"took back the prompt at {data['before']}, and all since"
+            line = f"took back the prompt at {data['before']}; everything after it, too"
         case Kind.REWIND if content:
             entry, line = f"to mark {content!r}", f"rewound to mark {content!r}"
         case Kind.REWIND:
@@ -106,7 +106,7 @@ def words_of(message: Message) -> MessageWords:
             entry, line = f"by reference: {told}", f"by reference from now on: {told}"
         case Kind.UNCOMPACT:
             told = f"the summary at {data.get('summary', '?')}"
-            entry, line = f"took off {told}", f"took off {told}: what it stood for is back"
+            entry, line = f"took off {told}", f"took off {told}: the messages are back"
         case Kind.MERGE:
             entry, line = _merged(message)
         case Kind.OMITTED:

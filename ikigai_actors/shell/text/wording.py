@@ -9,7 +9,7 @@ from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.hosts import host_changed, host_ended
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from supervisors.signals import Status
 
 
@@ -40,6 +40,11 @@ def resume_waits(agent: AgentRef) -> bool:
     return bool(record.turn or agent.system.log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
 
 
+def nothing_to_resume(agent: AgentRef) -> str:
+    """The answer to a person who wants to resume an agent that has no turn to go on with."""
+    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
+
+
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
     """The line about something that a stopped agent takes up when it goes on."""
     short = agent.record.short
@@ -67,5 +72,5 @@ def explained(trouble: SystemTrouble) -> str:
 def decided(number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool) -> str:
     """The line about a decision on a call of another agent, or on one that waited no more."""
     if not in_time:
-        return f"{number}: that call waits no more"
+        return f"{number}: that call no longer waits"
     return f"{number}: {named(agent)} {'runs' if approved else 'does not run'} {call.tool}"

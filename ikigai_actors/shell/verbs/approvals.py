@@ -5,12 +5,12 @@ import click
 from ikigai_actors.shell.text.call_page import described_call
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 
 @click.command("/approvals")
 @click.pass_obj
-def list_approvals(shell: Place) -> None:
+def list_approvals(shell: ShellPlace) -> None:
     """List the calls that wait for your approval.
 
     They wait until you decide, also when the shell is left and started again. Other agents go on meanwhile.
@@ -28,7 +28,7 @@ def list_approvals(shell: Place) -> None:
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option("--always", is_flag=True, help="This agent need not ask for this tool again.")
 @click.pass_obj
-def approve(shell: Place, number: int | None, always: bool) -> None:
+def approve(shell: ShellPlace, number: int | None, always: bool) -> None:
     """Let a call run that waits for approval.
 
     N is its number in /approvals; without it, the first call of the current agent.
@@ -39,7 +39,7 @@ def approve(shell: Place, number: int | None, always: bool) -> None:
 @click.command("/deny")
 @click.argument("words", metavar="[N] [REASON]", type=TEXT, nargs=-1)
 @click.pass_obj
-def deny(shell: Place, words: tuple[str, ...]) -> None:
+def deny(shell: ShellPlace, words: tuple[str, ...]) -> None:
     """Refuse a call that waits for approval.
 
     N is its number in /approvals; without it, the first call of the current agent. The model is told the REASON.

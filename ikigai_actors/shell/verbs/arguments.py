@@ -6,15 +6,14 @@ A choice of click's offers its words by itself. An argument that nothing can be 
 """
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
-from ikigai_actors.records.agents.registry import short_uuids
-from ikigai_actors.records.messages.settings import SETTINGS
-from ikigai_actors.store.hosts.rows import recent_hosts
-from ikigai_actors.system.ref import AgentRef
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import AgentRef
 
 UNQUOTED = "words"
 """The type of a completion that is several words of a line as they stand, without quotes."""
@@ -23,7 +22,7 @@ UNQUOTED = "words"
 class Offering(StringParamType):
     """A text. Some texts are offered for it at the Tab key; any other may be given as well."""
 
-    def __init__(self, offered: Callable[[AgentRef], Iterable[str]]) -> None:
+    def __init__(self, offered: Callable[["AgentRef"], Iterable[str]]) -> None:
         """Make a type; ``offered`` gives the texts to a person who is at an agent, and reads the database."""
         self._offered = offered
 
@@ -33,6 +32,8 @@ class Offering(StringParamType):
 
     def offered(self, ctx: click.Context) -> list[str]:
         """All texts that are offered."""
+        from ikigai_actors.system.handles.ref import AgentRef
+
         agent = ctx.find_object(AgentRef)
         return [] if agent is None else list(self._offered(agent))
 
@@ -63,27 +64,37 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(forms[0]) for forms in fitting if forms]
 
 
-def _agents(current: AgentRef) -> list[str]:
+def _agents(current: "AgentRef") -> list[str]:
+    from ikigai_actors.records.agents.registry import short_uuids
+
     living = [record for record in current.system.agents() if record.living]
     short = short_uuids(living)
     return [*sorted(record.name for record in living if record.name), *sorted(short.values())]
 
 
-def _hosts(current: AgentRef) -> list[str]:
+def _hosts(current: "AgentRef") -> list[str]:
+    from ikigai_actors.store.hosts.rows import recent_hosts
+
     found = current.system.store.read(recent_hosts)
     return sorted(host.name for host in found if host.name and host.ended_at is None)
 
 
-def _marks(current: AgentRef) -> list[str]:
+def _marks(current: "AgentRef") -> list[str]:
     return sorted({label for label, _ in current.context().marks if label})
 
 
-def _tools(current: AgentRef) -> list[str]:
+def _tools(current: "AgentRef") -> list[str]:
     return sorted(str(tool["name"]) for tool in current.tools())
 
 
-def _documents(current: AgentRef) -> list[str]:
+def _documents(current: "AgentRef") -> list[str]:
     return sorted(document.path for document in current.system.documents.list())
+
+
+def _settings(current: "AgentRef") -> Iterable[str]:
+    from ikigai_actors.records.messages.settings import SETTINGS
+
+    return SETTINGS
 
 
 TEXT = Offering(lambda _: ())
@@ -100,7 +111,7 @@ TOOL = Offering(_tools)
 """A tool that the current agent's model is offered."""
 DOCUMENT = Offering(_documents)
 """The path of a document."""
-SETTING = Offering(lambda _: SETTINGS)
+SETTING = Offering(_settings)
 """The name of a setting."""
 POSITION = click.IntRange(min=0)
 """The position of a message."""

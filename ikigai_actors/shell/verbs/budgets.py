@@ -6,14 +6,14 @@ from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 
 @click.command("/budget")
 @click.argument("agent", metavar="[ID]", type=AGENT, required=False)
 @click.argument("more", metavar="[+AMOUNT|LIMIT]", type=TEXT, required=False)
 @click.pass_obj
-def budget(shell: Place, agent: str | None, more: str | None) -> None:
+def budget(shell: ShellPlace, agent: str | None, more: str | None) -> None:
     """Show the nearest budget of an agent, or grant more of it; without ID of the current one.
 
     +5usd, +100ktokens, +2agents, +1h: those who wait for it go on. It may be an ancestor's: the answer says whose.

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem, ShellComplete, split_arg_stri
 
 from ikigai_actors.shell.verbs.arguments import UNQUOTED
 from ikigai_actors.shell.verbs.slash import commands
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.?|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""", re.DOTALL)
 """A word of a line; at its end perhaps with an open quotation."""

@@ -9,7 +9,7 @@ from ikigai_actors.errors import DocumentNotFound, IkigaiError
 from ikigai_actors.records.documents import DocumentVersion
 from ikigai_actors.shell.text.decode import decoded
 from ikigai_actors.shell.verbs.arguments import DOCUMENT, TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.text import storable
 
 _Expect = click.IntRange(min=0)
@@ -29,7 +29,7 @@ def doc(ctx: click.Context) -> None:
 @doc.command("list")
 @click.argument("prefix", type=DOCUMENT, default="")
 @click.pass_obj
-def list_documents(shell: Place, prefix: str) -> None:
+def list_documents(shell: ShellPlace, prefix: str) -> None:
     """List the documents whose paths begin with PREFIX."""
     _list(shell, prefix)
 
@@ -38,7 +38,7 @@ def list_documents(shell: Place, prefix: str) -> None:
 @click.argument("path", type=DOCUMENT)
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
 @click.pass_obj
-def show(shell: Place, path: str, version: int | None) -> None:
+def show(shell: ShellPlace, path: str, version: int | None) -> None:
     """Show a document."""
     shell.screen.block(shell.system.documents.read(path, version).body)
 
@@ -49,7 +49,7 @@ def show(shell: Place, path: str, version: int | None) -> None:
 @click.option("--file", "file", type=click.File("rb"), help="Take the text from a file.")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
 @click.pass_obj
-def write(shell: Place, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
+def write(shell: ShellPlace, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
     """Write a document: TEXT, a file, or what you make of it in $EDITOR.
 
     The editor opens when nothing is given, and what it leaves is not written over what somebody wrote meanwhile.
@@ -70,7 +70,7 @@ def write(shell: Place, path: str, text: tuple[str, ...], file: BinaryIO | None,
 @click.argument("path", type=DOCUMENT)
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
 @click.pass_obj
-def delete(shell: Place, path: str, expect: int | None) -> None:
+def delete(shell: ShellPlace, path: str, expect: int | None) -> None:
     """Delete a document; its versions stay readable."""
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.delete(path, author=author, expect=expect))
@@ -80,13 +80,13 @@ def delete(shell: Place, path: str, expect: int | None) -> None:
 @doc.command("log")
 @click.argument("path", type=DOCUMENT)
 @click.pass_obj
-def log(shell: Place, path: str) -> None:
+def log(shell: ShellPlace, path: str) -> None:
     """List the versions of a document."""
     for version in shell.system.documents.log(path):
         shell.screen.line(_described(shell, version))
 
 
-def _list(shell: Place, prefix: str) -> None:
+def _list(shell: ShellPlace, prefix: str) -> None:
     documents = shell.system.documents.list(prefix)
     for latest in documents:
         shell.screen.block(f"{latest.path}  {_described(shell, latest)}")
@@ -94,18 +94,18 @@ def _list(shell: Place, prefix: str) -> None:
         shell.screen.line("No documents.")
 
 
-def _described(shell: Place, version: DocumentVersion) -> str:
+def _described(shell: ShellPlace, version: DocumentVersion) -> str:
     by = shell.system.handle(version.author).record.short if version.author is not None else None
     return version.to_person(by)
 
 
-def _write(shell: Place, path: str, body: str, expect: int | None) -> None:
+def _write(shell: ShellPlace, path: str, body: str, expect: int | None) -> None:
     author = shell.current
     version = shell.wait_for(lambda: shell.system.documents.write(path, body, author=author, expect=expect))
     shell.screen.line(f"{path}: version {version}")
 
 
-def _edit(shell: Place, path: str, expect: int | None) -> None:
+def _edit(shell: ShellPlace, path: str, expect: int | None) -> None:
     """Let a person change a document. What cannot be written is kept in a file: it was work."""
     try:
         before = shell.system.documents.read(path)

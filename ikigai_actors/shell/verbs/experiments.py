@@ -19,9 +19,9 @@ from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.ref import AgentRef, System
+from ikigai_actors.system.handles.ref import AgentRef, System
 
 if TYPE_CHECKING:
     from ikigai_actors.behaviour.book import Book
@@ -39,7 +39,7 @@ class AwaitsVerdict(Exception):
 
 @click.command("/experiments")
 @click.pass_obj
-def list_experiments(shell: Place) -> None:
+def list_experiments(shell: ShellPlace) -> None:
     """Show the experiments that live: what each looks at, and how far it is. /kill --cascade ends one."""
     found = list(_experiments(shell.system))
     for agent, book in found:
@@ -54,7 +54,7 @@ def list_experiments(shell: Place) -> None:
 @click.command("/replay")
 @click.argument("change", metavar="[SETTING=VALUE]...", type=TEXT, nargs=-1)
 @click.pass_obj
-def replay_here(shell: Place, change: tuple[str, ...]) -> None:
+def replay_here(shell: ShellPlace, change: tuple[str, ...]) -> None:
     """Replay the turns of this agent, with other settings, and show what differs.
 
     Calls of tools are answered from the record, and nothing is done outside. The agent gets no message.
@@ -81,7 +81,7 @@ def replay_here(shell: Place, change: tuple[str, ...]) -> None:
 @click.command("/bisect")
 @click.argument("question", type=TEXT, nargs=-1, required=True)
 @click.pass_obj
-def bisect_here(shell: Place, question: tuple[str, ...]) -> None:
+def bisect_here(shell: ShellPlace, question: tuple[str, ...]) -> None:
     """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
 
     /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
@@ -95,32 +95,32 @@ def bisect_here(shell: Place, question: tuple[str, ...]) -> None:
 
 @click.command("/good")
 @click.pass_obj
-def call_good(shell: Place) -> None:
+def call_good(shell: ShellPlace) -> None:
     """Call the latest answer of a bisection good."""
     _judge(shell, True)
 
 
 @click.command("/bad")
 @click.pass_obj
-def call_bad(shell: Place) -> None:
+def call_bad(shell: ShellPlace) -> None:
     """Call the latest answer of a bisection bad."""
     _judge(shell, False)
 
 
 @click.command("/skip")
 @click.pass_obj
-def skip_answer(shell: Place) -> None:
+def skip_answer(shell: ShellPlace) -> None:
     """Say of the latest answer of a bisection that it cannot be judged."""
     _judge(shell, None)
 
 
-_SHOWN: WeakKeyDictionary[Place, str | None] = WeakKeyDictionary()
+_SHOWN: WeakKeyDictionary[ShellPlace, str | None] = WeakKeyDictionary()
 """The bisection of which each shell has shown something last, by name."""
 
 COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
 
 
-def _say(shell: Place, begin: Callable[..., "ExperimentResult"]) -> None:
+def _say(shell: ShellPlace, begin: Callable[..., "ExperimentResult"]) -> None:
     """Show what an experiment asks, before it does."""
     shell.screen.line(shell.wait_for(lambda: begin(dry_run=True)).forecast.text(), dim=True)
 
@@ -141,7 +141,7 @@ def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
     return section(tx, uuid, start, start + 3)
 
 
-def _judge(shell: Place, verdict: bool | None) -> None:
+def _judge(shell: ShellPlace, verdict: bool | None) -> None:
     """Go on with the bisection of the current agent that waits for a verdict."""
     name, terms, number = _awaited(shell)
     if _SHOWN.get(shell, name) != name:  # the one that was shown has ended: nobody has seen this answer
@@ -152,7 +152,7 @@ def _judge(shell: Place, verdict: bool | None) -> None:
     _go_on(shell, how, number, verdict)
 
 
-def _awaited(shell: Place) -> tuple[str | None, Mapping[str, Any], int]:
+def _awaited(shell: ShellPlace) -> tuple[str | None, Mapping[str, Any], int]:
     """The bisection of the current agent that waits for a verdict: its name, its terms, and the number of the trial.
 
     Among several, the one whose answer this shell showed last is taken; else the one that was written to last.
@@ -170,7 +170,7 @@ def _awaited(shell: Place) -> tuple[str | None, Mapping[str, Any], int]:
     return max(waiting, key=lambda one: one[:2])[2:]
 
 
-def _go_on(shell: Place, how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None) -> None:
+def _go_on(shell: ShellPlace, how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None) -> None:
     """Bisect up to the next answer that waits for the person, and show that; or what was found."""
     from ikigai_actors.behaviour.bisections import bisect
     from ikigai_actors.shell.text.trials import good_or_bad, trial_lines

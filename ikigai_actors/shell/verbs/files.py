@@ -7,7 +7,7 @@ import click
 from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 
 @click.command("/export")
@@ -15,7 +15,7 @@ from ikigai_actors.shell.verbs.place import Place
 @click.argument("agent", metavar="[ID]", type=AGENT, required=False)
 @click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
 @click.pass_obj
-def export(shell: Place, file: str, agent: str | None, from_clear: bool) -> None:
+def export(shell: ShellPlace, file: str, agent: str | None, from_clear: bool) -> None:
     """Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.
 
     Budgets are not in it. See also: ikigai export --markdown, which writes the histories for people.
@@ -34,7 +34,7 @@ def export(shell: Place, file: str, agent: str | None, from_clear: bool) -> None
 @click.option("--stopped", is_flag=True, help="Begin nothing before /signal CONT, also where nothing waits.")
 @click.option("--go", is_flag=True, help="Begin at once with the prompts that wait.")
 @click.pass_obj
-def import_agents(shell: Place, /, file: str, under: str | None, documents: str | None, **how: bool) -> None:
+def import_agents(shell: ShellPlace, /, file: str, under: str | None, documents: str | None, **how: bool) -> None:
     """Bring the agents of a file of /export here: all of them, or none.
 
     It says first what the file would begin, and which models and tools it names. Agents in which an open turn or a

@@ -4,14 +4,14 @@ import click
 
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 
 @click.command("/group")
 @click.argument("what", type=click.Choice(["join", "leave"]), required=False)
 @click.argument("name", type=TEXT, required=False)
 @click.pass_obj
-def group(shell: Place, what: str | None, name: str | None) -> None:
+def group(shell: ShellPlace, what: str | None, name: str | None) -> None:
     """Show all groups, or have the current agent join or leave one: /group join reviewers.
 
     /send group:reviewers TEXT sends a mail to all who are members then.
@@ -38,7 +38,7 @@ def group(shell: Place, what: str | None, name: str | None) -> None:
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.option("--off", is_flag=True, help="Not any more.")
 @click.pass_obj
-def monitor(shell: Place, agent: str, off: bool) -> None:
+def monitor(shell: ShellPlace, agent: str, off: bool) -> None:
     """Have the current agent hear of the death of another one, by mail.
 
     Of those that it supervises it hears anyway.

@@ -5,13 +5,13 @@ import click
 from ikigai_actors.shell.text.hosts import host_lines
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.verbs.arguments import AGENT, HOST
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
 
 @click.command("/hosts")
 @click.pass_obj
-def hosts(shell: Place) -> None:
+def hosts(shell: ShellPlace) -> None:
     """Show which processes run the agents, or did within the last hour.
 
     Each has its share of the agents. See also: /move, and ikigai host.
@@ -25,7 +25,7 @@ def hosts(shell: Place) -> None:
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.argument("host", metavar="HOST", type=HOST)
 @click.pass_obj
-def move(shell: Place, agent: str, host: str) -> None:
+def move(shell: ShellPlace, agent: str, host: str) -> None:
     """Have another host run an agent, and those below it that live with it.
 
     HOST is its name; /hosts lists them. What the agents are doing is cut off, and goes on there.

@@ -11,7 +11,7 @@ from ikigai_actors.records.mail.mail import A_PERSON, PERSON, Mail, kind_mark, p
 from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.shell.verbs.arguments import AGENT, SENDER, TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 _FROM_PERSON = ("person", "nobody")
 """What ``--from`` takes for mail of a person; the latter is what it was called before."""
@@ -30,7 +30,7 @@ _Number = click.IntRange(min=1)
 @click.argument("text", type=TEXT, nargs=-1, required=True)
 @click.pass_obj
 def send(
-    shell: Place, /, agent: str, text: tuple[str, ...], after: str | None, at: str | None, zone: str | None
+    shell: ShellPlace, /, agent: str, text: tuple[str, ...], after: str | None, at: str | None, zone: str | None
 ) -> None:
     """Send a mail as the current agent, now or later.
 
@@ -58,7 +58,7 @@ def send(
 
 @click.command("/check-mail")
 @click.pass_obj
-def check_mail(shell: Place) -> None:
+def check_mail(shell: ShellPlace) -> None:
     """Show how much mail the agent has not read.
 
     And of whom, and how the oldest begin. Nothing is marked as read.
@@ -76,7 +76,7 @@ def check_mail(shell: Place) -> None:
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
 @click.pass_obj
-def read_mail(shell: Place, number: int | None, everything: bool) -> None:
+def read_mail(shell: ShellPlace, number: int | None, everything: bool) -> None:
     """Read the oldest unread mail, all of it, or one.
 
     With a MAIL-ID that mail, read before or not. What is shown counts as read.
@@ -92,7 +92,7 @@ def read_mail(shell: Place, number: int | None, everything: bool) -> None:
         mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
     names = _names(shell, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} of {names[mail.sender]}", bold=True)
+        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} from {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
             shell.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
     if not mails:
@@ -105,7 +105,7 @@ def read_mail(shell: Place, number: int | None, everything: bool) -> None:
 @click.option("--from", "sender", metavar="ID", type=SENDER, help="Only mail of this agent; 'person' is a person.")
 @click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
 @click.pass_obj
-def filter_mail(shell: Place, sender: str | None, last: int) -> None:
+def filter_mail(shell: ShellPlace, sender: str | None, last: int) -> None:
     """List the agent's latest mail, read or not.
 
     A * stands at what is unread. /read-mail MAIL-ID shows a whole one.
@@ -121,7 +121,7 @@ def filter_mail(shell: Place, sender: str | None, last: int) -> None:
 @click.command("/delete-mail")
 @click.argument("number", metavar="MAIL-ID", type=_Number)
 @click.pass_obj
-def delete_mail(shell: Place, number: int) -> None:
+def delete_mail(shell: ShellPlace, number: int) -> None:
     """Delete a mail for good.
 
     Its number is not given again.
@@ -135,7 +135,7 @@ def delete_mail(shell: Place, number: int) -> None:
 @click.argument("seconds", type=click.FloatRange(min=0))
 @click.argument("agents", metavar="[ID…]", type=AGENT, nargs=-1)
 @click.pass_obj
-def wait(shell: Place, seconds: float, agents: tuple[str, ...]) -> None:
+def wait(shell: ShellPlace, seconds: float, agents: tuple[str, ...]) -> None:
     """Wait until each of these agents has sent mail, has nothing to do, or has ended.
 
     Without ID: until the current agent has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
@@ -151,19 +151,19 @@ def wait(shell: Place, seconds: float, agents: tuple[str, ...]) -> None:
 @click.command("/notify")
 @click.argument("what", type=click.Choice(["on", "off"]))
 @click.pass_obj
-def notify(shell: Place, what: str) -> None:
+def notify(shell: ShellPlace, what: str) -> None:
     """Have the agent told, in a line, when it is idle and has unread mail; or not any more.
 
     The children that it forks from now on inherit it.
     """
-    ask = shell.current.ask
-    shell.change("the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
+    ask = shell.current.aio
+    shell.change(shell.current, "the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
 
 
 COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
 
 
-def _sender(shell: Place, text: str | None) -> str | None:
+def _sender(shell: ShellPlace, text: str | None) -> str | None:
     """The uuid of a sender. An agent with one of the names for a person comes first."""
     if text is None:
         return None
@@ -175,7 +175,7 @@ def _sender(shell: Place, text: str | None) -> str | None:
         raise
 
 
-def _names(shell: Place, senders: Iterable[str | None]) -> Mapping[str | None, str]:
+def _names(shell: ShellPlace, senders: Iterable[str | None]) -> Mapping[str | None, str]:
     return {one: A_PERSON if one is None else shell.system.handle(one).record.short for one in senders}
 
 

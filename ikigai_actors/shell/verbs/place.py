@@ -1,17 +1,18 @@
-"""What a slash command needs of the shell that runs it.
+"""What a verb needs of where it runs.
 
-Commands are written once. In line mode they work on a `Shell` (line/session.py), in the application on an
-`AppPlace` (app/place.py): this module holds whatever they may use of either.
+A `Place` is whatever all verbs may use: line mode (``line/session.py``), the application (``app/place.py``), one
+command of a script (``cli/one_command.py``) and tools (`tools`) are places. A `ShellPlace` also has a current agent,
+and a person who goes from agent to agent: line mode and the application.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ikigai_actors.actors.futures import Future
-from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.conversation import Questions
-from ikigai_actors.system.ref import AgentRef, System
+if TYPE_CHECKING:
+    from ikigai_actors.actors.futures import Future
+    from ikigai_actors.records.agents.registry import AgentRecord
+    from ikigai_actors.system.conversation import Questions
+    from ikigai_actors.system.handles.ref import AgentRef, System
 
 T = TypeVar("T")
 
@@ -37,21 +38,49 @@ class Printer(Protocol):
 
 
 class Place(Protocol):
-    """The place where a person, or a pipe, gives commands."""
+    """Where a verb runs, as far as every verb needs it."""
 
-    system: System
-    """The running system."""
-    current: AgentRef
-    """The agent that commands are about."""
+    system: "System"
+    """The open system."""
     screen: Printer
-    """Prints for commands."""
-    questions: Questions
+    """Prints the results."""
+    prefix: str
+    """What comes before the word of a verb where a person reads it: ``/`` in a shell, ``ikigai `` for a script."""
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Do something that waits for its commit, and return its result."""
+
+    def outcome(self, ask: "Callable[[], Future[T]]") -> T:
+        """Ask the process that runs the agents for something, wait for it, and return its answer."""
+
+    def change(
+        self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]
+    ) -> T | None:
+        """Have an agent change something of its own. A busy agent does so after its turn.
+
+        Args:
+            agent: who changes.
+            what: names the change, while it waits.
+            ask: asks for the change.
+            text: is printed when the change is committed; a function makes it of what the future gives.
+
+        Returns:
+            What the future gives; None where the place does not wait for it.
+        """
+
+    def leave_the_dead(self) -> None:
+        """If a person is at an agent that is dead, go to the nearest living one above it, and say so."""
+
+
+class ShellPlace(Place, Protocol):
+    """Where a person, or a pipe, gives commands: a place with a current agent."""
+
+    current: "AgentRef"
+    """The agent that commands are about."""
+    questions: "Questions"
     """The calls that wait for the person."""
     attended: bool
     """Whether a person is there, who can use an editor."""
-
-    def wait_for(self, work: Callable[[], T]) -> T:
-        """Do something that waits for its commit; return the result."""
 
     def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
         """Fork the current agent.
@@ -62,19 +91,10 @@ class Place(Protocol):
             how: further arguments of `AgentRef.fork`.
         """
 
-    def change(self, what: str, ask: Callable[[], Future[Any]], text: str | Callable[[Any], str]) -> None:
-        """Have the current agent change something of its own. A busy agent does so after its turn.
-
-        Args:
-            what: names the change, while it waits.
-            ask: asks for the change.
-            text: is printed when the change is committed; a function makes it of what the future gives.
-        """
-
     def resume(self) -> None:
         """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
 
-    def go_to(self, agent: AgentRef) -> None:
+    def go_to(self, agent: "AgentRef") -> None:
         """Make an agent the current one."""
 
     def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
@@ -93,19 +113,11 @@ class Place(Protocol):
     def edit(self, text: str) -> str | None:
         """Let the person change a text in an editor; return None when it is unchanged."""
 
-    def leave_the_dead(self) -> None:
-        """If the current agent is dead, go to the nearest living one above it, and say so."""
-
     def leave(self) -> None:
         """End the session."""
 
 
-def nothing_to_resume(agent: AgentRef) -> str:
-    """The answer to a person who wants to resume an agent that has no turn to go on with."""
-    return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
-
-
-def last_active(system: System) -> AgentRecord:
+def last_active(system: "System") -> "AgentRecord":
     """The agent that a person looked at last, if it lives; else agent 0."""
     seen = [record for record in system.agents() if record.living and record.active_at]
     return max(seen, key=lambda record: record.active_at, default=system.root.record)

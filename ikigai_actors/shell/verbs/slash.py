@@ -1,10 +1,8 @@
-"""The slash commands: each is a click command, so that ``--help``, errors and quoting are the same for all.
+"""The slash commands: the verbs that people may call, as click commands, so that help, errors and quoting are alike.
 
     run(shell, '/fork "read the schema" --name dba')
 
-A docstring is the command's help. No error ends the session: what cannot be done is told on a line of its own. Those
-of a subject stand in a module of their own; `context` is what they need of the shell, `arguments` and `completion` say
-what the Tab key offers.
+No error ends the session: it is printed on a line of its own.
 """
 
 import json
@@ -34,15 +32,16 @@ from ikigai_actors.shell.verbs import (
     files,
     groups,
     hosts,
-    life,
     mail,
+    table,
     timers,
 )
 from ikigai_actors.shell.verbs.arguments import AGENT, COMMAND, MARK_LABEL, POSITION, SETTING, TEXT, TOOL
 from ikigai_actors.shell.verbs.documents import doc
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
+from ikigai_actors.shell.verbs.verb import ScriptOption, Verb, VerbGroup
 from ikigai_actors.store.hosts.rows import host_names, owners
-from ikigai_actors.system.ref import Merged
+from ikigai_actors.system.handles.outcomes import Merged
 
 
 class SlashCommands(HeadedGroup):
@@ -56,11 +55,40 @@ def commands() -> None:
     """What the shell understands beside text, which prompts the current agent."""
 
 
+def slash_command(verb: Verb | VerbGroup) -> click.Command:
+    """The command by which a person calls a verb."""
+    if isinstance(verb, VerbGroup):
+        return _group(verb)
+
+    @click.pass_obj
+    def run_verb(shell: ShellPlace, /, acted_on: str | None = None, **arguments: object) -> None:
+        agent = shell.current if acted_on is None else shell.system.agent(acted_on)
+        verb.work(shell, *([agent] if verb.needs_agent else []), **arguments)
+
+    own = [one for one in verb.params if not isinstance(one, ScriptOption)]
+    params = verb.slash.among(own, AGENT, "Another agent than the current one.")
+    hint = "\n\nWithout ID it is the current agent." if verb.slash.text == "[ID]" else ""
+    settings = {"ignore_unknown_options": True} if verb.is_free else {}
+    return click.Command(f"/{verb.name}", settings, run_verb, params, help=verb.help + hint)
+
+
+def _group(group: VerbGroup) -> click.Group:
+    @click.pass_context
+    def run_usual(ctx: click.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            ctx.invoke(below[group.usual.name])
+
+    below = {one.name: slash_command(one) for one in group.verbs}
+    for name, command in below.items():
+        command.name = name
+    return click.Group(f"/{group.name}", below, invoke_without_command=True, callback=run_usual, help=group.help)
+
+
 for _command in (doc, *mail.COMMANDS):
     commands.add_command(_command)
 
 
-def run(shell: Place, line: str) -> None:
+def run(shell: ShellPlace, line: str) -> None:
     """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
     try:
         words = _words(line)
@@ -103,7 +131,7 @@ Words = tuple[str, ...]
 @click.option("--budget", metavar="usd=1,…", type=TEXT, help="What it and all below it may spend.")
 @click.option("--follow/--no-follow", default=None, help="Go to the child, or stay.  [as ikigai was started]")
 @click.pass_obj
-def fork(shell: Place, /, prompt: str | None, budget: str | None, **how: Any) -> None:
+def fork(shell: ShellPlace, /, prompt: str | None, budget: str | None, **how: Any) -> None:
     """Fork the current agent and go to the child.
 
     The child remembers all that was said before; with --at, what was said up to that message, and what came later is
@@ -118,7 +146,7 @@ def fork(shell: Place, /, prompt: str | None, budget: str | None, **how: Any) ->
 @commands.command("/agents")
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
 @click.pass_obj
-def agents(shell: Place, dead_too: bool) -> None:
+def agents(shell: ShellPlace, dead_too: bool) -> None:
     """Show the tree of agents.
 
     * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
@@ -140,7 +168,7 @@ def agents(shell: Place, dead_too: bool) -> None:
 @commands.command("/switch")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
-def switch(shell: Place, agent: str) -> None:
+def switch(shell: ShellPlace, agent: str) -> None:
     """Go to an agent.
 
     ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
@@ -150,7 +178,7 @@ def switch(shell: Place, agent: str) -> None:
 
 @commands.command("/parent")
 @click.pass_obj
-def parent(shell: Place) -> None:
+def parent(shell: ShellPlace) -> None:
     """Go up: to the agent that looks after this one."""
     above = shell.current.supervisor
     if above is None:
@@ -161,7 +189,7 @@ def parent(shell: Place) -> None:
 
 @commands.command("/child")
 @click.pass_obj
-def child(shell: Place) -> None:
+def child(shell: ShellPlace) -> None:
     """Go down: to the newest child of this agent."""
     records = [record for record in _children(shell, shell.current.uuid) if record.living]
     if not records:
@@ -173,87 +201,93 @@ def child(shell: Place) -> None:
 
 @commands.command("/next")
 @click.pass_obj
-def next_sibling(shell: Place) -> None:
+def next_sibling(shell: ShellPlace) -> None:
     """Go to the next sibling, from the last to the first."""
     _go_sideways(shell, 1)
 
 
 @commands.command("/prev")
 @click.pass_obj
-def previous_sibling(shell: Place) -> None:
+def previous_sibling(shell: ShellPlace) -> None:
     """Go to the previous sibling, from the first to the last."""
     _go_sideways(shell, -1)
 
 
 @commands.command("/clear")
 @click.pass_obj
-def clear(shell: Place) -> None:
+def clear(shell: ShellPlace) -> None:
     """Begin anew: the agent forgets what was said.
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
     """
-    shell.change("the clear", shell.current.ask.clear, "cleared: it begins anew, with its settings")
+    shell.change(
+        shell.current, "the clear", shell.current.aio.clear, "cleared: the history starts over, the settings stay"
+    )
 
 
 @commands.command("/mark")
 @click.argument("label", type=TEXT, nargs=-1)
 @click.pass_obj
-def mark(shell: Place, label: Words) -> None:
+def mark(shell: ShellPlace, label: Words) -> None:
     """Set a mark to come back to by /rewind.
 
     Labels may repeat: the latest counts.
     """
     text = " ".join(label)
-    shell.change("the mark", lambda: shell.current.ask.mark(text), f"marked {text!r}" if text else "marked")
+    shell.change(
+        shell.current, "the mark", lambda: shell.current.aio.mark(text), f"marked {text!r}" if text else "marked"
+    )
 
 
 @commands.command("/rewind")
 @click.argument("label", type=MARK_LABEL, nargs=-1)
 @click.pass_obj
-def rewind(shell: Place, label: Words) -> None:
+def rewind(shell: ShellPlace, label: Words) -> None:
     """Go back to the latest mark, or to the one named LABEL.
 
     Inherited marks count too. Settings stay as they are.
     """
     text = " ".join(label)
     told = f"back at mark {text!r}" if text else "back at the latest mark"
-    shell.change("the rewind", lambda: shell.current.ask.rewind(text or None), told)
+    shell.change(shell.current, "the rewind", lambda: shell.current.aio.rewind(text or None), told)
 
 
 @commands.command("/undo")
 @click.pass_obj
-def undo(shell: Place) -> None:
+def undo(shell: ShellPlace) -> None:
     """Take back the latest prompt, and all that was said since.
 
     Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
     """
-    shell.change("the undo", shell.current.ask.undo, "took back the latest prompt")
+    shell.change(shell.current, "the undo", shell.current.aio.undo, "took back the latest prompt")
 
 
 @commands.command("/compact")
 @click.argument("focus", metavar="[WHAT MATTERS]", type=TEXT, nargs=-1)
 @click.option("--text", metavar="SUMMARY", type=TEXT, help="A summary of your own, in quotes: no model is asked.")
 @click.pass_obj
-def compact(shell: Place, focus: Words, text: str | None) -> None:
+def compact(shell: ShellPlace, focus: Words, text: str | None) -> None:
     """Have the model summarise what was said, so that the next request is smaller.
 
     What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back. With --text the
     summary is yours; right after a summary it takes the place of that one.
     """
     told = "summarised: /history shows it, and /uncompact brings back what it stands for"
-    shell.change("the summary", lambda: shell.current.ask.compact(" ".join(focus) or None, text), told)
+    shell.change(shell.current, "the summary", lambda: shell.current.aio.compact(" ".join(focus) or None, text), told)
 
 
 @commands.command("/uncompact")
 @click.pass_obj
-def uncompact(shell: Place) -> None:
+def uncompact(shell: ShellPlace) -> None:
     """Take off the latest summary: the model sees again what it stood for, and all that was said since."""
-    shell.change("the end of the summary", shell.current.ask.uncompact, "the summary is off: all of it is back")
+    shell.change(
+        shell.current, "the end of the summary", shell.current.aio.uncompact, "the summary is off: all of it is back"
+    )
 
 
 @commands.command("/context")
 @click.pass_obj
-def context(shell: Place) -> None:
+def context(shell: ShellPlace) -> None:
     """Show what the agent has in mind.
 
     Messages, tokens, settings, marks, and where its history is stored.
@@ -266,7 +300,7 @@ def context(shell: Place) -> None:
 @commands.command("/history")
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=10)
 @click.pass_obj
-def history(shell: Place, count: int) -> None:
+def history(shell: ShellPlace, count: int) -> None:
     """Show the latest N messages of the agent's history.
 
     10 when N is left out; < stands at inherited ones.
@@ -281,7 +315,7 @@ def history(shell: Place, count: int) -> None:
 @commands.command("/diff")
 @click.argument("agent", metavar="ID", type=AGENT)
 @click.pass_obj
-def show_diff(shell: Place, agent: str) -> None:
+def show_diff(shell: ShellPlace, agent: str) -> None:
     """Show where this agent's history and another's part, and what each has said since.
 
     ID is a name, or 4 or more characters of a uuid; of the dead, too. The two stand side by side, step by step, this
@@ -298,7 +332,7 @@ def show_diff(shell: Place, agent: str) -> None:
     "--pick", "positions", metavar="N", multiple=True, type=POSITION, help="A message of it; may be repeated."
 )
 @click.pass_obj
-def merge_child(shell: Place, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
+def merge_child(shell: ShellPlace, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
     """Take in what an agent below this one has said: the model sees it as a quotation from then on.
 
     ID is a name, or 4 or more characters of a uuid; of the dead, too. Without more it is the result with which that
@@ -312,13 +346,13 @@ def merge_child(shell: Place, agent: str, how: str | None, positions: tuple[int,
         documents = [merged_document(one.as_data()) for one in done.documents]
         return "\n".join([f"merged {named(child)}: /history 1 shows it", *documents])
 
-    shell.change("the merge", lambda: shell.current.ask.merge(child, chosen, positions), what_came)
+    shell.change(shell.current, "the merge", lambda: shell.current.aio.merge(child, chosen, positions), what_came)
 
 
 @commands.command("/model")
 @click.argument("name", type=TEXT, required=False)
 @click.pass_obj
-def model(shell: Place, name: str | None) -> None:
+def model(shell: ShellPlace, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
     Of several with commas between them the next one is asked when a service is not available. An empty NAME ("")
@@ -330,7 +364,7 @@ def model(shell: Place, name: str | None) -> None:
 @commands.command("/system")
 @click.argument("text", type=TEXT, nargs=-1)
 @click.pass_obj
-def system(shell: Place, text: Words) -> None:
+def system(shell: ShellPlace, text: Words) -> None:
     """Show the agent's system prompt, or set it.
 
     TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
@@ -342,7 +376,7 @@ def system(shell: Place, text: Words) -> None:
 @click.argument("name", type=SETTING)
 @click.argument("value", type=TEXT, nargs=-1)
 @click.pass_obj
-def set_one(shell: Place, name: str, value: Words) -> None:
+def set_one(shell: ShellPlace, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
     VALUE is a number (max_tokens, max_steps, max_agents, temperature, top_p, stream_retries, stuck_after,
@@ -355,7 +389,7 @@ def set_one(shell: Place, name: str, value: Words) -> None:
 
 @commands.command("/settings")
 @click.pass_obj
-def settings(shell: Place) -> None:
+def settings(shell: ShellPlace) -> None:
     """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
     system, here = shell.system, shell.current.uuid
     scrollback = Scrollback(system.store, here)
@@ -374,7 +408,7 @@ def settings(shell: Place) -> None:
 @commands.command("/tools")
 @click.argument("name", type=TOOL, required=False)
 @click.pass_obj
-def tools(shell: Place, name: str | None) -> None:
+def tools(shell: ShellPlace, name: str | None) -> None:
     """List the tools that the agent's model is offered, or explain one.
 
     NAME shows its whole description and the schema of its arguments.
@@ -394,7 +428,7 @@ def tools(shell: Place, name: str | None) -> None:
 
 @commands.command("/resume")
 @click.pass_obj
-def resume(shell: Place) -> None:
+def resume(shell: ShellPlace) -> None:
     """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
     The history is sent to the model again, with all that the turn had come to.
@@ -407,7 +441,7 @@ def resume(shell: Place) -> None:
 @click.pass_context
 def show_help(ctx: click.Context, command: str | None) -> None:
     """List the first commands, explain one, or list all under headings."""
-    shell: Place = ctx.obj
+    shell: ShellPlace = ctx.obj
     assert ctx.parent is not None  # /help runs within the group of commands
     if command is None:
         shell.screen.block(_overview(ctx.parent))
@@ -419,23 +453,27 @@ def show_help(ctx: click.Context, command: str | None) -> None:
 
 @commands.command("/exit")
 @click.pass_obj
-def leave(shell: Place) -> None:
+def leave(shell: ShellPlace) -> None:
     """Leave. So do /quit and Ctrl-D."""
     shell.leave()
 
 
 @commands.command("/quit")
 @click.pass_obj
-def leave_as_others_do(shell: Place) -> None:
+def leave_as_others_do(shell: ShellPlace) -> None:
     """Leave: the same as /exit."""
     shell.leave()
 
 
 for command in (
     *approvals.COMMANDS, *budgets.COMMANDS, *experiments.COMMANDS, *groups.COMMANDS, *hosts.COMMANDS,
-    *life.COMMANDS, *timers.COMMANDS, *files.COMMANDS,
+    *timers.COMMANDS, *files.COMMANDS,
 ):  # fmt: skip
     commands.add_command(command)
+
+
+for _name in table.names(table.Callers.PEOPLE):
+    commands.add_command(slash_command(table.load(_name)))
 
 
 def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -459,11 +497,11 @@ def _print_help_on_screen(group: click.Group) -> None:
 _print_help_on_screen(commands)
 
 
-def _children(shell: Place, uuid: str) -> list[AgentRecord]:
+def _children(shell: ShellPlace, uuid: str) -> list[AgentRecord]:
     return shell.system.store.read(lambda tx: registry.children(tx, uuid))
 
 
-def _go_sideways(shell: Place, step: int) -> None:
+def _go_sideways(shell: ShellPlace, step: int) -> None:
     here = shell.current.record
     family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
     row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
@@ -473,7 +511,7 @@ def _go_sideways(shell: Place, step: int) -> None:
         shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
 
 
-def _setting(shell: Place, key: str, text: str | None) -> None:
+def _setting(shell: ShellPlace, key: str, text: str | None) -> None:
     """Show a setting, or set it; empty text removes it. Raises `BadInput`."""
     value = parse_setting(key, text or "")
     if text is None:
@@ -482,7 +520,7 @@ def _setting(shell: Place, key: str, text: str | None) -> None:
         return
     agent = shell.current
     told = f"{key} set to {written(value)}" if value is not None else f"{key} removed"
-    shell.change("the change", lambda: agent.ask.configure(**{key: value}), told)
+    shell.change(shell.current, "the change", lambda: agent.aio.configure(**{key: value}), told)
 
 
 def _overview(ctx: click.Context) -> str:

@@ -6,7 +6,7 @@ from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.shell.text.timers import next_lines, timer_line
 from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import Place
+from ikigai_actors.shell.verbs.place import ShellPlace
 
 
 @click.command("/timer")
@@ -19,7 +19,7 @@ from ikigai_actors.shell.verbs.place import Place
 @click.option("--cancel", metavar="N", type=click.IntRange(min=1), help="Cancel timer N.")
 @click.pass_obj
 def timer(
-    shell: Place,
+    shell: ShellPlace,
     /,
     text: tuple[str, ...],
     after: str | None,
@@ -62,5 +62,5 @@ def timer(
 COMMANDS = (timer,)
 
 
-def _line(shell: Place, one: Timer) -> str:
+def _line(shell: ShellPlace, one: Timer) -> str:
     return timer_line(one, None if one.sender is None else shell.system.handle(one.sender).record.short)

@@ -103,7 +103,9 @@ class Acceptor:
             except OSError as error:  # no descriptor is left, or no memory
                 now = loop.time()
                 if now - self._troubled > QUIET_SECONDS:
-                    logger.warning("No connection could be taken (%s); a stranger is put out for it", error.strerror)
+                    logger.warning(
+                        "Could not accept a connection (%s); closing one that has not shown the token", error.strerror
+                    )
                 self._troubled = now
                 if self._strangers:
                     self._put_out(next(iter(self._strangers)))
@@ -136,5 +138,5 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise BadInput(f"Port {port} cannot be had: {error.strerror}. Leave --port out, or name another.") from error
+        raise BadInput(f"Port {port} is not available: {error.strerror}. Leave --port out, or name another.") from error
     return listening

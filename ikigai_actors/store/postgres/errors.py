@@ -45,7 +45,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("40003", CommitUnknown, "it is not known whether the transaction was committed"),
     ("08P01 .*statement pooling", StoreUnusable, _STATEMENTS),
     ("08P01 .*(query_wait_timeout|no more connections)", StoreUnavailable, _POOL),
-    ("40", Again, "transactions kept standing in each other's way. Try again"),
+    ("40", Again, "transactions kept blocking one another. Try again"),
     ("08|57P|57014|25P03|55P03|58", StoreUnavailable, "it ended the connection or the statement. Try again"),
     ("53100", StoreUnavailable, "its disk is full. Free some space"),
     ("53300", StoreUnavailable, _FULL),

@@ -219,7 +219,7 @@ class SQLiteFile:
                 raise StoreUnusable(
                     f"Database {self.path} has {status.st_nlink} names (hard links), and each would have a log of its "
                     "own, so what is written by one name would be lost by the other. Delete all names but one "
-                    f"(find DIRECTORY -samefile {self.path} tells them)."
+                    f"(find DIRECTORY -samefile {self.path} lists them)."
                 )
 
     def _refuse_other_name(self) -> None:

@@ -352,4 +352,4 @@ class Rebalancer(Worker):
             try:
                 left.get(timeout=LEAVING)
             except TimedOut:  # whatever it still does is fenced
-                logger.error("Agent %s was to be left to another host and did not hear of it", uuid)
+                logger.error("Agent %s could not be stopped to leave it to another host", uuid)

@@ -399,7 +399,7 @@ class SupervisionLoop(Worker, Supervision):
         try:
             self._processes.reset(agent).get(timeout=RESET_TIMEOUT)
         except TimedOut:
-            logger.error("Agent %s was to be stopped and did not hear of it within %s s", agent, RESET_TIMEOUT)
+            logger.error("Agent %s was to be stopped and did not stop within %s s", agent, RESET_TIMEOUT)
 
     # Budgets
 

@@ -373,7 +373,7 @@ class RemoteAgents:
                     self._awaited.remove((turn, future))
                     caller.settle(caller.refusal)
         except IkigaiError as error:  # then it is done, and nobody waits for it
-            logger.info("What was asked for could not be taken back: %s", error)
+            logger.info("A request could not be taken back: %s", error)
 
     def _withdraw(self) -> None:
         """Take back the remote commands that nobody has answered: the answer is `NoHost` then."""

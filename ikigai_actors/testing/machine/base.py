@@ -15,7 +15,7 @@ from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUn
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.agents.registry import AgentRecord, descendants
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import (

@@ -35,7 +35,7 @@ from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.system.births import position
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.experiment_oracle import Beginning, Bounds, ExperimentOracle
 from ikigai_actors.testing.machine.fixtures import SLOW, TOKEN, WORK, Work

@@ -10,7 +10,7 @@ from hypothesis.stateful import initialize, rule
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.scripted import Stream
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.budget_oracle import BudgetOracle
 from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of

@@ -57,7 +57,7 @@ _RESTARTED_AFTER = {"permanent": {Cause.CRASHED, Cause.EXITED}, "transient": {Ca
 https://www.erlang.org/doc/man/supervisor
 """
 
-_SHOWN = re.compile(r"^mail (\d+) of ", re.MULTILINE)
+_SHOWN = re.compile(r"^mail (\d+) from ", re.MULTILINE)
 
 
 @dataclass(slots=True)

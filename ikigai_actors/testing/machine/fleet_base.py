@@ -10,7 +10,7 @@ from ikigai_actors.errors import IkigaiError
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import MOST_PERIODS, PERIOD, Stage
 from ikigai_actors.testing.machine.fleet_ledger import FleetLedger

@@ -109,9 +109,9 @@ class AimedFleetRules(FleetStage):
         asked: list[Future[int]] = []
 
         def ask() -> None:
-            asked.append(self.on(owner, agent).ask.mark(self.facts.new("mark")))
+            asked.append(self.on(owner, agent).aio.mark(self.facts.new("mark")))
 
-        self.attempt(lambda: self.on(owner, agent).ask.move(other.name))
+        self.attempt(lambda: self.on(owner, agent).aio.move(other.name))
         for _ in range(marks):
             self.attempt(ask)
             self.goes_on_for(3)

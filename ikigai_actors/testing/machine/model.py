@@ -17,7 +17,7 @@ from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.mail.mail import EXIT, Mail, latest, new_prompts, one
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import SLACK, CommitCheck
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle

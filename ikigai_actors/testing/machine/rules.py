@@ -127,7 +127,7 @@ class AgentRules(Stage):
         notes = f"{NOTES}:late"
         self.attempt(lambda: self.agent(before).configure(compact_model=notes, timeout=PATIENCE))
         by, child = self.agents(who, before)
-        self.attempt(lambda: by.ask.merge(child, SUMMARY))
+        self.attempt(lambda: by.aio.merge(child, SUMMARY))
         if answers:
             self.prompted(self.agent(before), "and?")
         else:

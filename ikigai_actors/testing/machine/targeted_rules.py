@@ -7,7 +7,7 @@ from hypothesis.stateful import rule
 
 from ikigai_actors.errors import ProviderError, StoreError
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.records.log.append import Append, Fence
+from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
@@ -101,7 +101,7 @@ class AimedRules(Stage):
         self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
-        self.attempt(lambda: self.agent(who).ask.compact())
+        self.attempt(lambda: self.agent(who).aio.compact())
         self.attempt(self.world.settle)
         self.send_signal(self.agent(who), Signal.INT)
         self.attempt(lambda: self.agent(who).compact(timeout=PATIENCE))
@@ -192,7 +192,9 @@ class AimedRules(Stage):
         """``fenced``: who owned an agent once writes nothing; neither does, if there is one, somebody dead."""
         dead = sorted(self.ledger.ended)
         record = (self.system.handle(dead[who % len(dead)]) if ours and dead else self.agent(who)).record
-        fence = Fence(record.owner or "", record.epoch - 1) if ours else Fence("somebody else", record.epoch)
+        fence = (
+            FencingToken(record.owner or "", record.epoch - 1) if ours else FencingToken("somebody else", record.epoch)
+        )
 
         def written(answer: object) -> None:
             raise Broken(f"fenced: {fence} writes for agent {record.uuid}, which {record.owner} owns")

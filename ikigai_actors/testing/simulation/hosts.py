@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.store.hosts.rows import HostRecord
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.process import Process

@@ -58,7 +58,7 @@ LINE_LIMIT = 4 * 1024 * 1024
 WINDOW = 600.0
 """Seconds for which an end counts; both ends of the period belong to it, as in OTP."""
 
-LONGEST = 128
+LONGEST_TOOL = 128
 """Characters of a tool's name."""
 
 _LAUNCHERS = re.compile(
@@ -251,7 +251,7 @@ def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
     """Legal names for the tools of a server, by the names that it gives them; no two are the same."""
     names: dict[str, str] = {}
     for tool in sorted(remote):
-        names[tool] = unused(f"{server}__{legal(tool)}", set(names.values()), LONGEST)
+        names[tool] = unused(f"{server}__{legal(tool)}", set(names.values()), LONGEST_TOOL)
     return names
 
 

@@ -168,7 +168,7 @@ def _edit(root: Root, path: str, old: str, new: str, everywhere: bool) -> str:
         count = text.count(old) if old else 0
         if count == 0 and old and _ANY_END.sub("\n", old) in _ANY_END.sub("\n", text):
             raise ValueError(
-                f"old_string not found in {path}, whose line ends are {ends}. Give them as they stand there."
+                f"old_string not found in {path}, whose line ends are {ends}. Give them as they are there."
             )
         if count == 0:
             raise ValueError(f"old_string not found in {path}")

@@ -24,7 +24,7 @@ async def go(stage: Stage, agent: AgentRef) -> None:
 
 
 def mark(agent: AgentRef, *numbers: int) -> None:
-    for future in [agent.ask.mark(f"m{number}") for number in numbers]:
+    for future in [agent.aio.mark(f"m{number}") for number in numbers]:
         future.get(timeout=20)
 
 

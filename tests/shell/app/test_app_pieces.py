@@ -217,7 +217,7 @@ def test_of_an_agent_that_is_summarised_a_snapshot_tells_of_how_many_messages() 
         for text in ("one", "two", "three"):
             system.root.prompt(text).get(timeout=DEADLINE)
         system.root.configure(compact_model="hanging:model")
-        summary = system.root.ask.compact()
+        summary = system.root.aio.compact()
         hanging.wait_until_asked()
         snapshots = Snapshots(
             system, Questions(system.approvals), system.root.uuid, print, print, Prices({}), Expenses()

@@ -118,7 +118,7 @@ def test_mail_is_listed_opened_and_deleted() -> None:
         await stage.expect("2, 2 unread")
         await stage.expect(r"\* +2  a person +The fair is on Monday")
         await stage.press("enter")
-        await stage.expect("mail 2 of a person")
+        await stage.expect("mail 2 from a person")
         await stage.expect("2, 1 unread")
         await stage.press("d")
         await stage.expect("1, 1 unread")

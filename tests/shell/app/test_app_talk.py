@@ -71,7 +71,7 @@ def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
         await stage.say("/rewind here")
         await stage.expect("── rewound to mark 'here' ─")
         await stage.say("/clear")
-        await stage.expect("── cleared: it begins anew ─")
+        await stage.expect("── cleared: the history starts over ─")
         await stage.say("/rewind nowhere")
         await stage.expect("✗ the rewind: ")
         await stage.say("/no-such-thing")

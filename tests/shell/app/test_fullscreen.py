@@ -169,7 +169,7 @@ def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("term", ["dumb", ""])
 def test_a_terminal_that_knows_nothing_gets_lines(tmp_path: Path, term: str) -> None:
     with FullScreen(*arguments(tmp_path), TERM=term) as program:
-        program.expect("Text prompts the agent that the prompt names")
+        program.expect("What you type goes to the agent named at the prompt")
         program.expect(r"(?m)[\w-]>$")
         assert b"\x1b[?1049h" not in program.sent
 
@@ -180,7 +180,7 @@ def test_when_standard_error_is_no_terminal_there_are_lines(tmp_path: Path) -> N
         program.expect(r"(?m)[\w-]>$")
         program.say("hello")
         program.expect("You said “hello”")
-    assert "Text prompts the agent" in (tmp_path / "errors").read_text()
+    assert "What you type goes to the agent" in (tmp_path / "errors").read_text()
 
 
 def test_textual_is_imported_by_the_application_alone(tmp_path: Path) -> None:

@@ -135,7 +135,8 @@ def test_enter_leaves_an_answer_in_the_background_and_nothing_blocks(database: s
         shell.say("/fork --name late")
         shell.expect(r"goes on in the background; Enter shows the rest\]\n[\w-]{6}> /fork --name late\n")
         shell.expect(
-            "the fork waits for the next step boundary in the turn of [\\w-]{6}; you are told when it is done" + PROMPT
+            "the fork waits for the next step boundary in the turn of [\\w-]{6}; a notice will say when it is done"
+            + PROMPT
         )
         shell.say("/agents")
         shell.expect("waiting for the model")

@@ -15,6 +15,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.shell.verbs.table import TABLE
 from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
 from tests.kit.zygote import PYTHON
@@ -59,13 +60,15 @@ def loaded_by(*arguments: str) -> set[str]:
     [
         ["--help"],
         ["help", "all"],
-        *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo")),
+        *([name, "--help"] for name in ("agents", "fsck", "send", "log", "tail", "prompt", "stats", "demo", "finish")),
     ],
 )
 def test_help_loads_only_click(arguments: list[str]) -> None:
     loaded = loaded_by(*arguments)
     assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system.system", "ikigai_actors.store"})
     assert "click" in loaded
+    verbs = {f"ikigai_actors.shell.verbs.{entry.module}" for entry in TABLE.values()}
+    assert len(loaded & verbs) == (arguments[0] in TABLE)
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     for how in ("kill -9 $$", "exit 128"):
         assert ikigai(shop, *arguments, "--judge", f"sh -c '{how}'") == 1
         told = capsys.readouterr()
-        assert "Mend it" in told.err
+        assert "Fix it and run" in told.err
         assert "bad" not in told.err
     hangs = [*arguments[:-1], "other", "--judge", "sleep 9", "--timeout", "0.001", "--most", "1"]
     assert ikigai(shop, *hangs) == 0

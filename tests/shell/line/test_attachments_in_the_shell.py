@@ -43,7 +43,7 @@ def test_a_path_alone_is_a_prompt_and_no_command(session: Session, picture: Path
 
 def test_a_picture_that_is_not_there_prompts_nobody(session: Session) -> None:
     [told] = session("What is in @nowhere.png?")
-    assert told.startswith("error: Expected a file to attach at 'nowhere.png?'")
+    assert told == "error: There is no file 'nowhere.png?' to attach."
     assert session.system.root.history() == []
 
 

@@ -32,8 +32,8 @@ def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_sessio
     late = session.system.agent("late")
     printed[2] = printed[2].partition(", sign of life ")[0]
     assert printed == [
-        f"the fork waits for the next step boundary in the turn of {short(root)}; you are told when it is done",
-        f"the mark waits for the end of the turn of {short(root)}; you are told when it is done",
+        f"the fork waits for the next step boundary in the turn of {short(root)}; a notice will say when it is done",
+        f"the mark waits for the end of the turn of {short(root)}; a notice will say when it is done",
         f"* {short(root)}  waiting for the model  0 inherited + 1 own",
         "1 running, 0 dead",
         "done",

@@ -72,7 +72,7 @@ def test_control_characters_are_spelled_out(open_session: OpenSession) -> None:
 def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(["fine"]))
     assert session(b"\xff\xfe", "hi", b"NUL \0") == [
-        "error: Line 1 is no UTF-8 (byte 0xff at 1); it was skipped.",
+        "error: Line 1 is not UTF-8 (byte 0xff at 1); it was skipped.",
         "fine",
         "error: The prompt holds a NUL character at 4, which cannot be stored; remove it.",
     ]
@@ -191,10 +191,10 @@ def test_a_reply_that_breaks_off_is_told_and_asked_for_again(capsys: pytest.Capt
         session = Session(system, capsys)
         assert session("hi", "/history") == [
             "Hel",
-            "[the reply broke off, and is asked for again]",
+            "[the reply broke off; asking again]",
             "Hello.",
             "    1  user         hi",
-            "    2  retry        [the reply broke off, and is asked for again]",
+            "    2  retry        [the reply broke off; asking again]",
             "    3  assistant    Hello.",
         ]
 
@@ -253,7 +253,7 @@ def test_tools_are_listed_and_explained(session: Session) -> None:
     printed = session("/tools", "/tools agents", "/tools nope")
     assert [line.split()[0] for line in printed[: len(OWN)]] == OWN
     explained = printed[len(OWN) :]
-    assert explained[0].startswith("Tell who you are")
+    assert explained[0].startswith("Say who you are")
     assert '"type": "object",' in explained[2]
     assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
 

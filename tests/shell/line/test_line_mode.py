@@ -132,7 +132,7 @@ def test_a_defect_in_the_background_is_told_and_the_session_goes_on(open_session
     gate.wait_until_asked()
 
     def answered() -> None:
-        behind_the_session = session.system.root.ask.reply()
+        behind_the_session = session.system.root.aio.reply()
         gate.open()
         behind_the_session.get(timeout=DEADLINE)
 

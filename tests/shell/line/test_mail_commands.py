@@ -39,10 +39,10 @@ def test_a_mail_is_sent_checked_and_read(session: Session) -> None:
     ]
     assert buyer.record.unread == 2
     assert session("/read-mail", "/read-mail", "/read-mail", "/check-mail") == [
-        f"mail 1 of {root}",
+        f"mail 1 from {root}",
         "  Assam  rises.",
         "(1 more unread)",
-        f"mail 2 of {root}",
+        f"mail 2 from {root}",
         "  two words",
         "No unread mail.",
         "No unread mail.",
@@ -55,11 +55,11 @@ def test_all_that_is_unread_is_read_at_once(session: Session) -> None:
     for body in ("one\n\nof two lines", "two"):
         session.system.send(root, body)
     assert session("/read-mail --all", "/read-mail --all") == [
-        "mail 1 of a person",
+        "mail 1 from a person",
         "  one",
         "",
         "  of two lines",
-        "mail 2 of a person",
+        "mail 2 from a person",
         "  two",
         "No unread mail.",
     ]
@@ -146,7 +146,7 @@ def test_a_document_is_written_from_a_file(session: Session, tmp_path: Path) -> 
     long.write_bytes(b"x" * (1024 * 1024 + 5))
     printed = session(*[f"/doc write a.md --file '{each}'" for each in (good, bad, long)])
     assert printed[0] == "a.md: version 1"
-    assert printed[1] == f"error: {bad} is no UTF-8 (byte 0xff at 4). Convert it first."
+    assert printed[1] == f"error: {bad} is not UTF-8 (byte 0xff at 4). Convert it first."
     assert printed[2] == f"error: {long} has more than 1,048,576 bytes. Cut it into several documents."
     assert session.system.documents.read("a.md").body == "# Tée\n\ntext\n"
 
@@ -220,7 +220,7 @@ def test_mail_is_sent_from_another_process_beside_a_running_shell(durable: str) 
         shell.say("/check-mail")
         shell.expect("2 unread: 1 of a person, 1 of buyer")
         shell.say("/read-mail --all")
-        shell.expect("mail 1 of a person\n  Assam rises.\nmail 2 of buyer\n  -x\n")
+        shell.expect("mail 1 from a person\n  Assam rises.\nmail 2 from buyer\n  -x\n")
         shell.say("/exit")
         assert shell.ends() == 0
     done = run("--database", durable, "send", "buyer", "nobody runs it now")
@@ -281,7 +281,7 @@ def test_ctrl_c_ends_a_wait_and_nothing_else(session: Session) -> None:
     pressing = threading.Thread(target=press)
     pressing.start()
     assert session("/wait 600", "/wait 0") == [
-        "error: Waited for no longer; what was asked for may still happen.",
+        "error: Stopped waiting; the request may still be carried out.",
         "No mail came in that time.",
     ]
     pressing.join()

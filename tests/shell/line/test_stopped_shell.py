@@ -44,7 +44,7 @@ def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_pro
         "model set to scripted",
         "system set to Be brief.",
         "back at mark 'two'",
-        "cleared: it begins anew, with its settings",
+        "cleared: the history starts over, the settings stay",
         f"Nothing to resume: the latest turn of kid ({kid}) was neither cut off nor ended by an error.",
     ]
     assert "only a running agent forks. Continue it first." in printed[9]
@@ -107,7 +107,7 @@ def test_who_leaves_is_told_what_is_lost(open_session: OpenSession) -> None:
         eventually(lambda: system.statistics().pending == 2, "two that wait")
 
     session.by(Typist("/mark here", both_wait, "/exit"))
-    assert "Leaving a turn that is in progress" in session.notices
+    assert "Leaving a turn in progress" in session.notices
     assert "2 prompts or commands that wait are lost." in session.notices
     gate.open()
 

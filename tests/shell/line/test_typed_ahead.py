@@ -70,8 +70,8 @@ def test_each_prompt_is_in_the_database_before_the_next_line_is_read(open_sessio
     assert seen == [(["ONE"], []), (["ONE"], ["TWO"]), (["ONE"], ["TWO", "THREE"])]
     assert printed == ["[goes on in the background; Enter shows the rest]"] * 3
     assert session.notices == (
-        "A line was not done: “FOUR”. Leaving a turn that is in progress: next time shown as interrupted, and /resume "
-        "goes on. 2 prompts wait in the database until the agent goes on.\n"
+        "A line was not done: “FOUR”. Leaving a turn in progress: /resume finishes it. "
+        "2 prompts wait in the database until the agent goes on.\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_who_leaves_by_ctrl_c_is_told_too(open_session: OpenSession, gate: Gate)
     gate.wait_until_asked()
     session.by(Typist(*[lambda: signal.raise_signal(signal.SIGINT)] * 2))
     assert session.status == 130
-    assert "Leaving a turn that is in progress" in session.notices
+    assert "Leaving a turn in progress" in session.notices
 
 
 def test_a_command_that_was_just_given_is_counted_among_what_is_lost(gate: Gate) -> None:
@@ -140,7 +140,7 @@ def test_a_command_that_was_just_given_is_counted_among_what_is_lost(gate: Gate)
         system.root.prompt("work")
         gate.wait_until_asked()
         for _ in range(50):
-            system.root.ask.mark()
+            system.root.aio.mark()
         take_in(system, DEADLINE)
         assert system.statistics().pending == 50
         gate.open()

@@ -166,7 +166,7 @@ def test_where_no_descriptor_is_left_that_is_said_once_and_the_door_stays_open()
         for caller in callers:
             caller.close()
     assert said == "True\n"
-    assert trouble == "No connection could be taken (Too many open files); a stranger is put out for it\n"
+    assert trouble == "Could not accept a connection (Too many open files); closing one that has not shown the token\n"
 
 
 def test_a_process_keeps_most_of_its_descriptors_for_itself() -> None:

@@ -106,7 +106,7 @@ def test_a_signal_ends_the_server_and_its_open_pages_and_says_what_is_left(tmp_p
                 assert message.type is aiohttp.WSMsgType.BINARY
         assert program.ends() == 130
         assert "Ending: 1 open page." in program.said
-        assert "Leaving a turn that is in progress" in program.said
+        assert "Leaving a turn in progress" in program.said
         assert "Traceback" not in program.said
 
     with served(tmp_path) as program:

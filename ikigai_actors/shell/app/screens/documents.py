@@ -16,7 +16,7 @@ from ikigai_actors.shell.app.transcript.layout import HUGE
 from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.system.ref import System
+from ikigai_actors.system.handles.ref import System
 
 
 class DocumentScreen(Screen[None]):
@@ -24,7 +24,7 @@ class DocumentScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f6", "dismiss", "Back"),
-        Binding("r", "read", "Read anew"),
+        Binding("r", "read", "Reload"),
         Binding("tab", "turn", "Scroll"),
     ]
 
@@ -42,7 +42,7 @@ class DocumentScreen(Screen[None]):
         yield self._rows
         with VerticalScroll():
             yield self._body
-        yield Static("Enter opens · Tab scrolls it · r reads anew · Esc · /doc write changes one")
+        yield Static("Enter opens · Tab scrolls it · r reloads · Esc · /doc write changes one")
 
     def on_mount(self) -> None:
         """Read the list for the first time."""

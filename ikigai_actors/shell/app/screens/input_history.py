@@ -38,7 +38,7 @@ class RecallScreen(ModalScreen[str | None]):
         """Lay out the entries that are found, and the input for the search text below them."""
         with Vertical():
             yield Rows(lambda pair: str(pair[0]), lambda pair: Text(one_line(pair[1])))
-            yield Input(placeholder="search what was submitted; Enter takes it, Esc leaves", compact=True)
+            yield Input(placeholder="search earlier prompts; Enter takes one, Esc leaves", compact=True)
 
     def on_mount(self) -> None:
         """Begin with all entries."""

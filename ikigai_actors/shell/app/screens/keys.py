@@ -12,7 +12,7 @@ from textual.widgets import Static
 OTHERS = (
     ("Enter, Ctrl+J", "Submit; a new line"),
     ("Tab", "Complete a command, an agent, a mark, a path"),
-    ("Up, Down", "What was submitted before"),
+    ("Up, Down", "Earlier prompts and commands"),
     ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),
     ("PageUp, PageDown", "Scroll the transcript"),

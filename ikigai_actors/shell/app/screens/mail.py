@@ -15,7 +15,7 @@ from ikigai_actors.shell.app.transcript.pieces import tidy
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.naming import named
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 LATEST = 500
 """The most mails that are listed."""
@@ -27,7 +27,7 @@ class MailScreen(Screen[None]):
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f5", "dismiss", "Back"),
         Binding("d", "delete", "Delete"),
-        Binding("r", "read", "Read anew"),
+        Binding("r", "read", "Reload"),
     ]
 
     DEFAULT_CSS = "MailScreen VerticalScroll { height: 1fr; border-top: solid $foreground 30%; padding: 0 1; }"
@@ -45,7 +45,7 @@ class MailScreen(Screen[None]):
         yield self._rows
         with VerticalScroll(can_focus=False):
             yield self._body
-        yield Static("Enter opens · d deletes · r reads anew · Esc")
+        yield Static("Enter opens · d deletes · r reloads · Esc")
 
     def on_mount(self) -> None:
         """Read the mailbox for the first time."""
@@ -80,7 +80,7 @@ class MailScreen(Screen[None]):
         self._rows.show(mails)
 
     def _open(self, mail: Mail) -> None:
-        head = f"mail {mail.id} of {self._names.get(mail.sender, A_PERSON)}\n\n"
+        head = f"mail {mail.id} from {self._names.get(mail.sender, A_PERSON)}\n\n"
         self._body.update(Text(head, "bold").append(tidy(mail.body), "not bold"))
         self.action_read()
 

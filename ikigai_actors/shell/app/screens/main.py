@@ -33,7 +33,7 @@ from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.text.naming import called
 from ikigai_actors.shell.verbs.completion import common, completions
-from ikigai_actors.system.ref import AgentRef
+from ikigai_actors.system.handles.ref import AgentRef
 
 PAGES = 50
 """The pages that are kept. Beyond this number, pages go that can be made again and look the same."""
@@ -67,7 +67,7 @@ class MainScreen(Screen[None]):
         Binding("pageup", "scroll(-1)", "Scroll up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Scroll down", show=False, priority=True),
         Binding("ctrl+end", "scroll_to_end", "To the end", priority=True),
-        Binding("ctrl+r", "recall", "Search what was submitted", priority=True),
+        Binding("ctrl+r", "recall", "Search earlier prompts", priority=True),
         Binding("f2,ctrl+g", "answer", "Answer a question", priority=True),
         Binding("f3,ctrl+t", "tree", "Tree", priority=True),
         Binding("f1", "app.keys", "Keys", show=False, priority=True),

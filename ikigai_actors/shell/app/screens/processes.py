@@ -154,7 +154,7 @@ class ProcessScreen(Screen[str | None]):
             for name, (key, _) in _COLUMNS.items()
             if name not in self._hidden
         ]
-        hang = f"{self._abandoned} past their time: calls of tools that do not end\n" if self._abandoned else ""
+        hang = f"calls of tools past their time: {self._abandoned}\n" if self._abandoned else ""
         self._keys.update(f"{hang}{' '.join(shown)} b Σ · Esc")
         self._rows.show(sorted(self._processes, key=_COLUMNS[self._by][1]))
 

@@ -15,7 +15,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import attached_lines, stop_note, words_of
+from ikigai_actors.shell.text.pages import attached_lines, message_words, stop_note
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
@@ -110,7 +110,7 @@ def _pieces(message: Message) -> list[Piece]:
             return _reply(message)
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), message.id)]
-    words = words_of(message)
+    words = message_words(message)
     if message.kind == Kind.MERGE and words.line is not None:  # folded: it may be long
         return [Piece(Look.CALL, words.line, message.id, tidy(message.content))]
     return [] if words.line is None else [Piece(Look.RULE if words.rule else Look.NOTE, words.line, message.id)]

@@ -1,9 +1,12 @@
 """Records as objects of JSON output: their fields by name, times as people and programs read them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.frozen import as_dict
 from ikigai_actors.text import iso_time
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
 def as_row(record: Any) -> dict[str, Any]:
@@ -15,3 +18,8 @@ def _shown(name: str, value: Any) -> Any:
     if name.endswith("_at") or name == "deadline":
         return iso_time(value) if value else None  # 0 of `active_at`: never
     return value
+
+
+def agent_row(agent: "AgentRef") -> dict[str, Any]:
+    """Which agent is meant, in JSON."""
+    return {"agent_uuid": agent.uuid, "name": agent.name}

@@ -1,0 +1,7 @@
+"""Handles: what a program holds of agents and of their system.
+
+- ``commands``: every command of an agent, once, as a future; ``outcomes`` is what comes of the larger ones.
+- ``readings``: what is read of an agent, once.
+- ``ref``: both faces of a handle, made of these two, and the system that gives them.
+- ``base``: what ``commands`` and ``readings`` stand on.
+"""

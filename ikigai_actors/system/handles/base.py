@@ -1,0 +1,39 @@
+"""What both faces of a handle are made of: an agent of a system."""
+
+from typing import Any, Generic, TypeVar
+
+from ikigai_actors.system.directory import Directory
+
+H = TypeVar("H")
+"""The handles of a face: `AgentRef` or `AsyncAgentRef`."""
+
+
+class BaseRef(Generic[H]):
+    """One agent of a system, and how handles of others are made."""
+
+    __slots__ = ("_output", "system", "uuid")
+
+    def __init__(self, system: Directory, uuid: str, output: Any = None) -> None:
+        """Stand for an agent.
+
+        Args:
+            system: the system.
+            uuid: which agent.
+            output: the type of which a value was asked of its first turn; None for any answer.
+        """
+        self.system = system
+        self.uuid = uuid
+        self._output = output
+
+    def _ref(self, uuid: str, output: Any = None) -> H:
+        """The handle of an agent, of the same face."""
+        raise NotImplementedError  # no ABC: handles are made all the time
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.uuid}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BaseRef) and (other.uuid, other.system) == (self.uuid, self.system)
+
+    def __hash__(self) -> int:
+        return hash(self.uuid)

@@ -1,0 +1,50 @@
+"""What comes of the commands that give more than a position."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.records.log.merge_source import MergedDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What came of a compaction."""
+
+    position: int
+    """The position of the summary."""
+    before: int
+    """How many tokens the conversation had, about."""
+    after: int
+    """How many it has now, about."""
+    usage: Usage | None
+    """What the summary has cost, when the provider tells it."""
+
+
+def compacted(told: Mapping[str, Any]) -> Compacted:
+    """What came of a compaction, as the agent tells it."""
+    usage = told.get("usage")
+    return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge."""
+
+    position: int
+    """The position of the message ``merge``."""
+    head: int
+    """The position up to which the child is merged now."""
+    text: str
+    """What was taken in: a result, a summary, or a selection."""
+    documents: tuple[MergedDocument, ...]
+    """What the child and those below it have written since, by path; nothing of it was changed."""
+    usage: Usage | None
+    """What the summary has cost, when the provider tells it."""
+
+
+def merged(told: Mapping[str, Any]) -> Merged:
+    """What came of a merge, as the agent tells it."""
+    usage, documents = told.get("usage"), tuple(MergedDocument(**one) for one in told["documents"])
+    return Merged(told["position"], told["head"], told["text"], documents, None if usage is None else Usage(**usage))

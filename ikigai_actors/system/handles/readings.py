@@ -1,0 +1,206 @@
+"""What is read of an agent, once: the calls of a handle that change nothing.
+
+agent.record, agent.state            # an `AgentRef` reads on the calling thread
+await agent.record, await agent.state    # an `AsyncAgentRef` on another one, and the event loop goes on
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ikigai_actors.agent.statistics import AgentStatistics
+from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.arguments import check_count, check_flag, check_timeout
+from ikigai_actors.errors import HostElsewhere, ProviderError
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Handle, uuid_of
+from ikigai_actors.records.budgets.budget import BudgetStatus
+from ikigai_actors.records.budgets.status import budget_of
+from ikigai_actors.records.lives.supervision import times_restarted
+from ikigai_actors.records.log.diff import Diff, read_diff
+from ikigai_actors.records.log.history import ReplayRange
+from ikigai_actors.records.log.lineage import read_ranges, read_whole
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.mail.mail import Mail, Mailbox, sender_of, unread_mailbox
+from ikigai_actors.records.mail.mail import latest as latest_mail
+from ikigai_actors.records.mail.schedules import appointment
+from ikigai_actors.records.mail.timers import Timer, timers_of
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.system.context import Context, context_of
+from ikigai_actors.system.handles.base import BaseRef, H
+
+
+class Readings(BaseRef[H]):
+    """What is read of an agent, dead or alive."""
+
+    __slots__ = ()
+
+    @property
+    def record(self) -> AgentRecord:
+        """Its row of the registry, read now."""
+        return self.system.store.read(lambda tx: registry.get(tx, self.uuid))
+
+    @property
+    def name(self) -> str | None:
+        """Its name, if it has one."""
+        return self.record.name
+
+    @property
+    def parent(self) -> H | None:
+        """The agent it was forked from; None for agent 0."""
+        return self._handle(self.record.parent_uuid)
+
+    @property
+    def supervisor(self) -> H | None:
+        """The agent that supervises it; None for agent 0."""
+        return self._handle(self.record.supervisor_uuid)
+
+    def children(self) -> list[H]:
+        """The living agents that it supervises, in order of creation, adopted ones last."""
+        records = self.system.store.read(lambda tx: registry.children(tx, self.uuid))
+        return [self._ref(record.uuid) for record in records if record.living]
+
+    @property
+    def state(self) -> str:
+        """``idle``, ``waiting for the model``, ``waits for b``, ``interrupted``; or ``stopped``, ``dead`` and so on."""
+        return self.system.state_of(self.record)
+
+    @property
+    def budget(self) -> BudgetStatus | None:
+        """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
+        self.system.check_open()
+        return self.system.store.read(lambda tx: budget_of(tx, self.uuid))
+
+    def statistics(self) -> AgentStatistics:
+        """What it is doing, what it has done, and how often it was ever restarted.
+
+        Counted since its actor was started on this host. Of an agent of another process its whole life is counted, by
+        the rows of its log. Raises `AgentDead`.
+        """
+        counted = self.system.statistics_of(self.uuid)
+        return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
+
+    def settings_at_hand(self) -> Mapping[str, Any] | None:
+        """The settings in force, if they are in memory. Reads nothing.
+
+        None when the log was not needed yet, or is in another process.
+        """
+        actor = self.system.here(self.uuid)
+        if actor is None or actor.state.phase is Phase.UNLOADED:
+            return None
+        return actor.state.view.settings
+
+    def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
+        """Its messages, inherited ones first.
+
+        Args:
+            all: every message that was ever written; else as clears and rewinds leave the history.
+
+        Raises:
+            HistoryError: its rows are wrong.
+        """
+        if check_flag(all, "all"):
+            return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
+        return self.system.log_cache.find_in(self.uuid, lambda log: list(log.visible()))
+
+    def diff(self, other: Handle | str) -> Diff:
+        """Where its history and another agent's part, and what each has that the other has not.
+
+        Args:
+            other: a handle, or a uuid, name, or unique prefix of a uuid; dead or alive.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            HistoryError: rows are wrong.
+        """
+        self.system.check_open()
+        uuid = uuid_of(self.system.store, other)
+        return self.system.store.read(lambda tx: read_diff(tx, self.uuid, uuid))
+
+    def tools(self) -> list[Mapping[str, Any]]:
+        """The descriptions of its tools that its model gets, as Messages-API dicts.
+
+        Raises `ProviderError` for a wrong setting.
+        """
+        log = self.system.log_cache.load(self.uuid)
+        return list(self.system.toolbox.describe(log.view(log.head).settings))
+
+    def ranges(self) -> tuple[ReplayRange, ...]:
+        """Where its history is stored, oldest first."""
+        return self.system.store.read(lambda tx: read_ranges(tx, self.uuid))
+
+    def context(self) -> Context:
+        """The meaning of its history now: counts, settings, marks, ranges, tokens."""
+        ranges, system = self.ranges(), self.system
+
+        def tools_of(settings: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+            with suppress(HostElsewhere, ProviderError):
+                return system.toolbox.describe(settings)
+            return None
+
+        def found(log: Log) -> Context:
+            return context_of(log, ranges, system.default_settings, system.window_of, tools_of)
+
+        return system.log_cache.find_in(self.uuid, found)
+
+    def check_mail(self, timeout: float | None = None) -> Mailbox:
+        """Its unread mail: how many mails, from whom, and how the oldest begin. Marks nothing as read.
+
+        Args:
+            timeout: seconds to wait.
+        """
+
+        def look() -> Mailbox:
+            return self.system.store.read(lambda tx: unread_mailbox(tx, self.uuid))
+
+        return look() if check_timeout(timeout) is None else self.system.readers.read(look).get(timeout=timeout)
+
+    def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
+        """All its mail, read or not, oldest first. Marks nothing as read.
+
+        Args:
+            sender: only mail of this agent, as in `read_mail`.
+            latest: only so many, the latest ones.
+        """
+        store = self.system.store
+        known = sender_of(store, sender)
+        if latest is not None:
+            check_count(latest, "latest")
+        return store.read(lambda tx: latest_mail(tx, self.uuid, known, latest))
+
+    def timers(self) -> list[Timer]:
+        """Its timers, those that fire first in front: its reminders, and mail that others will send it."""
+        return self.system.store.read(lambda tx: timers_of(tx, self.uuid))
+
+    def next_times(
+        self,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        every: str | None = None,
+        zone: str | None = None,
+        count: int = 5,
+    ) -> list[datetime]:
+        """When a timer would fire that `remind` would set now. Nothing is set.
+
+        Args:
+            at: as for `remind`, and so are the next three.
+            after: seconds from now on.
+            every: a schedule.
+            zone: whose clocks are meant.
+            count: how many times, at most; from 1 to 1,000.
+
+        Returns:
+            The times by the clocks of the zone, the next one first; fewer where it fires no more often.
+
+        Raises:
+            BadInput: as for `remind`.
+        """
+        self.system.check_open()
+        when = appointment(self.system.clock.now_ms(), at=at, after=after, every=every, zone=zone)
+        return when.times(count)
+
+    def _handle(self, uuid: str | None) -> H | None:
+        return None if uuid is None else self._ref(uuid)

@@ -1,0 +1,334 @@
+"""Handles of agents: what a program holds instead of an actor.
+
+    child = root.fork("analyse the schema", name="dba")     # blocks until the fork is committed
+    child.prompt("and the indexes?").get(timeout=60)        # a Future of the Reply
+    child = await root.aio.fork("analyse the schema")       # the same in an asyncio program
+    child.signal(Signal.STOP)                               # it pauses after its step; CONT lets it go on
+    branch.kill(cascade=True)                               # it and all its descendants, at once
+    root.supervise(strategy="rest_for_one", intensity=5, period=60)
+    root.send(child, "The schema has changed.")             # returns after the commit
+    child.remind("look at the build", every="0 9 * * 1-5", zone="Europe/Berlin", prompt=True)
+    [mail.body for mail in child.read_mail(sender=root)]
+    root.wait([child], timeout=30)                          # {child: "idle"}
+
+A handle is a uuid and a system: plain, safe to share between threads, valid for dead agents too. It has two faces with
+the same methods. What changes an agent returns after the commit in `AgentRef`, and in `AsyncAgentRef` it is a future,
+which one awaits; it is written in `Commands`. What reads is written in `Readings`, and works for the dead too.
+``timeout`` is in seconds: a `TimedOut` says that the answer did not come in time, not that nothing happens.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from functools import wraps
+from inspect import Signature, formatannotation, signature
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ikigai_actors.actors.futures import Future, current_acting_agent
+from ikigai_actors.arguments import check_callable, check_timeout, check_type
+from ikigai_actors.errors import HostElsewhere, NoHost
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
+from ikigai_actors.records.budgets.budget import BudgetStatus
+from ikigai_actors.records.lives.membership import every_group
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.records.transfer.graft import ImportFile
+from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.handles.commands import Commands
+from ikigai_actors.system.handles.readings import Readings
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_MODULE = re.compile(r"[\w.]+\.(?=\w)")
+_FUTURE = re.compile(r"Future\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
+
+
+class _Asked(Commands["AgentRef"]):
+    """The commands of an agent for a caller who waits."""
+
+    __slots__ = ()
+
+    _waits = True
+
+    def _ref(self, uuid: str, output: Any = None) -> "AgentRef":
+        return AgentRef(self.system, uuid, output)
+
+
+class _Read(Readings["AsyncAgentRef"]):
+    """The readings of an agent for a coroutine."""
+
+    __slots__ = ()
+
+    def _ref(self, uuid: str, output: Any = None) -> "AsyncAgentRef":
+        return AsyncAgentRef(self.system, uuid, output)
+
+
+def _words(form: Signature, ref: str) -> str:
+    """What a signature returns, for ``help`` and editors, with the handles of a face."""
+    return _MODULE.sub("", formatannotation(form.return_annotation)).replace("~H", ref)
+
+
+def _waits(command: Callable[Concatenate[_Asked, _P], Future[_T]]) -> "Callable[Concatenate[AgentRef, _P], _T]":
+    """The form of a command that waits for its future."""
+
+    @wraps(command)
+    def wait(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return command(_Asked(self.system, self.uuid, self._output), *args, **kwargs).get()
+
+    form = signature(command)
+    given = _FUTURE.sub(r"\1", _words(form, "AgentRef"))
+    vars(wait)["__signature__"] = form.replace(return_annotation=given)
+    return wait
+
+
+def _gives(command: Callable[Concatenate[_Asked, _P], _T]) -> "Callable[Concatenate[AgentRef, _P], _T]":
+    """The form of a command that gives a future to everybody."""
+
+    @wraps(command)
+    def give(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return command(_Asked(self.system, self.uuid, self._output), *args, **kwargs)
+
+    return give
+
+
+def _reads(reading: Callable[Concatenate[_Read, _P], _T]) -> "Callable[Concatenate[AsyncAgentRef, _P], Future[_T]]":
+    """The form of a reading that does not block an event loop."""
+
+    @wraps(reading)
+    def read(self: "AsyncAgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        return self._read(lambda it: reading(it, *args, **kwargs))
+
+    form = signature(reading)
+    vars(read)["__signature__"] = form.replace(return_annotation=f"Future[{_words(form, 'AsyncAgentRef')}]")
+    return read
+
+
+class AgentRef(Readings["AgentRef"]):
+    """The handle of one agent. Its methods wait for what they ask for: a commit, a reply."""
+
+    __slots__ = ()
+
+    system: "System"
+
+    def _ref(self, uuid: str, output: Any = None) -> "AgentRef":
+        return AgentRef(self.system, uuid, output)
+
+    @property
+    def aio(self) -> "AsyncAgentRef":
+        """The same agent for an asyncio program."""
+        return AsyncAgentRef(self.system, self.uuid, self._output)
+
+    prompt = _gives(_Asked.prompt)
+    steer = _gives(_Asked.steer)
+    reply = _waits(_Asked.reply)
+    resume = _waits(_Asked.resume)
+    fork = _waits(_Asked.fork)
+    fork_many = _waits(_Asked.fork_many)
+    note = _waits(_Asked.note)
+    clear = _waits(_Asked.clear)
+    mark = _waits(_Asked.mark)
+    rewind = _waits(_Asked.rewind)
+    undo = _waits(_Asked.undo)
+    compact = _waits(_Asked.compact)
+    uncompact = _waits(_Asked.uncompact)
+    merge = _waits(_Asked.merge)
+    configure = _waits(_Asked.configure)
+    rename = _waits(_Asked.rename)
+    signal = _waits(_Asked.signal)
+    kill = _waits(_Asked.kill)
+    exit = _waits(_Asked.exit)
+    supervise = _waits(_Asked.supervise)
+    adopt = _waits(_Asked.adopt)
+    move = _waits(_Asked.move)
+    grant = _waits(_Asked.grant)
+    set_budget = _waits(_Asked.set_budget)
+    charge = _waits(_Asked.charge)
+    send = _waits(_Asked.send)
+    open_mail = _waits(_Asked.open_mail)
+    read_mail = _waits(_Asked.read_mail)
+    delete_mail = _waits(_Asked.delete_mail)
+    join = _waits(_Asked.join)
+    leave = _waits(_Asked.leave)
+    monitor = _waits(_Asked.monitor)
+    demonitor = _waits(_Asked.demonitor)
+    remind = _waits(_Asked.remind)
+    cancel_timer = _waits(_Asked.cancel_timer)
+    wait = _waits(_Asked.wait)
+
+
+class AsyncAgentRef(Commands["AsyncAgentRef"]):
+    """The handle of one agent for an asyncio program: each of its methods gives a future, to be awaited.
+
+    An ``await`` that is cancelled leaves what was asked for as it is; but that of `wait` ends the wait.
+    """
+
+    __slots__ = ()
+
+    def _ref(self, uuid: str, output: Any = None) -> "AsyncAgentRef":
+        return AsyncAgentRef(self.system, uuid, output)
+
+    @property
+    def sync(self) -> AgentRef:
+        """The same agent for code that may block."""
+        return AgentRef(self.system, self.uuid, self._output)
+
+    def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
+        """Read on another thread."""
+        it = _Read(self.system, self.uuid, self._output)
+        return self.system.readers.read(lambda: reading(it))
+
+    @property
+    def record(self) -> Future[AgentRecord]:
+        """Its row of the registry, read now."""
+        return self._read(lambda it: it.record)
+
+    @property
+    def name(self) -> Future[str | None]:
+        """Its name, if it has one."""
+        return self._read(lambda it: it.name)
+
+    @property
+    def state(self) -> Future[str]:
+        """``idle``, ``waiting for the model``, ``waits for b``, ``interrupted``; or ``stopped``, ``dead`` and so on."""
+        return self._read(lambda it: it.state)
+
+    @property
+    def budget(self) -> Future[BudgetStatus | None]:
+        """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
+        return self._read(lambda it: it.budget)
+
+    @property
+    def parent(self) -> "Future[AsyncAgentRef | None]":
+        """The agent it was forked from; None for agent 0."""
+        return self._read(lambda it: it.parent)
+
+    @property
+    def supervisor(self) -> "Future[AsyncAgentRef | None]":
+        """The agent that supervises it; None for agent 0."""
+        return self._read(lambda it: it.supervisor)
+
+    children = _reads(_Read.children)
+    statistics = _reads(_Read.statistics)
+    settings_at_hand = _reads(_Read.settings_at_hand)
+    history = _reads(_Read.history)
+    diff = _reads(_Read.diff)
+    tools = _reads(_Read.tools)
+    ranges = _reads(_Read.ranges)
+    context = _reads(_Read.context)
+    check_mail = _reads(_Read.check_mail)
+    mails = _reads(_Read.mails)
+    timers = _reads(_Read.timers)
+    next_times = _reads(_Read.next_times)
+
+
+def current_agent() -> AgentRef:
+    """The agent that the calling code works for, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
+    agent: AgentRef = current_acting_agent()
+    return agent
+
+
+class System(Directory):
+    """What handles and shells use of a system: an `ActorSystem`, or an `AttachedSystem`."""
+
+    @property
+    def root(self) -> AgentRef:
+        """Agent 0, from which all others descend."""
+        record = self.store.read(registry.root)
+        if record is None:
+            raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
+        return self.handle(record.uuid)
+
+    def agent(self, text: str) -> AgentRef:
+        """The agent with this uuid, name, or unique prefix of a uuid (4 characters or more).
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
+        """
+        check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
+        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def groups(self) -> dict[str, list[AgentRef]]:
+        """The groups that have members, and these, in the order in which they have joined."""
+        found = self.store.read(every_group)
+        return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
+
+    def handle(self, uuid: str) -> AgentRef:
+        """The handle of an agent whose uuid is known; nothing is looked up."""
+        self.check_open()
+        return self._handle(check_type(uuid, str, "uuid", "text"))
+
+    def _handle(self, uuid: str) -> AgentRef:
+        return AgentRef(self, uuid)
+
+    def import_(
+        self,
+        file: str | os.PathLike[str],
+        under: Handle | str | None = None,
+        *,
+        documents: str = "refuse",
+        stopped: bool = False,
+        go: bool = False,
+        notice: Callable[[str], object] = lambda text: None,
+        timeout: float | None = None,
+    ) -> AgentRef:
+        """Bring the agents of a file that `export` has made under an agent; all of them, or none.
+
+        Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off. An
+        agent in which such a turn or an unread prompt waits comes stopped. Who has a uuid that is here gets another
+        one, so importing twice makes a copy; a name that is taken gets ``-2``. No budget comes along: those above
+        ``under`` count the agents from now on. No right comes along either: a policy ``allow`` of the file does not
+        count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
+
+        Args:
+            file: the file.
+            under: a handle, or a uuid, name, or unique prefix of a uuid; None is agent 0.
+            documents: what becomes of a document that is here with other texts: ``refuse`` refuses the file, ``keep``
+                leaves it as it is, ``append`` adds the versions of the file.
+            stopped: whether all of the agents come stopped, and begin nothing until the signal CONT.
+            go: whether none comes stopped for what waits in it: unread prompts are answered at once.
+            notice: hears, before the import, what the file would begin, and which models and tools it names; a line at
+                a time.
+            timeout: seconds to wait for the commit; None waits for ever.
+
+        Returns:
+            The agent that was exported with all below it.
+
+        Raises:
+            ImportRefused: the file is damaged, newer than this program, or does not fit to what is here.
+            AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no agent that lives.
+            BudgetExceeded: a budget above it allows so many agents no more.
+            HostElsewhere: another process runs that agent: import there.
+            BadInput: an argument cannot be used, or the file cannot be read.
+        """
+        self.check_open()
+        check_timeout(timeout)
+        uuid = None if under is None else uuid_of(self.store, under)
+        check_callable(notice, "notice", "a function of a text")
+        looked = ImportFile.of(as_path(file), documents, stopped, go)
+        for line in looked.lines():
+            notice(line)
+        return self.handle(self._import(looked, uuid, timeout))
+
+    def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
+        """Import a file under an agent; return the uuid of its top."""
+        raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
+
+    def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
+        """Have another host run an agent; see `AgentRef.move`.
+
+        Args:
+            agent: a handle, or a uuid, name, or unique prefix of a uuid.
+            host: the name of the other host.
+            timeout: seconds to wait; None waits for ever.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+            IkigaiError: what `AgentRef.move` raises.
+        """
+        self.handle(uuid_of(self.store, agent)).move(host, timeout)
+
+    def touch(self, agent: AgentRef) -> None:
+        """Remember that a person looked at an agent: a shell begins there next time."""
+        check_type(agent, AgentRef, "agent", "a handle")
+        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))

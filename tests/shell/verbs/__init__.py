@@ -1,0 +1,1 @@
+"""Verbs: one declaration, four places."""
