@@ -13,5 +13,5 @@ Its modules:
     waits                           waits for mail and for other agents
     remote_commands                 what other processes ask it to do
     boot                            which agents come back, and with which turns
-    subscriptions, instruments, statistics   what others are told of it: events, hooks, figures
+    subscriptions, instruments, statistics   what others hear of it: events, hooks, figures
 """

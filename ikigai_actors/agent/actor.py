@@ -8,8 +8,8 @@ come true. The verdict releases it.
     failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
     fenced      the agent belongs to another host, or is dead: the actor stops
 
-A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. Who asked for
-what has failed is answered before that, with the error: nobody decides on it again, since it would only fail again.
+A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. The caller of
+a command that failed gets the error before that: nobody decides on it again, since it would only fail again.
 
 An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
 
@@ -166,7 +166,7 @@ class AgentActor(PooledActor):
 
     @property
     def wants_news(self) -> bool:
-        """Whether the agent is told of new mail. Thread-safe."""
+        """Whether the agent gets notices of new mail. Thread-safe."""
         return wants_news(self.state)
 
     @property
@@ -191,7 +191,7 @@ class AgentActor(PooledActor):
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
     def heard(self) -> Future[None] | None:
-        """Settled once the agent has taken in what it was told before this call; None when it has. Thread-safe."""
+        """Settled once the agent has handled the messages from before this call; None when it has. Thread-safe."""
         inbox, done = self.actor_inbox, Future[None]()
         with suppress(InboxFull):
             if (inbox.scheduled or inbox.held or not inbox.empty()) and self.deliver(TakenIn(done)):
@@ -199,7 +199,7 @@ class AgentActor(PooledActor):
         return None
 
     def run_slice(self, quantum: int = QUANTUM) -> bool:
-        """Handle messages, as `PooledActor.run_slice` does; tell `Waits` when the agent may have become idle."""
+        """Handle messages, as `PooledActor.run_slice` does; notify `Waits` when the agent may have become idle."""
         self._slices += 1
         again = super().run_slice(quantum)
         if not again:
@@ -485,7 +485,7 @@ class AgentActor(PooledActor):
             case Refused(error=Fenced() | AgentDead() as error) if error.agent == self.state.uuid:
                 dead = isinstance(error, Fenced) and error.dead
                 if dead or isinstance(error, AgentDead):
-                    self._exit_message = str(error)  # for who waits in the inbox, or asks by then
+                    self._exit_message = str(error)  # for commands that wait in the inbox, or come before the next look
                 self._abandon(step, ActorGone(str(error), error.agent) if dead else error)
                 self._stop()
             case Refused(error=WordsGone() as error) if self._decided is not None:
@@ -535,7 +535,7 @@ class AgentActor(PooledActor):
             step = placed(step, answer)
         self._enter(step)
         self._step = None
-        if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others may go on who have waited behind it
+        if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others that have waited for it may go on
             self.runtime.processes.serve((waited.budget,))
         if isinstance(answer, Held | Paused | Settled) and answer.freed:
             self.runtime.processes.serve(answer.freed)
@@ -565,7 +565,7 @@ class AgentActor(PooledActor):
             self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
 
     def _refused(self, step: Step, error: IkigaiError) -> None:
-        """Keep the state as it was; tell the caller, or the model, why."""
+        """Keep the state as it was; the caller, or the model, gets the reason."""
         if step.caller is not None:
             step.caller.settle(error)
         if step.together:
@@ -591,7 +591,7 @@ class AgentActor(PooledActor):
 
     @property
     def _may_rest(self) -> bool:
-        """Whether nothing needs the log now. One that is told of new mail keeps it: the settings tell that it is."""
+        """Whether nothing needs the log now. An agent with notices of new mail keeps it."""
         idle = self._log.current is not None and self.state.phase is Phase.IDLE
         return idle and not (len(self.backlog) or self.wants_news) and self._effects.is_empty
 
@@ -679,7 +679,7 @@ class AgentActor(PooledActor):
             for effect in self._step.effects:
                 if isinstance(effect, Answer):
                     effect.caller.settle(effect.value)
-            self._effects.add(self._step.effects)  # the births among them are told as the actor ends
+            self._effects.add(self._step.effects)  # the births among them are reported as the actor ends
         self._hand_over(reason)
 
     def _crash_of(self, reason: BaseException) -> IkigaiError:
@@ -720,7 +720,7 @@ class AgentActor(PooledActor):
         """Take all callers and commands away from this actor, for the next one."""
         state, waiting = self.state, self.backlog.take_all()
         if (asked := state.side) is not None and asked.caller is not None:
-            if self._step is None:  # the next actor begins it anew
+            if self._step is None:  # the next actor starts it again
                 waiting = (_anew(asked), *waiting)
             else:
                 what = "summary" if isinstance(asked, Compaction) else "merge"

@@ -1,6 +1,6 @@
 """The log of one agent, in memory while its actor needs it: read, extended after each commit, dropped when idle.
 
-Without a log an agent can still fork and be told things: then `LogCache` notes that the log may be incomplete.
+Without a log an agent can still fork and receive messages: then `LogCache` notes that the log may be incomplete.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class AgentLog:
     def load(self, whole: bool = False) -> None:
         """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits.
 
-        ``whole``: with what a summary stands for.
+        ``whole``: with the messages that a summary replaces.
         """
         if self.loading:
             return
@@ -105,7 +105,7 @@ class AgentLog:
         self._runtime.log_loader.look_up(look, done)
 
     def hold(self, log: Log, turn: int) -> on.Loaded:
-        """Keep the log that was read; return what it tells the machine.
+        """Keep the log that was read; return what the machine needs of it.
 
         Args:
             log: the log.
@@ -130,7 +130,7 @@ class AgentLog:
         )
 
     def grow(self, messages: Sequence[Message]) -> None:
-        """Add committed messages, and tell subscribers."""
+        """Add committed messages, and notify subscribers."""
         if self.current is None:  # it has forked, for which its head was enough
             self._runtime.log_cache.forget(self._uuid)
         else:
@@ -149,11 +149,11 @@ class AgentLog:
         self._runtime.log_cache.forget(self._uuid)
 
     def _use(self, messages: int) -> None:
-        """Note that the log is in use, and that so many of its messages are new in memory."""
+        """Note that the log is in use, and how many of its messages are new in memory."""
         self.used = self._runtime.clock.monotonic()
         self._runtime.log_eviction.grew(messages)
 
 
 def _shown(log: Log, view: View) -> Iterator[Message]:
-    """The log's own messages that no summary stands for, the latest first: of others the model is told anew."""
+    """The log's own messages that no summary replaces, the latest first: the model gets a notice of others again."""
     return takewhile(lambda message: message.id > view.floor, log.newest_first())

@@ -7,8 +7,7 @@ Commands that begin or follow a turn keep their order. There are five exceptions
     `Needs.LOG`                    passes the commands before it: it needs no end of a turn
     a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT; so is one to a busy agent
                                    that must be stored now, which keeps its place
-    a prompt behind a turn that    is passed by what can be done in such a turn
-    waits for a budget
+    a prompt after a turn that is passed by what can be done in such a turn waits for a budget
     a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
@@ -53,7 +52,7 @@ class Backlog:
         self.latest_mail = max(self._mails, default=0)
         """The number of the latest prompt that is mail and has waited here; 0 for none."""
         self.has_news = False
-        """Whether mail has come that the agent is to be told of when it is idle."""
+        """Whether mail has come of which the agent gets a notice when it is idle."""
 
     def __len__(self) -> int:
         """How many commands of this process wait."""
@@ -269,7 +268,7 @@ class Backlog:
 
 
 def wants_news(state: State) -> bool:
-    """Whether the agent's settings say that it is told of new mail."""
+    """Whether the agent's settings say that it gets notices of new mail."""
     return bool(state.view.settings.get("notify"))
 
 
@@ -280,7 +279,7 @@ def _passes(command: on.Deferrable) -> bool:
 
 
 def _must_be_stored(command: on.Deferrable) -> TypeGuard[on.Prompt]:
-    """Whether it is a prompt that whoever asked wants to be stored now, and that is not."""
+    """Whether it is a prompt that its caller wants to be stored now, and that is not."""
     return isinstance(command, on.Prompt) and command.stored is not None and not command.mail
 
 

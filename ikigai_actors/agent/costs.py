@@ -1,7 +1,7 @@
 """What the requests of one agent need and cost: the actor puts it into the units that are committed.
 
-Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So what a request needs is told twice: as
-it is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
+Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So a request's need is given twice: as it
+is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
 
     input     what the last reply says it has read and written, and what was added since, to the system prompt and the
               tools, too: 3 bytes are a token, at worst a byte is. The whole request where no reply of the model has
@@ -46,7 +46,7 @@ FIRST_OUTPUT = 512
 """Tokens that are expected of an agent's first reply."""
 
 REPLIES = 64
-"""How many of the latest replies tell what is to be expected."""
+"""How many of the latest replies the expectation is made of."""
 
 _BYTES = 3
 """Bytes that are expected to be a token."""
@@ -55,7 +55,7 @@ _OF_A_BLOCK, _OF_TOOLS = 16, 1_024
 """Tokens that a service may add for a block, and for tools, at worst."""
 
 _OF_AN_OPENING = 300
-"""Bytes that stand around the text of a summary, and around the prompt that was open."""
+"""Bytes around the text of a summary, and around the prompt that was open."""
 
 
 logger = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Costs:
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
-        """Look at the replies anew when they are needed: the log was dropped."""
+        """Look at the replies again when they are needed: the log was dropped."""
         self._outputs = None
 
     def _need(self, state: State, unit: LogUnit) -> Need:
@@ -157,7 +157,7 @@ class Costs:
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             overhead = 0 if counts is False else self._overhead(settings, state.output)
             most = usual_output(settings, chosen.provider) if state.side is None else answer_tokens(settings)
-        except BaseException:  # other people's code; the request tells of it
+        except BaseException:  # other people's code; the request reports it
             return None
         price = runtime.prices.of_model(name)
         if price is None and counts is True:
@@ -195,7 +195,7 @@ class Costs:
     ) -> tuple[Usage | None, int, int]:
         """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
 
-        ``new`` are the messages of the unit, ``further`` what is sent behind the history and is in no log. Of a model
+        ``new`` are the messages of the unit, ``further`` what is sent after the history and is in no log. Of a model
         that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
         """
         part = state.merging.part.messages if state.merging is not None and state.merging.part is not None else ()
@@ -257,7 +257,9 @@ class Costs:
         if spent is None:
             return Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
         name = "" if model is None else model.name
-        if held.strict:  # a service tells the tokens of a reply at its end: it may have counted more than it has told
+        if (
+            held.strict
+        ):  # a service reports the tokens of a reply at its end: it may have counted more than it has reported
             told = self._told(spent.usage, spent.model, name)
             return Charge(max(held.tokens, told.tokens), max(held.usd, told.usd))
         output = spent.usage.output_tokens

@@ -121,7 +121,7 @@ class Effects:
         self._request: ModelRequest | None = None
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
-        self._warned = 0  # the turn in which who watches was told of a window that is nearly full
+        self._warned = 0  # the turn in which people got a notice that the window is nearly full
         self._runs: dict[str, ToolRun | Waiter] | None = None
         self._finished: list[Callable[[], object]] | None = None  # once it begins nothing more: who waits for the end
 
@@ -263,7 +263,7 @@ class Effects:
         return crash.error if crash is not None and crash.request == request and self.is_asking else None
 
     def _note_end(self) -> None:
-        """Tell who waits for it that nothing runs outside. A wait that is cut off is begun anew, and loses nothing."""
+        """Notify waiters when nothing runs outside. A wait that is cut off begins again, and loses nothing."""
         runs = (self._runs or {}).values()
         if self._finished and self._request is None and not any(isinstance(run, ToolRun) for run in runs):
             finished, self._finished = self._finished, []
@@ -321,7 +321,7 @@ class Effects:
         self._send(chosen, question, blobs, heard, on_reply, head)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
-        """What is to be told of a request that should not leave as it is; None where it leaves.
+        """The error of a request that should not leave as it is; None where it leaves.
 
         Subscribers are warned of one that leaves and nearly fills the window, once in a turn; where the system prompt
         and the tools are the cause, once a model.
@@ -339,7 +339,7 @@ class Effects:
         return None
 
     def _learn_window(self, chosen: "_Chosen", error: ProviderError, log: Log, head: int) -> None:
-        """Note the window that a refusal tells of. On any thread."""
+        """Note the window that a refusal gives. On any thread."""
         if (refused := too_long.too_long(str(error))) is not None:
             size = 0 if refused.window or refused.tokens else request_tokens(log, head, chosen.name)
             self._runtime.providers.learn_window(chosen.name, learned_window(refused, size))

@@ -80,9 +80,9 @@ class Executor:
             patience: seconds that `close` gives each toolset and provider.
             most_abandoned: how many threads may go on past the time of their calls without holding up other tools.
             tell: takes the name of a tool and what a person must know of it, on the loop's thread.
-            clock: tells how long other people's code holds the loop.
+            clock: measures how long other people's code holds the loop.
             held: seconds that `close` waits for such code to let go of the loop.
-            registry: knows for whom such code waits; None for one of its own.
+            registry: knows which agents such code waits for; None for one of its own.
             step_aside: has the calling worker run a plain function, as `Dispatcher.step_aside` does.
         """
         self._registry = registry or WaitRegistry()
@@ -204,7 +204,7 @@ class Executor:
                 raise
             except BaseException as error:
                 raise tried_to_end(error) from error
-            self._toolsets.append(toolset)  # in here: Ctrl-C may come right behind it
+            self._toolsets.append(toolset)  # in here: Ctrl-C may come right after it
             return tools
 
         opening = asyncio.run_coroutine_threadsafe(begin(), self._loop)
@@ -369,7 +369,7 @@ class Executor:
     async def _close_all(self) -> list[Exception]:
         """Give the cancelled calls a moment to unwind, then close each part, whatever happens to another one.
 
-        A part ends its own tasks, in its own order: cancelling one of them from here may leave a process behind.
+        A part ends its own tasks, in its own order: cancelling one of them from here may leave a process running.
         Returns the errors; a part that could not be closed is left for the next attempt. The next attempt waits for
         this one: Ctrl-C may reach `close` when this has begun, and before `close` knows of it.
         """

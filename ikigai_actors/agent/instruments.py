@@ -31,7 +31,7 @@ class Instrument:
         """It is answered, or failed; or it was cancelled, and ``answer`` is None. ``spent`` is what it has cost."""
 
     def piece_comes(self, agent: Tally, size: int) -> None:
-        """A piece of its reply has come, of so many characters."""
+        """A piece of its reply has come, of this many characters."""
 
     def tool_begins(self, agent: Tally, tool: str, call: str, arguments: Mapping[str, Any]) -> None:
         """A tool is run for a call of a model, which ``call`` identifies."""
@@ -107,7 +107,7 @@ def _guarded(hook: Callable[..., None]) -> Callable[..., None]:
 
 
 class Counting(Instrument):
-    """Counts: what `AgentStatistics` tells."""
+    """Counts: the figures of `AgentStatistics`."""
 
     def request_begins(self, agent: Tally, request: Request) -> None:
         agent.asked()

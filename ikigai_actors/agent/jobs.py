@@ -69,7 +69,7 @@ class Job(ABC, Generic[A]):
         Args:
             coroutine: gives the outcome.
             done: called when nothing of the job is left on the loop.
-            name: tells people what runs, and for whom.
+            name: shows people what runs, and for which agent.
         """
         self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
         self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun
@@ -157,7 +157,7 @@ class ModelRequest(Job[ModelAnswer]):
         return "".join(text for kind, text in self.pieces(0)[0] if kind == "text")
 
     def pieces(self, start: int) -> tuple[list[ReplyPiece], int]:
-        """What was received behind the first ``start`` deltas, a piece for each change of kind; and the next start."""
+        """What was received after the first ``start`` deltas, a piece for each change of kind; and the next start."""
         end, found = len(self._texts), list[ReplyPiece]()
         borders = [*self._kinds, (end, "")]
         for (begin, kind), (until, _) in pairwise(borders):

@@ -15,9 +15,9 @@ MOST_MESSAGES = 500_000
 """Messages in memory, and passages made of them, above which idle agents rest, unless a system says otherwise."""
 
 _LOOKS = 16
-"""How often it is looked while so many messages come as may be in memory."""
+"""How often it looks while as many messages come as may be in memory."""
 _AT_ONCE = 4
-"""The part of the idle agents that rests at once: one in so many."""
+"""The part of the idle agents that rests at once: one in this many."""
 
 
 class Resident(Protocol):
@@ -41,7 +41,7 @@ class LogEviction:
         self._lock = threading.Lock()
 
     def grew(self, messages: int) -> None:
-        """Note that so many messages came into memory; now and then look whether these are too many."""
+        """Note how many messages came into memory; now and then look whether these are too many."""
         with self._lock:
             self._since += messages
             if self._since * _LOOKS < self._most:

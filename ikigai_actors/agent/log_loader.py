@@ -37,7 +37,7 @@ class LogLoader(Service):
         self._looks: deque[Callable[[], None]] = deque()
 
     def read(self, uuid: str, done: _Done, whole: bool = False) -> None:
-        """Read an agent's log, soon; never waits. ``whole``: with what a summary stands for."""
+        """Read an agent's log, soon; never waits. ``whole``: with the messages that a summary replaces."""
         with self._changed:
             if not self._stopped:
                 self._wanted.append((uuid, done, whole))
@@ -56,7 +56,7 @@ class LogLoader(Service):
                 self._changed.notify()
 
     def run(self) -> None:
-        """Read until it is stopped; requests behind the batch in progress then get no answer."""
+        """Read until it is stopped; requests after the batch in progress then get no answer."""
         forbid_blocking("the thread that reads logs")
         while self.awaits(lambda: self._wanted or self._looks):
             while self._looks:

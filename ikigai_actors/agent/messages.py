@@ -43,7 +43,7 @@ class LookedUp:
 
     @property
     def caller(self) -> Caller:
-        """Who asked for it."""
+        """The caller that asked for it."""
         return self.command.caller
 
 
@@ -59,14 +59,14 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """Tell whoever asks that all commands before this message were handled, or wait in the backlog."""
+    """The sender learns that all commands before this message were handled, or wait in the backlog."""
 
     done: Future[None]
 
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """Mail has come that the agent is to be told of when it is idle."""
+    """Mail has come of which the agent gets a notice when it is idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +136,4 @@ class Handover:
     paused: Paused | None = None
     """For which budget its request waits."""
     receipts: tuple[tuple[int, Any], ...] = ()
-    """Who waits for words to enter, by their mails; for an actor that leaves to another host alone."""
+    """The receipts that wait for words to enter, by their mails; for an actor that leaves to another host alone."""

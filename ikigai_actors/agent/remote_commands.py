@@ -40,7 +40,7 @@ from ikigai_actors.records.messages.forms import problem_of, prompt_form
 from ikigai_actors.records.messages.settings import check_settings
 
 NOT_ANSWERS = (SystemClosed, StoreUnavailable, StoreUnusable, StoreInUse, Fenced, RemoteCommandAnswered)
-"""The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry tells that."""
+"""The errors that end an attempt, and are no answer. Nor is that the agent itself is dead: the registry has that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class RemoteCaller(Future[Any]):
     """The caller of a command that another process asked for by a row."""
 
     def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
-        """Stand for a row; ``mailed`` is the number of the agent's latest mail when it was made."""
+        """Represent a row; ``mailed`` is the number of the agent's latest mail when it was made."""
         super().__init__()
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
 

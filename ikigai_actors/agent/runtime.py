@@ -112,7 +112,7 @@ class Processes(Protocol):
         """
 
     def entered(self, message: Message) -> None:
-        """Give whoever waits for it where a word has entered, if this message is one. Never waits."""
+        """Give the receipt of a word the place where it has entered, if this message is one. Never waits."""
 
     def retry_prompts(self) -> None:
         """Redeliver remote prompts later: an agent could not take them up, since the store failed."""

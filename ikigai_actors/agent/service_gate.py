@@ -56,7 +56,7 @@ class ServiceGate:
 
         Args:
             limits: the limits of all hosts together.
-            count_hosts: tells how many there are, and may block; None where this is the only one.
+            count_hosts: counts them, and may block; None where this is the only one.
         """
         self._limits = self._part = limits
         self._count_hosts, self._counted_at = count_hosts, -math.inf

@@ -1,7 +1,7 @@
 """Sizes: how many tokens a request has, and how that lies in its model's window.
 
-What the latest reply tells of its own request counts, and what came since is estimated; where no reply has told
-anything under the summary in force, all of it is.
+The size that the latest reply reports of its own request counts, and what came since is estimated; where no reply has
+reported any under the summary in force, all of it is.
 """
 
 import json
@@ -19,7 +19,7 @@ from ikigai_actors.records.messages.replies import spent_of
 COMPACT_AT = 0.8
 """The part of the window at which a conversation is summarised, where no setting says."""
 TOLD_AT = 0.8
-"""The part of the window at which who watches is told."""
+"""The part of the window at which people get a notice."""
 CRAMPED = 3
 """One in this many tokens of a window may be the system prompt and the tools: with more, summaries come often."""
 LEAST_NEW = 0.1
@@ -89,7 +89,7 @@ def puts_off(fit: Fit, squeezed: int, left_at: int) -> bool:
     """Whether a request waits for a summary.
 
     After one that did not pay a request leaves as long as it fits, even if little room is left for the reply. A service
-    that refuses it gets it behind a summary.
+    that refuses it gets it after a summary.
 
     Args:
         fit: how it lies in the window.
@@ -141,7 +141,7 @@ def _tools_bytes(tools: Sequence[Mapping[str, Any]]) -> int:
 def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
     """How many tokens a request with the conversation up to a position has, about.
 
-    ``fixed``: those beside the conversation. What a reply tells of its request has them.
+    ``fixed``: those beside the conversation. The size that a reply reports of its request has them.
     """
     since, elide, per_byte = 0, log.elided(head), tokens_per_byte(log, head)
     for message in log.spoken(head):
@@ -166,7 +166,7 @@ def report_tokens(
         model: that model.
         fixed: those beside the conversation.
         part: what it is shown in place of all; None for all.
-        talk: what comes behind.
+        talk: what comes after it.
     """
     shown = request_tokens(log, head, model, fixed) if part is None else fixed
     return shown + sum(tokens_of(message, UNTOLD) for message in (*(part or ()), *talk))

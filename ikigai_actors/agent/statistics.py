@@ -49,7 +49,7 @@ _CARRYING_OUT = (Phase.RUNNING_TOOLS, Phase.WAITING_FOR_APPROVAL)
 
 
 SIZE_OF_A_TOKEN = 4
-"""Characters of a reply, about: how many tokens it has is told at its end."""
+"""Characters of a reply, about: the number of its tokens comes at its end."""
 
 
 class Tally:
@@ -113,7 +113,7 @@ class Tally:
         self._sign = self._clock.monotonic()
 
     def streamed(self, size: int) -> None:
-        """A piece of a reply has come, of so many characters."""
+        """A piece of a reply has come, of this many characters."""
         self._sign = self._clock.monotonic()
         second, pieces = int(self._sign), self._pieces
         if pieces and pieces[-1][0] == second:

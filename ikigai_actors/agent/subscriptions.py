@@ -1,7 +1,7 @@
-"""What the system tells its subscribers: committed messages, deltas on the way, mail, trouble with store and tools.
+"""The events of a system for its subscribers: committed messages, deltas, mail, trouble with store and tools.
 
 Each subscriber has a thread and a queue of its own, so a slow one delays no other. Its callback gets events in the
-order in which they happened. When it falls too far behind, deltas are dropped and counted; messages never are.
+order in which they happened. When it is too slow, deltas are dropped and counted; messages never are.
 """
 
 import logging
@@ -276,7 +276,7 @@ class Publisher:
         return any(one.is_of_replies for one in self._subscriptions)
 
     def publish(self, event: Event) -> None:
-        """Tell every subscriber. Never waits."""
+        """Notify every subscriber. Never waits."""
         if isinstance(event, ToolTrouble):
             with self._lock:
                 if not any(one.asks_for(ToolTrouble) for one in self._subscriptions):

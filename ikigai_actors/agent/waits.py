@@ -2,17 +2,17 @@
 
     wait = Wait(me, (child, other), deadline)
     waiter = waits.begin(wait, done)         # done(results), once
-    waits.mailed(me)                         # what may end a wait, told by whoever did it, after its commit
+    waits.mailed(me)                         # what may end a wait, reported by its cause, after the commit
     waits.became_idle(child)
 
 A wait is an entry in a few dicts and in a heap of deadlines; one thread looks after all of them. The thread looks at a
-wait when it begins, when something happened that may end it, and at its deadline. Whoever changes something calls a
-method of `Waits` after the commit, and a wait is registered before it is first looked at. So a change between a look
+wait when it begins, when something happened that may end it, and at its deadline. The code that changes something calls
+a method of `Waits` after the commit, and a wait is registered before it is first looked at. So a change between a look
 and the sleep marks the wait, and the thread looks at it again.
 
 A look asks first which agents are idle in memory, and then reads the rows and the mail, all at one moment. So mail that
 an agent sent before it became idle is always seen. A result once seen stays, but mail replaces any other result. A
-crash leaves nothing: whoever waits begins again, with the deadline that it had.
+crash leaves nothing: the wait begins again, with the deadline that it had.
 """
 
 import logging
@@ -97,7 +97,7 @@ class Waiter(WaitTarget):
     _waits: "Waits"
     _done: _Done
     pending: set[str] = field(default_factory=set)
-    """The uuids that are still waited for; that of the mailbox stands for mail of anybody."""
+    """The uuids that are still waited for; that of the mailbox means mail from anybody."""
     found: dict[str, WaitResult] = field(default_factory=dict)
     of_call: OpenWait | None = None
     """The same for the registry, when it is a call of the agent's model that waits."""
@@ -151,7 +151,7 @@ class Waits(Service):
         Args:
             store: where mail and statuses are looked up.
             clock: for deadlines.
-            is_idle: whether the agent with this uuid is idle, as far as memory tells.
+            is_idle: whether the agent with this uuid is idle, according to memory.
             threads: makes the thread that looks.
             registry: knows which agents wait for which; None for one of its own.
         """
@@ -210,7 +210,7 @@ class Waits(Service):
         Args:
             mailbox: the uuid of the agent whose mailbox is looked at.
             agents: handles, or uuids, names or prefixes; None waits for mail of anybody.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             store: where the agents are looked up.
             handle: gives the handle of an agent whose uuid is known.
 

@@ -18,7 +18,7 @@ nothing that its model calls is done outside. Killed in the middle, the same cal
     expectations         what trials are expected to ask, by the record
     forecasts            the sum of that, and what it costs, said before the first request: pure
     regressions, checks  how often a change is right, and whether that is worse; what counts as right
-    experiment, book     the agent that makes trials; its log, in which their births and verdicts stand
+    experiment, book     the agent that makes trials; its log, with their births and verdicts
     driver, window       what makes them in their order; those that are in flight, until they are judged
     trials               where one begins, and what comes of it
     runs, results        how an experiment is run; what all its results have

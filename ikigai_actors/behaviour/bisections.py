@@ -3,7 +3,7 @@
     places   0     1     2     3           the positions 4, 6, 8 and 10, say: before the first turn, and the end of each
     bad      no    no    yes   yes         → position 8: the turn that ends there is the first bad one
 
-A probe forks at a place, and asks a question there. Where no question is given, the prompts that were recorded behind
+A probe forks at a place, and asks a question there. Where no question is given, the prompts that were recorded after
 the place are sent again, and the last answer is judged: each probe costs the rest of the log then.
 """
 
@@ -140,13 +140,13 @@ def bisect(
         judge: is called for each trial, when it has answered. It returns a number from 0 to 1, True or False: below 0.5
             the history is bad up to where the trial was forked; None does not count. It may err: how often is found out
             on the way.
-        probe: a question that is asked at each place; None to send the recorded prompts behind it again.
+        probe: a question that is asked at each place; None to send the recorded prompts after it again.
         sure: the probability that ends it, above 0.5 and below 1.
-        most: so many probes at most.
+        most: the most probes.
         steps: whether every boundary is a place, within turns too; else the ends of turns are.
         prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
         at: the position up to which it is looked for; None for the end of the history.
-        parallel: so many trials are in flight at most. More of them end it sooner, and cost more probes.
+        parallel: the most trials in flight. More of them end it sooner, and cost more probes.
         name: the name of the experiment; None for one that follows from these terms.
         under: the agent below which the experiment is made; None for agent 0.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
@@ -265,7 +265,7 @@ def _dearest_probe(
         agent: whose history it is.
         places: the positions that can be probed.
         counting: what counts of the history.
-        again: the turns, if those behind a place are taken again; None if a question is asked.
+        again: the turns, if those after a place are taken again; None if a question is asked.
         judge: judges the probe.
 
     Raises `BadInput` when a model cannot be asked, and `ProviderMissing` where nobody is there to be asked.
@@ -288,7 +288,7 @@ def _dearest_probe(
     alike: dict[int, list[int]] = {}
     for place in places:
         alike.setdefault(id(settings[place]), []).append(place)
-    # Of places with equal settings the first has the most behind it.
+    # Of places with equal settings the first has the most after it.
     dearest = [same[0] if again is not None else max(same, key=tokens_at) for same in alike.values()]
     return largest([expected_trial(agent.system, requests_at(one), settings[one], judge=judge) for one in dearest])
 

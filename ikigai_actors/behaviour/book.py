@@ -1,10 +1,11 @@
-"""The book of an experiment: the log of the agent that it is, in which births and verdicts of trials stand.
+"""The book of an experiment: the log of the agent that it is, with the births and verdicts of trials.
 
     note {"terms": …}                                        what is tried, once
-    note {"verdicts": [[number, score, why, over, end], …]}  in the order of the numbers; "by" whom in a regression
+    note {"verdicts": [[number, score, why, over, end], …]}  in the order of the numbers; "by" which check in a
+    regression
     fork {"child": …, "of": …, "at": …, "number": …}         the birth of a trial
 
-A note and the births behind it are one unit, so a trial that depends on a verdict is born with it or not at all.
+A note and the births after it are one unit, so a trial that depends on a verdict is born with it or not at all.
 """
 
 from collections.abc import Iterable, Mapping

@@ -5,7 +5,7 @@
             counted before it. What was cleared, undone or rewound is gone for the replay, too
     step    the history as recorded before each request of the turn: one case a request, whose first reply ends it
 
-A summary tells what was recorded, so behind one a log goes on from the history as recorded; and so it does where
+A summary says what was recorded, so after one a log goes on from the history as recorded; and so it does where
 nothing that was replayed counts any more.
 
 The edit of a prompt is another prompt. The edit of what a step said, or of a result that it got, begins before that
@@ -163,7 +163,7 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
 
 
 def _going(turn: Turn, at: int) -> TrialStart:
-    """A start behind a position, where the model is asked for the value that the turn must give, if it must."""
+    """A start after a position, where the model is asked for the value that the turn must give, if it must."""
     data = {"output": turn.data["output"]} if turn.data.get("output") else {}
     return TrialStart(turn.agent.uuid, at, None, data, go=True)
 

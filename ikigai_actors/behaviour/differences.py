@@ -19,13 +19,13 @@ class Difference:
     """One difference between a recorded turn and its replay."""
 
     position: int
-    """That of the recorded message in whose place something else stands."""
+    """The position of the recorded message that differs."""
     what: str
     """``tool``, ``arguments``, ``missing``, ``extra``, ``end`` or ``text``."""
     recorded: Any
     """What was recorded: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
     replayed: Any
-    """What stands there now."""
+    """The text that is there now."""
 
     def __str__(self) -> str:
         return f"{self.position} {self.what}: {as_words(self.recorded)} → {as_words(self.replayed)}"

@@ -1,14 +1,14 @@
-"""The driver of an experiment: it makes the trials that a plan asks for, and tells the plan their verdicts.
+"""The driver of an experiment: it makes the trials that a plan asks for, and gives the plan their verdicts.
 
-    play the book: tell the plan the verdicts that it has, and ask it for trials, until so many are in flight as may be
+    play the book: give the plan the verdicts that it has, and ask it for trials, until as many are in flight as may be
     say what is left to be asked (`ikigai_actors.behaviour.forecasts`); a dry run ends here
     while a trial is in flight:
         write, as one unit, the verdicts that are new and the births of what was asked for
-        wait for the first trial, judge it, tell the plan, and ask for the next one
+        wait for the first trial, judge it, give the plan its verdict, and ask for the next one
 
-Trial i is asked for when 1 … i − parallel are told, so what is asked for is a function of the seed and the verdicts,
-whatever finishes first. What is durable is the book alone, written in units of verdicts and of the births that depend
-on them:
+The plan has the verdicts of 1 … i − parallel when trial i is asked for, so what is asked for is a function of the seed
+and the verdicts, whatever finishes first. What is durable is the book alone, written in units of verdicts and of the
+births that depend on them:
 
     crash before a unit         the same trials are asked for again, with new uuids
     unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
@@ -66,9 +66,9 @@ class Driver:
         self._known: list[Trial] = []
         """The trials that were asked for and have a verdict in the book, which is not told."""
         self._window = TrialWindow(experiment, judge)
-        """Those that were asked for behind them."""
+        """Those that were asked for after them."""
         self._told = 0
-        """The latest trial whose verdict was told."""
+        """The latest trial whose verdict the plan has."""
         self._unborn: list[InFlight] = []
         """The last ones of the window: they are not in the book."""
         self._refused = WaitResult.BUDGET
@@ -81,7 +81,7 @@ class Driver:
         """Verdicts that are not in the book of the database."""
 
     def run(self) -> None:
-        """Make all trials. Whatever ends it, the verdicts are written, and another run goes on behind them.
+        """Make all trials. Whatever ends it, the verdicts are written, and another run goes on after them.
 
         Raises:
             ExperimentDiffers: the plan asks for another trial than the book has.
@@ -135,7 +135,7 @@ class Driver:
         self._fill_window()
 
     def _fill_window(self) -> None:
-        """Ask for trials until so many are in flight as may be."""
+        """Ask for trials until as many are in flight as may be."""
         while len(self._known) + len(self._window) < self._how.parallel and (trial := self._plan.ask()) is not None:
             born = self._book.trials.get(trial.number)
             if born is not None and born != _record(trial, born.agent):
@@ -174,7 +174,7 @@ class Driver:
     def _write(self) -> None:
         """Commit verdicts, and the births that depend on them, as one unit.
 
-        Births that wait for a cache, and those behind them, wait: the book has them in order.
+        Births that wait for a cache, and those after them, wait: the book has them in order.
         """
         ready = self._before_cold() if self._how.warm else len(self._unborn)
         births, self._unborn = self._unborn[:ready], self._unborn[ready:]

@@ -18,7 +18,7 @@ def effects(
     Args:
         run: the tools that run, by name; each must only read.
         record: name, arguments, result and whether that is an error, of each recorded call.
-        missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` tells the model.
+        missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` gives the model an error.
         once: whether the first reply ends the turn, also where the model would be asked for a value that fits.
     """
     named = sorted(run)

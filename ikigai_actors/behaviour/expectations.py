@@ -76,7 +76,7 @@ def expected_answer(
 
 
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:
-    """What one prompt more costs behind these messages, as far as the latest reply among them tells."""
+    """What one prompt more costs after these messages, judged by the latest reply among them."""
     for message in newest_first:
         if message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED:
             spent, model = spent_of(message), str(message.data.get("model", ""))

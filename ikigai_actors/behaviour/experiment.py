@@ -79,7 +79,7 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
         system: where it is made.
         terms: what is tried, as JSON. The same terms go on.
         how: how it is run. Without a name it has one of the verb and a hash of the terms; one that is to be fresh gets
-            a number behind the name that another one has. In a dry run one that is not there has the handle of an agent
+            a number after the name that another one has. In a dry run one that is not there has the handle of an agent
             that does not exist.
 
     Raises:

@@ -29,7 +29,7 @@ _TERMS = {
     "samples": "samples",
     "run": "tools that run",
 }
-"""The terms that are told, in this order, by what people call them."""
+"""The terms that are shown, in this order, by what people call them."""
 _PLANS = {"BestOf", "Beam", "MCTS"}
 
 
@@ -45,7 +45,7 @@ class Facts:
     terms: Mapping[str, Any]
     """What was tried."""
     models: tuple[str, ...]
-    """Who answered, as ``provider:model``."""
+    """The model that answered, as ``provider:model``."""
     answers: Mapping[str, str]
     """What the trials have said last, by uuid: of those that live."""
     ended_at: int

@@ -30,11 +30,11 @@ class Forecast:
     """What is still to be asked by an experiment."""
 
     trials: int = 0
-    """So many at most."""
+    """The most."""
     requests: int = 0
-    """So many are expected of these trials, by the record."""
+    """How many are expected of these trials, by the record."""
     unrecorded: int = 0
-    """Of so many of these the record has no tokens."""
+    """How many of these have no tokens in the record."""
     input_tokens: int = 0
     """Tokens of all requests, those of a cache too."""
     output_tokens: int = 0

@@ -86,7 +86,7 @@ def ask(question: str, *, model: str | None = None) -> Judge:
     """A judge that asks a model about each trial, in a fork of that: what was said is in the prompt cache.
 
     Args:
-        question: what is asked behind the trial's answer. What is answered first counts: yes, no, or a number from 0
+        question: the question after the trial's answer. What is answered first counts: yes, no, or a number from 0
             to 1.
         model: who is asked, ``provider:model``; None for the trial's own model.
 

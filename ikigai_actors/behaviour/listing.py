@@ -14,7 +14,7 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 
 MOST_LISTED = 5
-"""How many trials of an experiment stand in a list, if it has more than twice as many."""
+"""How many trials of an experiment a list shows, if it has more than twice as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ListedTrials:
     """What a list of agents says of experiments."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What stands beside an experiment, and beside a trial, by uuid."""
+    """The text beside an experiment, and beside a trial, by uuid."""
     hidden: Collection[str] = frozenset()
     """The agents that are left out, by uuid."""
 
@@ -31,7 +31,7 @@ NO_TRIALS = ListedTrials()
 
 
 def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]:
-    """The books of the experiments among these agents, by uuid; without what cannot be read, of which fsck tells."""
+    """The books of the experiments among these agents, by uuid; without what cannot be read, which fsck reports."""
     everybody = {one.uuid: one for one in records}
     found: dict[str, Book] = {}
     for note in first_notes(tx, list(everybody)):
@@ -67,7 +67,7 @@ def listed_trials(
 
 
 def verdict_lines(book: Book, message: Message) -> list[str]:
-    """The verdicts that a message of an experiment tells, a line each, with the trials' agents and prompts."""
+    """The verdicts in a message of an experiment, a line each, with the trials' agents and prompts."""
     numbers = [one[0] for one in message.data.get("verdicts", ()) if isinstance(one, list) and one]
     lines = []
     for number in numbers:

@@ -1,6 +1,6 @@
 """Reports of experiments: as lines, as JSON, and as one HTML page that needs nothing else. Pure.
 
-Texts of models stand in them as they are: whoever shows lines on a terminal makes them harmless first.
+Texts of models are in them as they are: to show lines on a terminal, make them harmless first.
 """
 
 import json
@@ -26,7 +26,7 @@ del{background:#f004;text-decoration:none}ins{background:#0a04;text-decoration:n
 
 
 class ReportCell(NamedTuple):
-    """What stands in a cell."""
+    """The text of a cell."""
 
     text: str
     kind: str = "text"
@@ -51,7 +51,7 @@ class ReportRow(NamedTuple):
     cells: Sequence[ReportCell | Difference]
     """A difference fills two columns."""
     best: bool = False
-    """Whether it stands out."""
+    """Whether it is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ExperimentReport:
     text: Sequence[str]
     """All of it, in lines."""
     head: Sequence[str]
-    """The names of the columns. A page leaves out those in which nothing stands."""
+    """The names of the columns. A page leaves out those without any text."""
     rows: Sequence[ReportRow]
     data: Mapping[str, Any]
     """All of it, for JSON."""

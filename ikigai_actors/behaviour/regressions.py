@@ -204,11 +204,11 @@ def regress(
         missing: as in `replay`.
         name: the name of the experiment; None for one that follows from these terms.
         under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many trials are in flight at most.
+        parallel: the most trials in flight.
         budget: the ceiling of the whole experiment.
         retries: as in `search`.
         warm: as in `search`.
-        fresh: begin anew, also when there is such an experiment already.
+        fresh: begin a new one, also when there is such an experiment already.
         dry_run: as in `search`.
         on_trial: as in `search`.
 
@@ -380,7 +380,7 @@ def _is_wrong(verdict: Verdict) -> bool:
 
 
 def _line(one: Failure, facts: Facts) -> str:
-    """A failure in a line. That of an evaluation has no record that could tell what was asked."""
+    """A failure in a line. That of an evaluation has no record that could say what was asked."""
     if one.agent == one.trial:
         return f"trial {facts.trial(one.number, one.trial)} {': '.join(filter(None, (one.prompt, one.why)))}"
     return f"{facts.called(one.agent)} {one.position} {one.why}; trial {facts.trial(one.number, one.trial)}"

@@ -257,7 +257,7 @@ def replay_cases(
 ) -> tuple[Experiment, list[Played]]:
     """Replay all cases in all arms; return the experiment, and those that have a verdict.
 
-    ``by`` is the fingerprint of the judge: verdicts in the book that another one gave are made anew, of the replays as
+    ``by`` is the fingerprint of the judge: verdicts in the book that another one gave are made again, of the replays as
     they are. No model is asked for that.
     """
     cases, expected = terms.cases, _expected(terms, arms)
@@ -346,7 +346,7 @@ def _differs(recorded: Turn, again: Turn) -> Verdict:
 
 
 def _reason(one: ReplayedTurn, difference: Difference) -> str:
-    """Why a replay failed, behind the difference that says so."""
+    """Why a replay failed, after the difference that says so."""
     failed = difference.what == "end" and one.again.error and one.again.how != DIVERGED
     return f": {one.again.error}" if failed else ""
 

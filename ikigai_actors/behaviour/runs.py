@@ -20,7 +20,7 @@ class RunConfig:
     under: AgentRef | None = None
     """The agent below which it is made; None for agent 0."""
     parallel: int = 8
-    """So many trials are in flight at most."""
+    """The most trials in flight."""
     budget: Budget | Mapping[str, Any] | None = None
     """Its own ceiling."""
     retries: int = 1

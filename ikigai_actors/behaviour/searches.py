@@ -154,7 +154,7 @@ def search(
         name: the name of the experiment; None for one that follows from these terms.
         at: the position to go on from; None for the end of the history.
         under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many trials are in flight at most.
+        parallel: the most trials in flight.
         seed: of the chance in the plan.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
         budget: the ceiling of the whole search.

@@ -89,13 +89,13 @@ class JudgeAsked(NamedTuple):
     """What a judge returns that has asked a model: the driver waits for it, as for a trial."""
 
     agent: AgentRef
-    """Who answers."""
+    """The agent that answers."""
     verdict: Callable[[], Verdict]
     """Gives the verdict, when that agent has nothing to do."""
 
 
 def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: verdict) -> Verdict | JudgeAsked:
-    """What a judge has returned, behind its future; ``of`` is applied to the verdict. Raises `BadInput`."""
+    """What a judge has returned, through its future; ``of`` is applied to the verdict. Raises `BadInput`."""
     if isinstance(said, JudgeAsked):
         verdict = said.verdict
         return JudgeAsked(said.agent, lambda: of(verdict()))

@@ -42,7 +42,7 @@ class TurnCall:
     """None when it got none."""
     is_error: bool = field(default=False, compare=False)
     attached: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
-    """The attachments of its result, as they stand in the data of the message."""
+    """The attachments of its result, as in the data of the message."""
 
 
 RecordedCalls = list[list[Any]]
@@ -65,7 +65,7 @@ class TurnRequest(NamedTuple):
     kind: str
     """``assistant`` for a reply, ``summary`` for that of a model; else that of a request which gave neither."""
     model: str
-    """Who was asked, as ``provider:model``; empty where the message does not say."""
+    """The model that was asked, as ``provider:model``; empty where the message does not say."""
     usage: Usage | None
     """What it has cost; None where the provider told nothing."""
 

@@ -37,7 +37,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 T = TypeVar("T")
 
 LOOKED_AT = 32
-"""Of so many trials it is read at once whether they have answered."""
+"""For how many trials at once it is read whether they have answered."""
 
 Judged = tuple[TrialRun, JudgedTrial]
 """What came of a trial, and its verdict."""
@@ -152,7 +152,7 @@ class TrialWindow(list[InFlight]):
     def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.
 
-        It is read together with those of the trials behind it, but for those that are prompted again.
+        It is read together with those of the trials after it, but for those that are prompted again.
         """
         if one.latest is None:
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
@@ -187,7 +187,7 @@ def resume_trial(agent: AgentRef) -> bool:
 def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message | None = None) -> tuple[TrialRun, int]:
     """What came of a trial that has nothing to do, and its last position.
 
-    One that was never prompted has the answer that it inherits. Who has read its latest message gives that.
+    One that was never prompted has the answer that it inherits. A caller that has read its latest message gives that.
     """
     outcome: Reply | IkigaiError | None = None if latest is None else outcome_of([latest])
     if latest is not None and outcome is not None:

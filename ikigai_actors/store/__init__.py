@@ -15,7 +15,7 @@
     location, database_clock        where a database is, and what time it is there
     new_file                        files that are there as a whole, or not at all
     forwarding, gate                stores around stores: changed in some calls, or closed
-    retrying_reader, poll_schedule  how other processes' commits are read, and for whom
+    retrying_reader, poll_schedule  how other processes' commits are read, and for which agents
 """
 
 import os

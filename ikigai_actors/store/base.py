@@ -14,12 +14,12 @@ Row = tuple[Any, ...]
 
 
 class Hint(NamedTuple):
-    """Whom commits concern, by uuid; None for any agent."""
+    """The agents that commits concern, by uuid; None for any agent."""
 
     agents: frozenset[str] | None = None
     """Those that may have changed."""
     for_hosts: frozenset[str] | None = None
-    """Those among them for whom a host may have something to do: clients have committed, or a host for another one."""
+    """Those among them for which a host may have something to do: clients have committed, or a host for another one."""
 
 
 class Watch(Protocol):
@@ -29,9 +29,9 @@ class Watch(Protocol):
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
 
     def heard(self) -> Hint:
-        """What was told since the last call. For the thread that waits.
+        """What was reported since the last call. For the thread that waits.
 
-        Any agent by default: not every watch is told who has changed.
+        Any agent by default: not every watch hears which agents have changed.
         """
         return Hint()
 
@@ -104,11 +104,12 @@ class Transaction(Protocol):
     def share_tree(self) -> None:
         """Lock the tree for a birth: what runs ``tree_change`` waits for the end of this transaction, births do not.
 
-        The first statement of its transaction. Who waits is served in order, so births cannot keep a death waiting.
+        The first statement of its transaction. Waiting transactions are served in order, so births cannot keep a death
+        waiting.
         """
 
     def end_stalled(self, host: str, before: int) -> None:
-        """End old transactions of a host, and of clients, that have locked agents and stand still.
+        """End old transactions of a host, and of clients, that have locked agents and do nothing.
 
         Their process was stopped, or its machine is gone. They are known by the names of their connections
         (`Store.introduce`); those of other hosts are left alone. Where the file lock of a dead owner is free, there are
@@ -172,13 +173,13 @@ class Store(Protocol):
         """Give the room that deletions have left in the database's file back to the disk.
 
         Args:
-            whole: write the file anew, while nobody runs the agents. It then takes the room of two for a while.
+            whole: rewrite the file, while nobody runs the agents. It then takes the room of two for a while.
 
         Returns:
             Whether the room is given back: not that of an older file, but by ``whole``. A server does it by itself: by
             default nothing is to be done.
 
-        Raises `StoreInUse` when the file is to be written anew, and a process runs the agents.
+        Raises `StoreInUse` when the file is to be rewritten, and a process runs the agents.
         """
         return True
 
@@ -203,10 +204,10 @@ class Store(Protocol):
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
         """Wake the processes that follow hosts (`watch`): this host has committed.
 
-        A hint, which may get lost. Returns at once. A file tells by itself: by default this does nothing.
+        A hint, which may get lost. Returns at once. A file needs no such call: by default this does nothing.
 
         Args:
-            agents: whom it concerns, by uuid; None for any agent.
+            agents: the agents that it concerns, by uuid; None for any agent.
             hosts: wake the other hosts too, since it concerns agents of theirs.
         """
         return
@@ -214,7 +215,7 @@ class Store(Protocol):
     def separate(self) -> "Store":
         """The same database through a connection of its own, which other work does not delay. The caller closes it.
 
-        Raises `StoreUnusable` when there is no such connection, since a pooler stands before the server.
+        Raises `StoreUnusable` when there is no such connection, since a pooler is in front of the server.
         """
 
     def watch(self, *, hosts: bool = False) -> Watch:

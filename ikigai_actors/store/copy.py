@@ -25,7 +25,7 @@ class TableSum:
     """How many rows went by, and a sum of their hashes. Two tallies of the same rows in any order are equal."""
 
     def __init__(self, passed: Callable[[int], object] = lambda rows: None) -> None:
-        """Begin with no rows; ``passed`` is told how many have just gone by."""
+        """Begin with no rows; ``passed`` gets the number of rows that have just gone by."""
         self._passed = passed
         self.rows = 0
         self._sum = 0
@@ -52,7 +52,7 @@ def copy_database(
     Args:
         source: the database to copy; nothing in it is changed.
         target: a database without any table.
-        advance: is told how many of how many rows were copied, or compared after that.
+        advance: gets the numbers of rows that were copied, or compared after that, and of all rows.
 
     Returns:
         How many rows each table got.

@@ -12,7 +12,7 @@ from ikigai_actors.store.migrations import require_schema
 
 
 def open_existing(database: str | os.PathLike[str] | None) -> Store:
-    """Open a database that is there. Whoever opens it closes it.
+    """Open a database that is there. The caller closes it.
 
     Args:
         database: see `open_store`.

@@ -26,7 +26,8 @@ After each commit the store's bell rings for those who follow hosts, and for the
 locked that another host runs.
 
 A unit that concerns others than its agent (`Unit.concerns_others`: mail, death, a new status) has its answer passed to
-``on_commit`` after the commit, before the unit itself is answered. So the one who commits need not tell those others.
+``on_commit`` after the commit, before the unit itself is answered. So the thread that commits need not wake those
+others.
 
 One at a time writes: the journal's thread, or a worker whose actor has handed over a unit while nobody wrote, none was
 queued and no actor was ready that might share the transaction. Such a unit the worker writes itself, aside. So the
@@ -112,7 +113,7 @@ class _Again:
 
 
 _BATCH = 1_000  # the most units of one transaction
-_COMMITTED = Committed()  # what nearly every unit is told
+_COMMITTED = Committed()  # what nearly every unit hears
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class JournalStatistics:
     queued: int
     """Units that wait for their transaction."""
     capacity: int
-    """With so many queued units, callers outside the runtime wait."""
+    """With this many queued units, callers outside the runtime wait."""
     waiting: int
     """Callers outside the runtime that wait for room now."""
     waits: int
@@ -160,7 +161,7 @@ class Journal(Service, Writer):
             host: id of the host's row, which keeps the batch number.
             clock: measures the patience.
             threads: makes the thread of the writer.
-            capacity: with so many queued units, callers outside the runtime wait.
+            capacity: with this many queued units, callers outside the runtime wait.
             patience: seconds that the store may be down, from its first failure on, before the journal gives up.
             on_commit: takes the answer of each committed unit that concerns others.
             on_trouble: gets the reason when the store stops answering, and None when it answers again.
@@ -177,7 +178,7 @@ class Journal(Service, Writer):
         self._writing = False  # whether somebody writes: one at a time
         self._failure: IkigaiError | None = None
         self._number = 0
-        self._fresh = True  # whoever has opened the database has written, too
+        self._fresh = True  # every process that opens the database has written, too
         self._others_wrote = False
         self._concerned: set[str] | None = None  # the agents that the latest transaction has changed
         self._concerns_hosts = False  # whether it concerns other hosts
@@ -319,7 +320,7 @@ class Journal(Service, Writer):
         self._fresh = False
         try:
             self._store.checkpoint()
-        except StoreError as error:  # the next commit has the same trouble, and tells of it
+        except StoreError as error:  # the next commit has the same trouble, and reports it
             logger.info("The database's file could not be brought up to date: %s", error)
 
     def commit_pending(self) -> None:
@@ -450,7 +451,7 @@ def _tell(listener: Callable[[T], object], news: T) -> None:
     """Call a listener. Its defects must not end the one writer of all."""
     try:
         listener(news)
-    except Exception:  # whatever it is, the units behind it must still be written
+    except Exception:  # whatever it is, the units after it must still be written
         logger.exception("A listener of the journal failed on %r", news)
 
 

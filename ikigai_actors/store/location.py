@@ -96,7 +96,7 @@ def home(environ: Mapping[str, str] = os.environ, default_home: Callable[[], Pat
 
 
 def mask(url: str) -> str:
-    """The URL with ``***`` for its password, which may stand before the host or in the query string."""
+    """The URL with ``***`` for its password, which may be before the host or in the query string."""
     return _SECRET_SETTING.sub(r"\1=***", _SECRET_USERINFO.sub(r"\1:***@", url))
 
 

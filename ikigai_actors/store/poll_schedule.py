@@ -7,8 +7,9 @@
         polls.done(hint.agents)        # or polls.failed()
 
 A hint may get lost, so all are looked at every few seconds. Where that takes long, it is done less often: it takes a
-small share of the time only. Who looks at all some at a time asks `meanwhile` whom hints have named by then, so that
-these need not wait for the end. What a host may have to do is never put off: that costs no look.
+small share of the time only. A loop that looks at all agents, some at a time, asks `meanwhile` for those that hints
+have named since, so that these need not wait for the end. What a host may have to do is never put off: that costs no
+look.
 """
 
 from ikigai_actors.actors.clock import Clock
@@ -42,9 +43,9 @@ class PollSchedule:
         """Whether a hint has named nobody since the latest look at all began."""
 
     def wait(self, timeout: float | None = HEARTBEAT) -> Hint:
-        """Wait until something may be new, or so many seconds, None for ever; return the agents to look at, by uuid.
+        """Wait until something may be new, or for this many seconds, None forever.
 
-        None for all; also after the watch was closed.
+        Returns the agents to look at, by uuid; None for all; also after the watch was closed.
         """
         now = self._clock.monotonic()
         if timeout is not None:

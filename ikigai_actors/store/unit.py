@@ -1,7 +1,7 @@
 """Units: the writes that belong together. The journal commits a unit whole or not at all.
 
 A unit names the agents whose rows are locked before it runs, and what it locks of the tree. It checks before it
-writes: a refusal (an `IkigaiError`) leaves nothing behind and is an answer, not a failure. It is safe to run twice.
+writes: a refusal (an `IkigaiError`) leaves no trace and is an answer, not a failure. It is safe to run twice.
 
 An agent's row counts its mail, so the counts are known when the row is locked. Units go on counting in memory, and
 `LockedRows.settle` writes the changes, in one statement for all agents whose counts changed alike: a thousand mails to
@@ -85,7 +85,7 @@ class LockedRows(dict[str, Locked]):
         return row
 
     def living(self, uuid: str, what: str = ". See who lives") -> Locked:
-        """The row of a living agent. Raises `AgentNotFound`, and `AgentDead`, which tells ``what`` the dead do not."""
+        """The row of a living agent. Raises `AgentNotFound`, or `AgentDead` with ``what`` the dead do not do."""
         row = self.existing(uuid)
         if row.status == "dead":
             raise AgentDead(f"Agent {uuid} is dead{what}.", uuid)
@@ -139,9 +139,9 @@ class Unit:
     tree = TreeLock.NONE
     """What it locks of the tree."""
     concerns_others = False
-    """Whether its answer tells what it did to other agents than its own: then the journal's observer gets it."""
+    """Whether its answer says what it did to agents other than its own: then the journal's observer gets it."""
     concerns_hosts = False
-    """Whether other hosts are told at once, even if no agent of theirs is touched."""
+    """Whether other hosts are notified at once, even if no agent of theirs is touched."""
     locks: tuple[str, ...] = ()
     """The attributes that hold the agents whose rows are locked, each a uuid or None."""
 
@@ -208,7 +208,7 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
 
 
 def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:
-    """The agents, by uuid, that units have changed, as others are told; None for any agent."""
+    """The agents, by uuid, that units have changed, for others to hear; None for any agent."""
     return None if any(unit.alone for unit in units) else locked.others | locked.keys()
 
 

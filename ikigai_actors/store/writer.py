@@ -24,7 +24,7 @@ class Writer(Protocol):
         Args:
             unit: the unit.
             make: turns the unit's answer into the value of the future; None leaves it as it is.
-            timeout: seconds that the future is waited for; None waits for ever.
+            timeout: seconds that the future is waited for; None waits forever.
             waits: whether the caller blocks until it is done: then a journal waits for room in its queue first, and a
                 thread that must not block is refused.
 
@@ -37,7 +37,7 @@ class Writer(Protocol):
 
         Args:
             unit: the unit.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: the timeout is no number of seconds.

@@ -60,7 +60,7 @@ class ForkCall(BuiltinCall):
         return replace(step, call=call.id, together=len(calls) > 1)
 
     def _following(self, state: State, call: Call, tools: Mapping[str, ToolTraits]) -> Iterator[Call]:
-        """The calls behind this one that can be carried out with it."""
+        """The calls after this one that can be carried out with it."""
         waiting = builtin_calls(state.calls, tools)
         for one in waiting[waiting.index(call) + 1 :]:
             try:

@@ -1,4 +1,4 @@
-"""The built-in calls about mail: send, check_mail, read_mail; and the line that tells an idle agent of its mail.
+"""The built-in calls about mail: send, check_mail, read_mail; and the line about its mail for an idle agent.
 
 Their units look names up, and check texts, when they are written, so any error becomes the call's result.
 """
@@ -135,7 +135,7 @@ class SendMail(Addressed):
 
 
 class SteerBelow(SendMail):
-    """Tell an agent below a word, within its turn; answered with `KeptWord`. Raises what `KeepWord` does."""
+    """Keep a word for an agent below, within its turn; answered with `KeptWord`. Raises what `KeepWord` does."""
 
     __slots__ = ()
 
@@ -188,7 +188,7 @@ def _more(count: int) -> str:
 
 
 class Noted(NamedTuple):
-    """The facts about its mailbox that an agent is told."""
+    """The facts about its mailbox that an agent gets."""
 
     unread: int
     last: int
@@ -197,14 +197,15 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoteMail(Unit):
-    """Find out what to tell an agent of its mailbox; answered with `Noted`.
+    """Find out what an agent should know of its mailbox; answered with `Noted`.
 
-    Raises `MailNotFound` when nothing is unread, or when the agent was told before and has read none of that mail.
+    Raises `MailNotFound` when nothing is unread, or when the agent got that notice before and has read none of that
+    mail.
     """
 
     agent: str
     earlier: Mapping[str, int] | None
-    """What the agent was told before, if it has not looked at its mailbox since."""
+    """The earlier notice, if the agent has not looked at its mailbox since."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> Noted:
         row = locked[self.agent]
@@ -217,7 +218,7 @@ class NoteMail(Unit):
 
 
 def append_notice(unit: MailNotice, fence: FencingToken) -> AppendCall:
-    """The unit of writes that tells an idle agent of its mail."""
+    """The unit of writes that gives an idle agent the notice of its mail."""
     act = NoteMail(unit.agent, unit.earlier)
     return AppendCall(unit.agent, act, lambda noted: unit.message(_noted(noted), noted._asdict()), fence)
 

@@ -6,5 +6,5 @@ the same seed and the same verdicts give the same trials, over any crash and wit
     plan.py      trials, verdicts, and what a plan is
     search.py    best of n, beam, Monte Carlo tree search
     bisect.py    the first bad place of a history, by a judge that errs
-    each.py      every case, in every arm, so many times
+    each.py      every case, in every arm, a number of times
 """

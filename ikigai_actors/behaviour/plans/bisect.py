@@ -71,7 +71,7 @@ class Posterior:
         return k, self._weights[k]
 
     def next_probe(self, without: frozenset[int] = frozenset()) -> int | None:
-        """The place whose verdict is expected to tell most; None when all are excluded."""
+        """The place whose verdict is expected to say most; None when all are excluded."""
         bad, good = (
             self._expected(self._true, self._false),
             self._expected([1 - rate for rate in self._true], [1 - rate for rate in self._false]),
@@ -96,9 +96,9 @@ class Posterior:
         self._weights = [weight / total for weight in weights]
 
     def _expected(self, if_bad: Sequence[float], if_good: Sequence[float]) -> list[float]:
-        """For each place, the probability of a verdict times the entropy behind it.
+        """For each place, the probability of a verdict times the entropy after it.
 
-        A place is bad under the hypotheses up to its number. With z as the sum of the weights w behind the verdict, z
+        A place is bad under the hypotheses up to its number. With z as the sum of the weights w after the verdict, z
         times their entropy is z log z − Σ w log w.
         """
         up, down = list(map(mul, self._weights, if_bad)), list(map(mul, self._weights, if_good))
@@ -123,7 +123,7 @@ def _log_beta(a: int, b: int) -> float:
 
 
 class Bisection(TrialPlan):
-    """The plan: probe until one hypothesis is sure enough, or until so many verdicts were told."""
+    """The plan: probe until one hypothesis is sure enough, or until there are this many verdicts."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Every case, in every arm, so many times."""
+"""Every case, in every arm, a number of times."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -16,7 +16,7 @@ class Each(TrialPlan):
 
     Of some cases the first samples come first, in all arms, then the second ones, and so on: samples of a case that
     wait for its first one, whose prefix they read from the cache of the model's service, do not hold back other cases.
-    The cases are few, so that the service has not forgotten it by then.
+    The cases are few, so that the service has not forgotten it before the next sample.
 
     A case may go on from another one, as the turns of one log do: then each of its trials goes on from the end of that
     case's trial of the same arm and sample, and all logs are gone on with side by side.

@@ -48,7 +48,7 @@ def verdict_of(value: object, who: str = "a judge") -> Verdict:
 
     Args:
         value: what was returned.
-        who: by whom, for the error.
+        who: the judge, for the error.
 
     Raises:
         BadInput: it is anything else.
@@ -94,10 +94,10 @@ class TrialPlan(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether no further trial will be asked for, whatever is told of those in flight."""
+        """Whether no further trial will be asked for, whatever the verdicts of those in flight are."""
 
     def ask(self) -> Trial | None:
-        """The next trial; None when there is none as long as no further verdict is told."""
+        """The next trial; None when there is none without a further verdict."""
 
     def tell(self, number: int, verdict: Verdict) -> None:
         """Take the verdict of a trial. Verdicts come in the order of the numbers."""

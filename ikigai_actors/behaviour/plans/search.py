@@ -22,7 +22,7 @@ Draw = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """So many continuations of one position, each by the next of the options."""
+    """Continuations of one position, each by the next of the options."""
 
     trials: int
 

@@ -5,5 +5,5 @@ Its modules:
     host            one process: its lease or lock, kept and given back
     rows            hosts as table ``hosts`` has them
     peers           one host looks at the others, and ends the dead; membership: which are dead
-    shards          the sets of agents that live together; placement: how many a host takes, and gives to whom
+    shards          the sets of agents that live together; placement: how many a host takes, and which it gives
 """

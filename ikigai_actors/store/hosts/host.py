@@ -8,7 +8,7 @@ also holds a lock of the server. A second host takes over when the lease has run
 some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody has, and
 those of a host that has ended (`ikigai_actors.store.hosts.shards`). A host that could not renew for half its lease
 starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
-swallows every packet keeps a renewal waiting for ever, so another thread looks at the age of the latest renewal: after
+swallows every packet keeps a renewal waiting forever, so another thread looks at the age of the latest renewal: after
 one lease it reports trouble; after three the host gives every connection up, and closes.
 
 A crash leaves the row open. Another host finds the lock free, or the lease run out, and ends the row.
@@ -49,7 +49,7 @@ LEASE = 10.0
 
 
 LOST = 3
-"""After so many leases without a renewal a host ends."""
+"""After this many leases without a renewal a host ends."""
 
 
 class Renewal(Enum):
@@ -74,7 +74,7 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
 
 
 class _LeaseWatch(Service):
-    """Looks at the age of a host's latest renewal, which may be kept waiting for ever."""
+    """Looks at the age of a host's latest renewal, which may wait forever."""
 
     def __init__(self, look: Callable[[float, float], None], clock: Clock, lease: float, threads: Threads) -> None:
         super().__init__("ikigai-lease-watch", threads)
@@ -107,7 +107,7 @@ class Host(Service):
         self.name = name
         """By which it is known to those with which it shares the agents; None when it shares them with nobody."""
         self.clock = clock
-        """Tells the times that are stored."""
+        """The clock of the times that are stored."""
         self._store, self._lease = store, lease
         self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
@@ -142,7 +142,7 @@ class Host(Service):
     ) -> None:
         """Renew the lease from now on, where there is one.
 
-        May be called again, with others who are to be told. If the host has ended by then, that is told at once.
+        May be called again, with others to notify. If the host has ended before, that is reported at once.
 
         Args:
             on_end: gets the reason why this host must end: `Fenced`, another host has taken over; `StoreUnavailable`,
@@ -302,7 +302,7 @@ class Host(Service):
         self._resources.callback(release)
 
     def _end_by(self, error: IkigaiError) -> None:
-        """End since somebody or something has ended this host, and tell why."""
+        """End since somebody or something has ended this host, and report why."""
         logger.error("%s", error)
         self.stop()
         with self._lock:
@@ -459,7 +459,7 @@ def _take(tx: Transaction, location: str, host_id: str, lease: int) -> None:
     An earlier host may be committing, or renewing its lease, at this moment: it holds its row, and this waits for it.
     If it has renewed, it is believed after all.
     """
-    tx.run("tree_change")  # whoever takes the database at the same moment waits here, and then finds this one's row
+    tx.run("tree_change")  # a host that takes the database at the same moment waits here, and then finds this one's row
     _refuse_believed(tx, location)
     tx.run("end_hosts")
     if renewed := open_hosts_of_any_version(tx):

@@ -32,7 +32,7 @@ GAP = 5.0
 
 
 def rhythm(lease: float) -> float:
-    """Seconds between two renewals of a lease of so many seconds. Each takes the lock, if its connection was lost."""
+    """Seconds between two renewals of a lease of this many seconds. Each takes the lock, if its connection was lost."""
     return min(lease / 4, LOOK)
 
 

@@ -1,4 +1,4 @@
-"""Placement: how many shards a host takes, and which ones it gives to whom. Pure.
+"""Placement: how many shards a host takes, and which ones it gives to which host. Pure.
 
 Nobody decides for all. A host takes shards that nobody has until it has its share of them, by their number. A host that
 has more than another one gives:
@@ -8,7 +8,7 @@ has more than another one gives:
     shards with agents        a part of the difference at a time, or the smallest shard that makes it smaller, until
                               none does; those with turns only if that leaves the turns about as equal as they are
 
-So a host that joins gets its own soon, whoever was there before, and not all agents have to move at the same moment.
+So a host that joins gets its own soon, and not all agents have to move at the same moment.
 At the end the hosts differ by no more than the largest shard, which is a whole branch. A host whose agents have much to
 do keeps some of them and gets idle ones for the others. A host that drains takes none, is given none, and gives all of
 its own away.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MOVED_AT_ONCE = 4
-"""The part of the difference in agents that moves at once: one in so many."""
+"""The part of the difference in agents that moves at once: one in this many."""
 
 
 FEW_TURNS = 8
@@ -120,7 +120,7 @@ def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
 
 
 def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Every shard to the host that has the fewest agents by then, the largest shards first."""
+    """Every shard to the host that has the fewest agents at that point, the largest shards first."""
     load = {one.host: (one.agents, one.shards) for one in others}
     for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
         to = min(load, key=lambda host: (*load[host], host))
@@ -153,8 +153,8 @@ def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int,
 def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
     """Shards with agents for the host that has the fewest of these: some that fit, else the smallest one that helps.
 
-    Whoever gives keeps more than the other one had, also when several give to it at once. So with every gift the host
-    with the fewest agents has more than before, and nobody has as few: gifts come to an end.
+    The host that gives keeps more than the other one had, also when several give to it at once. So with every gift the
+    host with the fewest agents has more than before, and nobody has as few: gifts come to an end.
     """
     least = min(others, key=lambda one: (one.agents, one.host))
     difference = sum(living.agents for living in agents.values()) - least.agents

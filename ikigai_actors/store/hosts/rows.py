@@ -1,4 +1,4 @@
-"""The hosts of a database, the processes that run its agents, as their rows tell.
+"""The rows of hosts: the processes that run the agents of a database.
 
 Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner needs no threads.
 """
@@ -19,7 +19,7 @@ RECENT = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """A host, as its row tells. Times are milliseconds since 1970 (UTC)."""
+    """A host, by its row. Times are milliseconds since 1970 (UTC)."""
 
     id: str
     name: str | None
@@ -87,12 +87,12 @@ class HostRecord:
 
 
 def owners(tx: Transaction) -> tuple[HostRecord, ...]:
-    """The hosts that run the agents, as far as rows tell; the latest first."""
+    """The hosts that run the agents, according to the rows; the latest first."""
     return tuple(one for one in open_hosts(tx) if one.is_believed or (not one.lease_until and tx.is_hosted()))
 
 
 def owner(tx: Transaction) -> HostRecord | None:
-    """The host that runs the agents, the latest of several; None when there is none, as far as rows tell."""
+    """The host that runs the agents according to the rows, the latest of several; None when there is none."""
     return next(iter(owners(tx)), None)
 
 
@@ -102,7 +102,7 @@ def open_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
 
 
 def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
-    """The same with a schema of any version, of which it tells less."""
+    """The same with a schema of any version, from which less is read."""
     return [_record(*row) for row in tx.run("open_hosts")]
 
 

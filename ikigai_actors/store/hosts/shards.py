@@ -16,7 +16,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class Shares(NamedTuple):
-    """Who has which shards, as a host sees it."""
+    """Which host has which shards, as one of them sees it."""
 
     members: list[SharingHost]
     """The living hosts that share the agents."""
@@ -29,7 +29,7 @@ class Shares(NamedTuple):
 
 
 def shares(tx: Transaction, host: str) -> Shares:
-    """Who has which shards, as a host sees it."""
+    """Which host has which shards, as one of them sees it."""
     [(vacant, shards)] = tx.run("vacant_shards")
     members = [
         SharingHost(host, owned, agents, working, bool(drains))

@@ -1,4 +1,4 @@
-"""The bell: tells those who follow hosts that a host has committed, after the commit.
+"""The bell: notifies the processes that follow hosts of a commit of a host, after the commit.
 
 A NOTIFY within a transaction takes a lock of the whole server that is held through COMMIT: the commits of all hosts, of
 all databases, then wait for one another. The bell says it on a connection of its own, once for all commits of a few

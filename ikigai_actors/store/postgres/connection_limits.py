@@ -101,7 +101,7 @@ def check_limits(store: Store) -> None:
 def check_own(store: Store, separate: Store) -> None:
     """Refuse a pooler that gives each transaction another server process. Raises `StoreUnusable`.
 
-    There a setting, a lock of a session and a LISTEN would be of whoever comes next.
+    There a setting, a lock of a session and a LISTEN would pass to the next client.
 
     Args:
         store: whose connection for writes is one.

@@ -59,7 +59,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("25006", ReadOnly, _READ_ONLY),
     ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
 )
-"""Our error for an SQLSTATE with this beginning, and the text behind it; the first that fits."""
+"""Our error for an SQLSTATE with this beginning, and the text after it; the first that fits."""
 
 _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
@@ -78,7 +78,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
 
 
 class PostgresErrors:
-    """The only place where psycopg's errors are told apart. It knows the passwords that must not be shown."""
+    """The only place that distinguishes psycopg's errors. It knows the passwords that must not be shown."""
 
     def __init__(self, url: str) -> None:
         self.shown = mask(url)
@@ -104,7 +104,7 @@ class PostgresErrors:
         return self.error(StoreUnusable, _URL, error)
 
     def cause(self, error: Exception) -> Exception | None:
-        """The error as a cause, unless a password stands in its text."""
+        """The error as a cause, unless its text has a password."""
         return error if self._hide(str(error)) == str(error) else None
 
     def error(self, kind: type[StoreError], meaning: str, error: Exception) -> StoreError:

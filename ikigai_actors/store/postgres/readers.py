@@ -56,7 +56,7 @@ class Readers:
                 change(connection)
 
     def close(self) -> None:
-        """Close every connection, those that are lent when they come back; whoever waits for one hears of it."""
+        """Close every connection, lent ones when they come back; a thread that waits for one gets the error."""
         self._closed.set()
         with self._lock:
             idle, self._idle = self._idle, []

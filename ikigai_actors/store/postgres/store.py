@@ -199,7 +199,7 @@ class _Session:
 
     @property
     def promised(self) -> int:
-        """The number of the server process that the connection was told to be its own; poolers make one up."""
+        """The number of the server process that the server gave the connection; poolers make one up."""
         return self._connection.info.backend_pid
 
     def close(self) -> None:
@@ -296,7 +296,7 @@ class PostgresStore(_ServerStore):
         self._readers = Readers(self._reader, patience, self.location)
         self._bell = Bell(self._server.connect)
         try:
-            if self.write(process) != self._session.promised:  # a pooler stands between
+            if self.write(process) != self._session.promised:  # a pooler is between
                 check_own(self, self)
         except BaseException:
             self.close()

@@ -44,7 +44,7 @@ PSYCOPG_ERRORS = (psycopg.Error, psycopg.Warning, UnicodeEncodeError, OverflowEr
 """The errors that a call of psycopg may raise. The last two are for values that PostgreSQL cannot hold."""
 
 IDLE_IN_TRANSACTION = 5_000
-"""Milliseconds after which the server ends a transaction that stands still: its locks would stop every other host. A
+"""Milliseconds after which the server ends a transaction that does nothing: its locks would stop every other host. A
 transaction that has read many rows gets one for each row.
 """
 
@@ -65,8 +65,9 @@ _END_STALLED = b"""
 
 
 _SHARE_TREE = b"LOCK TABLE tree IN SHARE MODE"
-"""Excludes ``tree_change``, whose UPDATE takes a lock of the table as any does. No lock of the row would do: whoever
-shares a row overtakes those that wait for it alone, so births without a pause would keep a death waiting for ever.
+"""Excludes ``tree_change``, whose UPDATE takes a lock of the table as any does. No lock of the row would do: a
+transaction that shares a row overtakes those that wait for it alone, so births without a pause would keep a death
+waiting forever.
 """
 
 _HELD = b"""
@@ -74,7 +75,7 @@ _HELD = b"""
     WHERE locktype = 'advisory' AND objsubid = 1 AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-"""The advisory locks of this database that have one number: it stands there in two halves."""
+"""The advisory locks of this database that have one number: the command has it in two halves."""
 
 
 def _lock_of(host: str) -> int:

@@ -75,7 +75,7 @@ class ServerWatch(Watch):
         self._closed.set()
         self.wake()
         if (connection := self._connection) is not None and not self._listens:
-            cut_off(connection)  # whoever waits for an answer of the server, which may never come, waits no longer
+            cut_off(connection)  # a thread that waits for an answer of the server, which may never come, stops waiting
 
     def _listen(self) -> None:
         self._connection = connection = psycopg.connect(self._url, autocommit=True, **self._settings)

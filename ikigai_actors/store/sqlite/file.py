@@ -88,7 +88,7 @@ class Anchor:
             except BlockingIOError:
                 return None
             self._locked = True
-            self._users += 1  # whoever closes the store first takes no descriptor from under the lock
+            self._users += 1  # closing the store first takes no descriptor from under the lock
         owner = os.getpid()
 
         def unlock() -> None:
@@ -111,7 +111,7 @@ class Anchor:
                 fcntl.flock(self._descriptors[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
-            except OSError:  # no locks there: who wants to run the agents is told
+            except OSError:  # no locks there: a process that wants to run the agents gets the error
                 return False
             fcntl.flock(self._descriptors[0], fcntl.LOCK_UN)
             return False

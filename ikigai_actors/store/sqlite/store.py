@@ -175,7 +175,7 @@ class SQLiteStore(Store):
                 with contextlib.suppress(StoreUnavailable):  # somebody reads: the next one does it
                     self._keep_log(self._file)
             elif self._hosted:
-                with contextlib.suppress(StoreError):  # the transaction is committed; the next one tells
+                with contextlib.suppress(StoreError):  # the transaction is committed; the next one reports it
                     self._care(WriteAheadLog.move_when_long)
             return result
 
@@ -199,7 +199,7 @@ class SQLiteStore(Store):
             self._care(WriteAheadLog.move)
 
     def shrink(self, whole: bool = False) -> bool:
-        """Free the pages that hold nothing, `FREED` at a time. A file of an earlier program has to be written anew."""
+        """Free the pages that hold nothing, `FREED` at a time. A file of an earlier program has to be rewritten."""
         if self._file is None:
             return True
         if whole:
@@ -313,7 +313,7 @@ class SQLiteStore(Store):
         try:
             writer.execute("PRAGMA synchronous = FULL")
             if self._file is not None:
-                if not _tables(writer):  # later it would need the whole file to be written anew
+                if not _tables(writer):  # later it would need the whole file to be rewritten
                     writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 self._keep_log(self._file)
             writer.execute("PRAGMA foreign_keys = ON")
@@ -356,7 +356,7 @@ class SQLiteStore(Store):
             except sqlite3.OperationalError as error:
                 if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
-                time.sleep(0.005)  # nothing tells when the other process is done; its own timeout is not used here
+                time.sleep(0.005)  # nothing shows when the other process is done; its own timeout is not used here
         if mode != "wal":
             raise StoreUnusable(f"Database {self.location}: no write-ahead log can be kept there. Use a local disk.")
         return True

@@ -40,7 +40,7 @@ _ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
 
 
 def ours(error: Exception, location: str) -> StoreError:
-    """Our error for one of sqlite3's: the only place where these are told apart."""
+    """Our error for one of sqlite3's: the only place that distinguishes them."""
     name = getattr(error, "sqlite_errorname", "")  # extended, like SQLITE_IOERR_WRITE; sqlite3's own errors have none
     for codes, kind, meaning in _ERRORS:
         if any(name == code or name.startswith(code + "_") for code in codes):

@@ -51,7 +51,7 @@ from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.store.sqlite.file import HEADER, LOG, SQLiteFile, is_locked, lock_path, log_path
 
 LOG_PAGES = 1000
-"""So many pages of the log are moved into the file, however much is written; SQLite would do the same."""
+"""This many pages of the log are moved into the file, however much is written; SQLite would do the same."""
 
 _LIMIT = 2**31 - 1
 _PREFIX, _FRAME = 32, 24

@@ -1,7 +1,7 @@
 """Wake-ups on SQLite: another process has committed something. A hint, on which nothing depends for being right.
 
 *A file* has a number that changes with every commit. The watch looks at it again and again (8 µs each time); when it
-has changed, the connection that writes for this process tells whether others have committed. *In memory* there is no
+has changed, the connection that writes for this process shows whether others have committed. *In memory* there is no
 other process.
 """
 
@@ -85,6 +85,6 @@ class FileWatch(_SQLiteWatch):
         return None
 
     def _look(self) -> Any:
-        with FORK_GATE, contextlib.suppress(sqlite3.Error):  # a hint: the next look tells
+        with FORK_GATE, contextlib.suppress(sqlite3.Error):  # a hint: the next look shows it
             return self._connection.execute("PRAGMA data_version").fetchone()[0]
         return None
