@@ -142,7 +142,9 @@ from ikigai_actors.system.handles.ref import AsyncAgentRef as AsyncAgentRef
 from ikigai_actors.system.handles.ref import current_agent as current_agent
 from ikigai_actors.system.receipts import Receipt as Receipt
 from ikigai_actors.system.system import ActorSystem as ActorSystem
+from ikigai_actors.tools.base import HostPaths as HostPaths
 from ikigai_actors.tools.base import Toolset as Toolset
+from ikigai_actors.tools.fence.policy import Fence as Fence
 from ikigai_actors.tools.function import FunctionTool as FunctionTool
 from ikigai_actors.tools.function import Result as Result
 from ikigai_actors.tools.function import Tool as Tool

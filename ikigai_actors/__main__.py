@@ -4,6 +4,8 @@ Ctrl-C, and what is typed, are seen to before anything that takes long is import
 """
 
 import os
+import sys
+from pathlib import Path
 
 _ENDED_BY_CTRL_C = 130
 
@@ -31,4 +33,7 @@ def main() -> NoReturn:
 
 
 if __name__ == "__main__":
+    # As with ``ikigai``: nothing is imported from the current directory, which may be a workspace that agents write to.
+    if sys.path[0] == str(Path.cwd()) != str(Path(__file__).parents[1]):
+        del sys.path[0]
     main()

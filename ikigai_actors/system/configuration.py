@@ -14,7 +14,9 @@ from pathlib import Path
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.configuration import Configuration, read_configuration
-from ikigai_actors.store.location import user_home
+from ikigai_actors.store.location import home, locate
+from ikigai_actors.store.sqlite.file import BESIDE
+from ikigai_actors.tools.base import HostPaths
 
 FILE = "ikigai.toml"
 CONFIG_VARIABLE = "IKIGAI_CONFIG"
@@ -32,11 +34,25 @@ def configuration(
     Raises:
         BadInput: the file is missing, or no such file.
     """
+    found = configuration_file(config, environ)
+    return Configuration() if found is None else read_configuration(found, environ)
+
+
+def configuration_file(
+    config: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ
+) -> Path | None:
+    """The file that counts; None when there is none. Raises `BadInput` when ``config`` names no file."""
     if config is not None and not isinstance(config, str | os.PathLike):
         raise BadInput(f"Expected config to be a path, or None; got {shown(config)}.")
     named = environ.get(CONFIG_VARIABLE) if config is None else os.fspath(config)
     if named is not None:
-        return read_configuration(Path(named).expanduser(), environ) if named else Configuration()
-    home = Path(environ["IKIGAI_HOME"]).expanduser() if environ.get("IKIGAI_HOME") else user_home()
-    found = next((path for path in (Path(FILE), home / FILE) if path.is_file()), None)
-    return Configuration() if found is None else read_configuration(found, environ)
+        return Path(named).expanduser() if named else None
+    return next((path for path in (Path(FILE), home(environ) / FILE) if path.is_file()), None)
+
+
+def host_paths(database: str | os.PathLike[str] | None, config: str | os.PathLike[str] | None) -> HostPaths:
+    """The files of a host that no tool may give away, by two arguments of `ActorSystem.open`."""
+    secrets, file, found = list[Path](), locate(database).path, configuration_file(config)
+    if file is not None:
+        secrets += [file, *(file.with_name(file.name + end) for end in BESIDE)]
+    return HostPaths(home(), (*secrets, *(() if found is None else (found.absolute(),))))

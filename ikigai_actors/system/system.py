@@ -76,6 +76,7 @@ from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.configuration import host_paths
 from ikigai_actors.system.directory import SystemPart
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.host.rebalancer import BALANCE, Rebalancer
@@ -88,7 +89,7 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
-from ikigai_actors.tools.base import Toolset
+from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
 from supervisors.signals import Status
@@ -314,7 +315,7 @@ class ActorSystem(System):
             system = cls(store, host, options)
             undone.pop_all()
             undone.push(system._give_up)
-            system._open_toolsets(options.toolsets)
+            system._open_toolsets(options.toolsets, host_paths(database, config))
             if host.name is not None:  # from now on others give it agents, and it has the tools for them
                 host.begin()
                 host.keep()
@@ -413,7 +414,7 @@ class ActorSystem(System):
         if not self._processes.word(word) and self._remote is not None and isinstance(word.receipt, Receipt):
             self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
 
-    def _open_toolsets(self, toolsets: Sequence[Toolset]) -> None:
+    def _open_toolsets(self, toolsets: Sequence[Toolset], paths: HostPaths) -> None:
         """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log."""
         publisher = self._publisher
         for toolset in toolsets:
@@ -421,6 +422,7 @@ class ActorSystem(System):
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
+            toolset.host_paths = paths
             if unsuitable := self.toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)

@@ -8,6 +8,8 @@ the runtime's event loop, where they must not block.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ikigai_actors.tools.function import Tool
 
@@ -15,8 +17,21 @@ Tell = Callable[[str], None]
 """Takes a sentence for a person, for example that a server died. Thread-safe."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostPaths:
+    """The files of the host that opens a toolset."""
+
+    state: Path
+    """The directory of what it keeps for itself; it may be missing."""
+    secrets: tuple[Path, ...] = ()
+    """What no tool may give away: the files of the database, the configuration."""
+
+
 class Toolset(ABC):
     """Tools that share something."""
+
+    host_paths: HostPaths | None = None
+    """Which files belong to the host. The system sets it before `open`."""
 
     @property
     @abstractmethod

@@ -4,7 +4,8 @@ It leads a session of its own: a signal to its process group reaches what it sta
 variables and descriptors that it is handed, and none beside them. A guard may be in its session: a bash that reads
 the lifeline, a pipe whose other end is ours alone. When we close that end, or are gone, the guard kills every process
 of the session, in whatever process group. It does not find a process that began a session of its own (``setsid``, a
-daemon); and a process that kills the guard is safe from it.
+daemon); and a process that kills the guard is safe from it. Behind a fence both is closed: the child is then the
+process outside of it, which is its guard, too (see `ikigai_actors.tools.fence.launcher`).
 
     state      lasts until                                     what a kill -9 of our process leaves
     starting   exec, or an error, which leaves nothing         nothing: the guard begins before the program
@@ -27,9 +28,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ikigai_actors.actors.threads import current_threads, in_thread
+
+if TYPE_CHECKING:
+    from ikigai_actors.tools.fence.launch import FencedStart
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +100,7 @@ class ChildProcess:
         directory: Path | None = None,
         hand_over: tuple[int, ...] = (),
         guard: str | None = None,
+        fence: "FencedStart | None" = None,
     ) -> Self:
         """Start it, with its output in a pipe.
 
@@ -107,15 +112,21 @@ class ChildProcess:
             directory: its working directory; ours when None.
             hand_over: descriptors of ours that it inherits.
             guard: the path of the bash that guards its session; without one it has no guard.
+            fence: starts it behind a fence, whose own process then guards it.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: it cannot be started, or its fence cannot be made.
         """
+        told: int | None = None
         with contextlib.ExitStack() as theirs:
-            if guard is not None:
-                reading, writing = os.pipe()
-                theirs.callback(os.close, reading)
-                self._lifeline.callback(os.close, writing)
+            if fence is not None:
+                file, reading, (told, status) = fence.open(), self._hold_lifeline(theirs), os.pipe()
+                theirs.callback(os.close, file)
+                theirs.callback(os.close, status)
+                command = fence.command(file, reading, status, command)
+                hand_over += (file, reading, status)
+            elif guard is not None:
+                reading = self._hold_lifeline(theirs)
                 command = [guard, "--noprofile", "--norc", "-c", _GUARD, "bash", str(reading), *command]
                 hand_over += (reading,)
             try:
@@ -125,12 +136,15 @@ class ChildProcess:
                 )  # fmt: skip
             except BaseException:
                 self._lifeline.close()
+                if told is not None:
+                    os.close(told)
                 raise
-        connecting = self._loop.create_task(self._connect())
+        connecting = self._loop.create_task(self._connect(told))
         try:
             await asyncio.shield(connecting)
         except BaseException:
             self.kill()
+            self._lifeline.close()
             while not connecting.done():  # a few turns of the loop, after which every pipe can be closed
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait({connecting})
@@ -138,7 +152,15 @@ class ChildProcess:
             raise
         return self
 
-    async def _connect(self) -> None:
+    def _hold_lifeline(self, theirs: contextlib.ExitStack) -> int:
+        """Make the pipe that tells a guard of our end; return its end for the child, which ``theirs`` closes."""
+        reading, writing = os.pipe()
+        theirs.callback(os.close, reading)
+        self._lifeline.callback(os.close, writing)
+        return reading
+
+    async def _connect(self, told: int | None) -> None:
+        """Connect its pipes, and wait for its fence, if ``told`` is the descriptor that tells of it."""
         assert self._child.stdout is not None
         self._pipes.callback(self._child.stdout.close)
         if self._child.stdin is not None:
@@ -150,6 +172,19 @@ class ChildProcess:
         self._reading, _ = await self._loop.connect_read_pipe(lambda: _Output(self), self._child.stdout)
         self._pipes.callback(self._reading.close)
         current_threads().thread(self._wait, "ikigai-child").start()
+        if told is not None:
+            await self._check_fence(told)
+
+    async def _check_fence(self, told: int) -> None:
+        """Wait until the program runs. Raises `OSError` when its fence could not be made."""
+        words = asyncio.StreamReader(loop=self._loop)
+        pipe = os.fdopen(told, "rb", 0)
+        reading, _ = await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(words), pipe)
+        try:
+            if failure := (await words.read()).decode(errors="replace"):
+                raise OSError(f"the fence could not be made: {failure}. Nothing was run")
+        finally:
+            reading.close()
 
     def _wait(self) -> None:
         self._child.wait()

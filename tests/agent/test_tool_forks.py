@@ -37,7 +37,7 @@ def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str
 
 def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) -> None:
     script = scripted([calling(("fork", {"name": "kid"})), "waiting"], kid=["done"])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)]) as system:
+    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path, fence="none")]) as system:
         system.root.prompt("go").get(timeout=DEADLINE)
         child = system.agent("kid")
         assert child.reply(timeout=DEADLINE).text == "done"

@@ -101,7 +101,8 @@ def test_a_run_leaves_the_key_nowhere(server: MessagesServer, tmp_path: Path) ->
         done = completed([*COMMAND, *arguments], lines=lines, env={**environment(), **ours})
         return done.stdout + done.stderr
 
-    workspace = ("--workspace", str(tmp_path), "--yes")
+    (tmp_path / "work").mkdir()
+    workspace = ("--workspace", str(tmp_path / "work"), "--yes")
     shown = said(
         *workspace, lines="one\ntwo\nthree\nfour\n/context\n/history\n/tools\n/agents\n/model nobody:x\nfive\n"
     )
@@ -109,8 +110,8 @@ def test_a_run_leaves_the_key_nowhere(server: MessagesServer, tmp_path: Path) ->
     assert "[key]" in shown
     shown += said("agents", "--json") + said("fsck", "--json")
     assert DISTINCT not in shown
-    for file in (tmp_path / "home").iterdir():
-        assert DISTINCT.encode() not in file.read_bytes(), file
+    for file in (tmp_path / "home").rglob("*"):
+        assert file.is_dir() or DISTINCT.encode() not in file.read_bytes(), file
 
 
 def test_a_system_on_a_server_shows_its_password_nowhere(postgres_url: str, postgres_admin: Admin) -> None:

@@ -54,7 +54,9 @@ def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, requ
     places = {DEFAULT: str(tmp_path / "home" / "ikigai.db"), "offline:slow": "offline:0.05"}  # a person needs more time
     if any(SERVER in line for line in transcript.lines):
         places[SERVER] = request.getfixturevalue("new_postgres")()
-    assert not differs(transcript.lines, play(transcript.lines, tmp_path, places))
+    here = tmp_path / "here"
+    here.mkdir()
+    assert not differs(transcript.lines, play(transcript.lines, here, places))
 
 
 def test_a_transcript_that_is_not_what_comes_is_told() -> None:

@@ -338,7 +338,7 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
     slow = "for ((i = 0; i < 20000; i++)); do :; done; step=one"
     calls = calling(("bash", {"command": slow}), ("bash", {"command": "echo $step"}), ("bash", {"command": "env"}))
     script = ScriptedProvider([calls, "done"])
-    workspace = Workspace(tmp_path, environment={"COLOUR": "blue"})
+    workspace = Workspace(tmp_path, fence="none", environment={"COLOUR": "blue"})
     with ActorSystem.open(":memory:", provider=script, tools=[workspace], approvals="allow") as system:
         system.root.prompt("go").get(timeout=DEADLINE)
     first, second, third = results(requests_of(script, None)[1])
@@ -352,7 +352,10 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
 def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
     call = calling(("bash", {"command": f"({BUSY}) > /dev/null & echo started"}))
     with ActorSystem.open(
-        ":memory:", provider=scripted(child=[call, "done"]), tools=[Workspace(tmp_path)], approvals="allow"
+        ":memory:",
+        provider=scripted(child=[call, "done"]),
+        tools=[Workspace(tmp_path, fence="none")],
+        approvals="allow",
     ) as system:
         agent = system.root.fork("go", name="child")
         agent.reply(timeout=DEADLINE)
@@ -365,7 +368,9 @@ def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp_path: Path, trap: str) -> None:
     script = scripted(child=[calling(("bash", {"command": f"{trap}{BUSY}"}))])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+    with ActorSystem.open(
+        ":memory:", provider=script, tools=[Workspace(tmp_path, fence="none")], approvals="allow"
+    ) as system:
         child = system.root.fork("go", name="child")
         session = session_in(tmp_path)
         assert living(session)
@@ -376,7 +381,9 @@ def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp
 @LINUX
 def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
     script = ScriptedProvider([calling(("bash", {"command": f"trap '' TERM; {BUSY}"}))])
-    with ActorSystem.open(":memory:", provider=script, tools=[Workspace(tmp_path)], approvals="allow") as system:
+    with ActorSystem.open(
+        ":memory:", provider=script, tools=[Workspace(tmp_path, fence="none")], approvals="allow"
+    ) as system:
         system.root.prompt("go")
         session = session_in(tmp_path)
     assert living(session) == []
@@ -384,7 +391,8 @@ def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
 
 @LINUX
 def test_a_host_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
-    with Program.by_pipe("--database", str(tmp_path / "notes.db"), "--workspace", str(tmp_path), "--yes") as program:
+    where = ("--database", str(tmp_path / "notes.db"), "--workspace", str(tmp_path), "--fence", "none")
+    with Program.by_pipe(*where, "--yes") as program:
         program.say(f'@bash {{"command": "trap \'\' TERM HUP; {BUSY}"}}')
         session = session_in(tmp_path)
         program.kill()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ATTACHED = "Your commands are carried out there."
 """What an attached shell can do."""
 
+_OF_THE_FENCE = ("fence", "network", "read", "write")
+"""The options that say what bash may reach."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -27,6 +30,10 @@ class Options:
     provider: str | None
     model: str | None
     workspace: str | None = None
+    fence: str | None = None
+    network: str | None = None
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
     mcp: tuple[str, ...] = ()
     yes: bool = False
     plain: bool = False
@@ -61,7 +68,7 @@ class Options:
         from ikigai_actors.shell.cli.app import app_arguments
 
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
-        for name in decided:
+        for name in (*decided, *_OF_THE_FENCE):
             if getattr(self, name):
                 option = "set" if name == "settings" else name.replace("_", "-")
                 raise BadInput(f"Leave out --{option}: with --app the app decides.")
@@ -76,10 +83,16 @@ class Options:
     def tools(self) -> "list[Toolset]":
         """What agents get beside what they always have. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
+
+        given = {name: value for name in _OF_THE_FENCE if (value := getattr(self, name))}
+        if given and self.workspace is None:
+            raise BadInput(f"--{next(iter(given))} is about a workspace. Give --workspace DIR, too.")
+        servers: list[Toolset] = [*mcp_servers(self.mcp)]
+        if self.workspace is None:
+            return servers
         from ikigai_actors.tools.workspace import Workspace
 
-        workspaces = [Workspace(self.workspace)] if self.workspace is not None else []
-        return [*workspaces, *mcp_servers(self.mcp)]
+        return [Workspace(self.workspace, **given), *servers]
 
     def chosen(self) -> "tuple[str | None, dict[str, Provider]]":
         """Who answers for agents whose settings name no model, as ``provider:model``, and the providers that are named.
@@ -171,6 +184,7 @@ def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[s
         "--config": options.config,
         "--app": options.app,
         "--workspace": options.workspace,
+        **{f"--{name}": getattr(options, name) for name in _OF_THE_FENCE},
         "--set": options.settings,
         "--budget": options.budget,
         "--mcp": options.mcp,

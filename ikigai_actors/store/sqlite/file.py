@@ -28,6 +28,12 @@ Inode = tuple[int, int]
 LOG, SHARED = "-wal", "-shm"
 """What SQLite appends to the name of a file for its log, and for what processes share."""
 
+LOCK = ".lock"
+"""What is appended to it for the file whose lock a host holds."""
+
+BESIDE = (LOG, SHARED, LOCK, "-journal")
+"""What the files beside a database end with."""
+
 ASKED = 1.0
 """Seconds that a lock may be held by processes that only ask whether there is a host: one may be stopped meanwhile."""
 
@@ -40,7 +46,7 @@ LOCKS_MEET = sys.platform != "linux"
 
 def lock_path(path: Path) -> Path:
     """The file whose lock a host holds, beside the database."""
-    return path.with_name(path.name + ".lock")
+    return path.with_name(path.name + LOCK)
 
 
 def log_path(path: Path) -> Path:

@@ -4,19 +4,22 @@
 
 read, write, edit, glob and grep are confined to the directory: a path that leads out of it, by ``..``, from the root or
 through a link, gives an error result. Exchanging a directory for a link meanwhile does not change that (see
-`ikigai_actors.tools.workspace.beneath`). **bash is not confined**: it begins in the directory and does what the user
-may do. So bash, write and edit ask for approval.
+`ikigai_actors.tools.workspace.beneath`).
 
-bash: each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
+bash runs behind a fence: it reads the directory, a private home and the system's programs, writes the first two, and
+reaches nothing else on the machine (see `ikigai_actors.tools.fence`). Where the machine has no fence a person is told
+so, and bash does what the user may do. bash, write and edit ask for approval.
+
+Each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
     starting      with the agent's first call, and with the first one after the shell has ended; the result says so
     ready         the calls of one agent take turns
     ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `_IDLE` seconds without a call,
                   the end of the agent or of the system; a result says which. A forked agent has none at first
 
-All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL, for every process of its
-session. A process that began a session of its own (``setsid``, a daemon) is not found. When the host is killed, a guard
-in each shell's session sees its pipe close and kills the rest, unless that guard was itself killed.
+All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
+guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that
+began a session of its own (``setsid``, a daemon) is not found, and the guard can be killed.
 """
 
 import os
@@ -28,6 +31,8 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.fence.enclosure import default_paths, open_enclosure
+from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.files import file_tools
@@ -39,20 +44,38 @@ _IDLE = 600.0
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
 """The variables of our environment that commands get, with ``LC_*``. No others: they may hold keys and passwords. That
-is no fence: a command runs as the same user, who may read ``/proc/$PPID/environ``.
+is no fence: without one a command runs as the same user, who may read ``/proc/$PPID/environ``.
 """
+
+_REPLACED = ("HOME", "TMPDIR")
+"""Those of them that a fence replaces."""
 
 
 class Workspace(Toolset):
     """The tools that work in a directory."""
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None, idle: float = _IDLE
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        fence: str = "auto",
+        network: str | Sequence[int] = "all",
+        read: Sequence[str | os.PathLike[str]] = (),
+        write: Sequence[str | os.PathLike[str]] = (),
+        protect: Sequence[str] = PROTECTED,
+        environment: Mapping[str, str] | None = None,
+        idle: float = _IDLE,
     ) -> None:
         """Name the directory.
 
         Args:
             directory: the directory; it must exist.
+            fence: ``auto``, the strongest fence that this machine has; ``required``, the full one, or an error;
+                ``landlock``, at least that one; ``none``.
+            network: whom commands may reach: ``all``, ``none``, a list of TCP ports, or ``proxy:PORT`` on this machine.
+            read: directories and files that commands may read, beside the system's programs.
+            write: directories and files that commands may write, beside the directory.
+            protect: names beneath the directory that no agent may change, where they exist.
             environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
             idle: seconds after which an unused shell is closed, with its background jobs.
 
@@ -65,27 +88,37 @@ class Workspace(Toolset):
         if not self.directory.is_dir():
             found = "is a file" if self.directory.exists() else "does not exist"
             raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
-        passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
-        self._environment = {**passed_on, "TERM": "dumb", **check_variables(environment, "environment")}
-        self._shells = Shells(self.directory, self._environment, check_seconds(idle, "idle", zero=False))
+        self._fence = Fence(write, read, network, protect, fence)
+        self._given = check_variables(environment, "environment")
+        self._idle = check_seconds(idle, "idle", zero=False)
+        self._shells: Shells | None = None
 
     @property
     def name(self) -> str:
         return f"workspace {self.directory}"
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        made: list[Tool] = await in_thread(self._make, "ikigai-workspace")  # it imports pydantic
+        made: list[Tool] = await in_thread(lambda: self._make(tell), "ikigai-workspace")  # it imports pydantic
         return made
 
-    def _make(self) -> list[Tool]:
+    def _make(self, tell: Tell) -> list[Tool]:
         root = Root(self.directory)
-        grep = grep_tool(root, self._environment, sysconfig.get_path("scripts"))
+        passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+        environment = {**passed_on, "TERM": "dumb", **self._given}
+        fenced = {name: value for name, value in environment.items() if name not in _REPLACED or name in self._given}
+        paths = self.host_paths or default_paths()
+        enclosure = open_enclosure(self._fence, paths, str(self.directory), fenced, tell)
+        begin = self.directory if enclosure is None else root.resolved
+        self._shells = Shells(begin, environment, self._idle, enclosure)
+        grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
         return [*file_tools(root), *([grep] if grep is not None else []), bash_tool(self._shells)]
 
     async def leave(self, agent: str) -> None:
         """End the agent's shell."""
-        await self._shells.leave(agent)
+        if self._shells is not None:
+            await self._shells.leave(agent)
 
     async def close(self) -> None:
         """End every shell."""
-        await self._shells.close()
+        if self._shells is not None:
+            await self._shells.close()

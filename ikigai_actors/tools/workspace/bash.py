@@ -18,9 +18,12 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from subprocess import STDOUT
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ikigai_actors.tools.process import ChildProcess, ExitWaiter
+
+if TYPE_CHECKING:
+    from ikigai_actors.tools.fence.launch import FencedStart
 
 OUTPUT_KEPT = 40_000
 """How many of the last bytes of a command's output are kept."""
@@ -69,7 +72,14 @@ class Bash(ChildProcess):
         self._ending: asyncio.Task[None] | None = None
 
     @classmethod
-    async def start(cls, program: str, directory: Path, environment: Mapping[str, str], exits: ExitWaiter) -> Self:
+    async def start(
+        cls,
+        program: str,
+        directory: Path,
+        environment: Mapping[str, str],
+        exits: ExitWaiter,
+        fence: "FencedStart | None" = None,
+    ) -> Self:
         """Start a shell.
 
         Args:
@@ -77,6 +87,7 @@ class Bash(ChildProcess):
             directory: its first working directory.
             environment: all its variables.
             exits: ends the processes of the session.
+            fence: starts it behind a fence.
 
         Raises:
             OSError: it cannot be started.
@@ -85,7 +96,7 @@ class Bash(ChildProcess):
         script = f"exec {shlex.quote(program)} --noprofile --norc {shell._marks}>&1"
         return await shell.spawn(
             [program, "--noprofile", "--norc", "-c", script],
-            environment=environment, directory=directory, stderr=STDOUT, guard=program,
+            environment=environment, directory=directory, stderr=STDOUT, guard=program, fence=fence,
         )  # fmt: skip
 
     @property

@@ -3,10 +3,13 @@
 import asyncio
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from ikigai_actors.actors.futures import current_acting_agent
+from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.process import ExitWaiter
@@ -38,9 +41,19 @@ class AgentSlot:
 class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str], idle: float) -> None:
-        """Begin without a shell; each begins in this directory, and closes after this many idle seconds."""
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str], idle: float, enclosure: Enclosure | None = None
+    ) -> None:
+        """Begin without a shell.
+
+        Args:
+            directory: where each begins.
+            environment: the variables of one without a fence.
+            idle: seconds without a call after which one is closed.
+            enclosure: the fence around each.
+        """
         self._directory, self._environment, self._idle = directory, environment, idle
+        self.enclosure = enclosure
         self._slots: dict[str, AgentSlot] = {}
         self._living: set[Bash] = set()
         self._exits = ExitWaiter()
@@ -55,7 +68,7 @@ class Shells:
             if slot.shell is None or slot.shell.over:
                 news = f"[new shell in {self._directory}{slot.last_end}]"
                 try:
-                    slot.shell = await Bash.start(BASH, self._directory, self._environment, self._exits)
+                    slot.shell = await self._start(agent)
                 except OSError as error:
                     return Result(f"A shell could not be started: {error}.", True)
                 self._living.add(slot.shell)
@@ -78,16 +91,28 @@ class Shells:
             )
             return _result(news, ran, f"{how}; the next call gets a new shell")
 
+    async def _start(self, agent: str) -> Bash:
+        held = self.enclosure
+        if held is None:
+            return await Bash.start(BASH, self._directory, self._environment, self._exits)
+        return await Bash.start(BASH, self._directory, held.environment(agent), self._exits, held.launch(agent))
+
     async def leave(self, agent: str) -> None:
         """End the shell of an agent, and forget it."""
         slot = self._slots.pop(agent, None)
-        if slot is not None and slot.shell is not None:
+        if slot is None:
+            return
+        if slot.shell is not None:
             await self._end(slot, slot.shell, "the agent has ended")
+        if (held := self.enclosure) is not None:
+            await in_thread(lambda: held.leave(agent), "ikigai-fence")
 
     async def close(self) -> None:
         """End them all."""
         if self._living:
             await asyncio.wait([shell.stop() for shell in self._living])
+        if self.enclosure is not None:
+            await in_thread(self.enclosure.close, "ikigai-fence")
 
     def _end(self, slot: AgentSlot, shell: Bash, why: str) -> "asyncio.Future[None]":
         """Begin to end a shell. The caller that waits for the end may be cancelled."""
@@ -120,7 +145,9 @@ def bash_tool(shells: Shells) -> FunctionTool:
             return Result("A command cannot hold a NUL character: bash would leave it out.", True)
         return await shells.run(current_acting_agent().uuid, command, timeout)
 
-    return bash
+    if shells.enclosure is None:
+        return bash
+    return replace(bash, description=f"{bash.description}\n\n{shells.enclosure.described}")
 
 
 def _result(news: str, ran: CommandOutput, note: str) -> Result:

@@ -2,52 +2,61 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.kit.program import Program, run
 
 WRITE = '@write {{"file_path": "{name}", "content": "hello\\n"}}'
 
 
-def arguments(directory: Path) -> tuple[str, ...]:
-    return ("--database", str(directory / "notes.db"), "--provider", "offline", "--workspace", str(directory))
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A workspace; the database is beside it."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def arguments(work: Path) -> tuple[str, ...]:
+    return ("--database", str(work.parent / "notes.db"), "--provider", "offline", "--workspace", str(work))
 
 
 def write(name: str) -> str:
     return WRITE.format(name=name)
 
 
-def test_a_person_is_asked_and_approves_denies_and_approves_for_good(tmp_path: Path) -> None:
-    with Program.at_terminal(*arguments(tmp_path)) as program:
+def test_a_person_is_asked_and_approves_denies_and_approves_for_good(work: Path) -> None:
+    with Program.at_terminal(*arguments(work)) as program:
         program.expect("> ")
         program.say(write("a.txt"))
         program.expect(r"\[1\] [\w-]+ asks to run write \{.*a\.txt.*/approve 1 or /deny 1")
         program.expect(r"\(1 to approve\)> ")
-        assert not (tmp_path / "a.txt").exists()
+        assert not (work / "a.txt").exists()
         program.say("/agents")
         program.expect("waiting for approval")
         program.say("/approve")
         program.expect(r"\[write: ")
         program.expect(r"[\w-]> ")
-        assert (tmp_path / "a.txt").read_text() == "hello\n"
+        assert (work / "a.txt").read_text() == "hello\n"
         program.say(write("b.txt"))
         program.expect(r"\[2\] ")
         program.say("/deny not in this directory")
         program.expect("This call was denied: not in this directory")
-        assert not (tmp_path / "b.txt").exists()
+        assert not (work / "b.txt").exists()
         program.say(write("c.txt"))
         program.expect(r"\[3\] ")
         program.say("/approve 3 --always")
         program.expect(r"\[write: ")
         program.say(write("d.txt"))
         program.expect(r"\[write: ")
-        assert (tmp_path / "d.txt").exists()
+        assert (work / "d.txt").exists()
         program.say("/approve")
         program.expect("No call waits for approval")
 
 
-def test_from_a_pipe_nobody_can_be_asked_and_the_model_is_told_how_it_could_be_allowed(tmp_path: Path) -> None:
-    done = run(*arguments(tmp_path), lines=write("a.txt"))
+def test_from_a_pipe_nobody_can_be_asked_and_the_model_is_told_how_it_could_be_allowed(work: Path) -> None:
+    done = run(*arguments(work), lines=write("a.txt"))
     assert "needs somebody's approval" in done.stdout
-    assert not (tmp_path / "a.txt").exists()
-    done = run(*arguments(tmp_path), "--yes", lines=write("a.txt"))
+    assert not (work / "a.txt").exists()
+    done = run(*arguments(work), "--yes", lines=write("a.txt"))
     assert done.returncode == 0
-    assert (tmp_path / "a.txt").exists()
+    assert (work / "a.txt").exists()

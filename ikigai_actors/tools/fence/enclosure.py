@@ -1,0 +1,158 @@
+"""A fence that was made: what programs are started with, and what is said of it.
+
+enclosure = open_enclosure(fence, host_paths, "/home/ann/src", passed_on)     # None where there is none
+process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.environment(agent))
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.base import HostPaths, Tell
+from ikigai_actors.tools.fence.grounds import grounds, names, real, search_path
+from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
+from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
+from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, reach_of
+from ikigai_actors.tools.fence.private import PrivateDirectories
+from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
+
+_TRIAL = "trial"
+"""The name of the private directory of trials."""
+
+
+class Enclosure:
+    """A fence that holds."""
+
+    def __init__(
+        self, reach: Reach, how: Candidate, code: bytes, directories: PrivateDirectories,
+        environment: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        """Keep what `open_enclosure` has found."""
+        self.reach, self.how = reach, how
+        self._code, self._directories, self._environment = code, directories, environment
+
+    def launch(self, agent: str) -> FencedStart:
+        """How to start a program of an agent."""
+        return FencedStart(self._code, self._directories.of(agent))
+
+    def environment(self, agent: str) -> dict[str, str]:
+        """The variables of a program of an agent."""
+        private = self._directories.of(agent)
+        inside = self.how.namespaces
+        home, temporary = (HOME, TEMPORARY) if inside else (str(private / "home"), str(private / "tmp"))
+        return {"HOME": home, "TMPDIR": temporary, **self._environment}
+
+    @property
+    def described(self) -> str:
+        """What a model should know of it, in a line or two."""
+        told = ["Partly fenced." if self.how.tier == Tier.NONE else f"Fenced ({self.how.tier})."]
+        told.append(f"Commands may write {', '.join([*self.reach.writable, '$HOME', '$TMPDIR'])}.")
+        if self.reach.network.kind != "all":
+            told.append(f"Network: {self.reach.network}.")
+        if self.how.lacks:
+            told.append(f"They have no {', no '.join(self.how.lacks)}.")
+        return " ".join(told)
+
+    def leave(self, agent: str) -> None:
+        """Remove the private directory of an agent. Blocks."""
+        self._directories.remove(agent)
+
+    def close(self) -> None:
+        """Remove all private directories. Blocks."""
+        self._directories.close()
+
+
+def default_paths(environ: Mapping[str, str] = os.environ) -> HostPaths:
+    """The paths of a toolset that no host opens."""
+    return HostPaths(Path(environ.get("IKIGAI_HOME") or "~/.local/share/ikigai").expanduser())
+
+
+def open_enclosure(
+    fence: Fence, paths: HostPaths, workspace: str | None, environment: Mapping[str, str], tell: Tell
+) -> Enclosure | None:
+    """Make a fence. Blocks.
+
+    Args:
+        fence: what a person allows.
+        paths: the host's own files.
+        workspace: the directory in which programs begin; None for their home.
+        environment: the variables that programs get.
+        tell: takes what a person should know of it.
+
+    Returns:
+        The fence; None when ``auto`` finds none, or ``none`` was asked for.
+
+    Raises:
+        BadInput: it cannot be made, or would hold a secret.
+    """
+    if fence.mode == "none":
+        return None
+    directory = None if workspace is None else os.path.realpath(workspace)
+    found = grounds(paths, directory, environment)
+    reach = reach_of(fence, directory, found, real, names)
+    variables = _variables(environment, reach.network)
+    of, failures = kernel(), list[str]()
+    directories = PrivateDirectories(paths.state)
+    try:
+        for how in candidates(fence.mode, reach.network, of):
+            code = compiled(reach, how, directories.mount_point)
+            failure = trial(FencedStart(code, directories.of(_TRIAL)), variables)
+            if not failure:
+                directories.remove(_TRIAL)
+                for warning in _warnings(reach, how, found):
+                    tell(warning)
+                return Enclosure(reach, how, code, directories, variables)
+            failures.append(failure)
+        why = shortfall(fence.mode, reach.network, of, failures)
+        if fence.mode != "auto" or reach.network.kind != "all":
+            asked = f"fence={fence.mode!r}" if fence.mode != "auto" else f"network={fence.network!r}"
+            raise BadInput(f"{asked} cannot be had: {why}.")
+    except BaseException:
+        directories.close()
+        raise
+    directories.close()
+    tell(f"No fence holds here, so programs of agents do what you may do: {why}.")
+    return None
+
+
+def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
+    """What a person should know of a fence."""
+    told = []
+    if how.tier == Tier.NONE:
+        told.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
+    if reach.missing:
+        told.append(f"There is no {', '.join(reach.missing)} to read.")
+    if reach.directory in found.own_code:
+        told.append(
+            f"This program imports modules from {reach.directory}, where agents write: what they put there may run "
+            "outside of the fence. Start it elsewhere, or name a directory beneath it."
+        )
+    return told
+
+
+def _variables(environment: Mapping[str, str], network: Network) -> dict[str, str]:
+    """The variables of programs, with what they need behind the fence."""
+    made = {**_identity(), **environment, "PATH": search_path(environment.get("PATH", os.defpath))}
+    if network.kind == "proxy":
+        address = f"http://127.0.0.1:{network.ports[0]}"
+        made = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address) | made
+    if network.kind == "ports":  # names are asked for by TCP, if port 53 is in the list
+        made = {"RES_OPTIONS": "use-vc", **made}
+    return made
+
+
+def _identity() -> dict[str, str]:
+    """Who commits, for git: the rest of a person's configuration stays outside."""
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    asked = [git, "config", "--global", "--includes", "--get-regexp", r"^user\.(name|email)$"]
+    ran = subprocess.run(asked, capture_output=True, text=True, errors="replace", cwd="/", check=False)
+    made = dict[str, str]()
+    for line in ran.stdout.splitlines():
+        name, _, value = line.partition(" ")
+        made |= {f"GIT_{who}_{name.removeprefix('user.').upper()}": value for who in ("AUTHOR", "COMMITTER")}
+    return made

@@ -1,0 +1,100 @@
+"""What is on this machine that the policy of a fence must know."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ikigai_actors.tools.base import HostPaths
+from ikigai_actors.tools.fence.policy import OF_ETC, SECRETS, SYSTEM, TOOLCHAINS, Grounds, is_beneath
+
+
+def grounds(paths: HostPaths, workspace: str | None, environ: Mapping[str, str] = os.environ) -> Grounds:
+    """Look at the machine.
+
+    Args:
+        paths: the host's own files.
+        workspace: where programs begin, without links.
+        environ: has ``PATH``.
+    """
+    home = os.path.realpath(Path("~").expanduser())
+    state = os.path.realpath(paths.state)
+    secrets = [state, *map(os.path.realpath, paths.secrets), *(os.path.realpath(f"{home}/{name}") for name in SECRETS)]
+    system = [*SYSTEM, *(f"/etc/{name}" for name in OF_ETC)]
+    return Grounds(
+        home=home,
+        state=state,
+        secrets=tuple(dict.fromkeys(secrets)),
+        system=tuple((path, found) for path in system if (found := real(path)) is not None),
+        programs=_programs(home, environ.get("PATH", "")),
+        repository=None if workspace is None else repository_of(Path(workspace)),
+        own_code=_own_code(),
+    )
+
+
+def real(path: str) -> str | None:
+    """A path without links; None when it is missing."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except OSError:
+        return None
+
+
+def names(directory: str) -> list[str]:
+    """The names in a directory; none when it cannot be read."""
+    try:
+        return [place.name for place in Path(directory).iterdir()]
+    except OSError:
+        return []
+
+
+def interpreter() -> str:
+    """The Python that runs this program, without links, so that it is not one in a workspace."""
+    return os.path.realpath(sys.executable)
+
+
+def search_path(path: str) -> str:
+    """``PATH`` without links: behind the fence these may lead nowhere."""
+    return ":".join(dict.fromkeys(os.path.realpath(place) for place in path.split(":") if place.startswith("/")))
+
+
+def _programs(home: str, path: str) -> tuple[str, ...]:
+    """The directories of programs outside of the system's, with the libraries beside them."""
+    places = [real(place) for place in path.split(":") if place.startswith("/")]
+    prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(interpreter()).parents[1])]
+    found = dict.fromkeys(map(real, prefixes))
+    for place in places:
+        if place is None:
+            continue
+        toolchain = next((name for name in TOOLCHAINS if is_beneath(place, f"{home}/{name}")), None)
+        if toolchain is not None:
+            found |= dict.fromkeys(map(real, (f"{home}/{toolchain}", *([f"{home}/.rustup"] * (toolchain == ".cargo")))))
+            continue
+        above, _, last = place.rpartition("/")
+        beside = ("lib", "lib64", "libexec") if last == "bin" and above != home else ()
+        found |= dict.fromkeys([place, *(real(f"{above}/{name}") for name in beside)])
+    return tuple(place for place in found if place is not None and not is_beneath(home, place))
+
+
+def repository_of(workspace: Path) -> str | None:
+    """The common directory of the repository of which a directory is a worktree; None when it is none.
+
+    An agent may write what it likes into ``.git`` of its workspace. So the repository must name this worktree itself.
+    """
+    try:
+        kind, _, text = (workspace / ".git").read_text(encoding="utf-8").strip().partition(": ")
+        own = (workspace / text).resolve(strict=True)
+        named = Path((own / "gitdir").read_text(encoding="utf-8").strip())
+        common = (own / (own / "commondir").read_text(encoding="utf-8").strip()).resolve(strict=True)
+    except (OSError, UnicodeDecodeError):
+        return None
+    genuine = kind == "gitdir" and own.parent == common / "worktrees" and (common / "objects").is_dir()
+    return str(common) if genuine and named.resolve() == (workspace / ".git").resolve() else None
+
+
+def _own_code() -> tuple[str, ...]:
+    """Where this program imports from."""
+    package = Path(__file__).parents[2]
+    places: Iterable[str | Path] = (sys.prefix, package, package.parent / "supervisors", *sys.path)
+    found = (real(os.fspath(place) or ".") for place in places)
+    return tuple(dict.fromkeys(place for place in found if place is not None))

@@ -1,0 +1,101 @@
+"""How the host starts a program behind the fence: the text of the launcher, with a reach, in a file of its memory.
+
+An agent may write to the workspace, where this package may lie. So the text is read once, when this module is imported.
+"""
+
+import marshal
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.fence.grounds import interpreter
+from ikigai_actors.tools.fence.policy import LARGEST_REACH, Reach
+from ikigai_actors.tools.fence.tiers import Candidate
+
+SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
+"""The launcher."""
+
+_SECONDS = 20.0
+"""How long a trial may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class FencedStart:
+    """A way to start programs of one agent."""
+
+    code: bytes
+    """The launcher with its reach, of `compiled`."""
+    private: Path
+    """The directory with ``home`` and ``tmp`` of these programs."""
+
+    def open(self) -> int:
+        """A descriptor of a file in memory that holds the launcher; the caller closes it."""
+        file = os.memfd_create("ikigai-fence")
+        os.write(file, self.code)
+        return file
+
+    def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
+        """What starts a program, by descriptors that it inherits."""
+        own = [f"/dev/fd/{file}", str(lifeline), str(status), str(self.private)]
+        return [interpreter(), "-I", "-S", *own, *command]
+
+
+def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOURCE) -> bytes:
+    """The launcher, with what it is to do, compiled for `interpreter`.
+
+    Args:
+        reach: what programs may reach.
+        how: how the fence is made.
+        mount_point: an empty directory.
+        source: the launcher.
+
+    Raises:
+        BadInput: the lists are too long.
+    """
+    proxy = reach.network.ports[0] if reach.network.kind == "proxy" else 0
+    arguments = {
+        "namespaces": how.namespaces,
+        "landlock": how.landlock,
+        "directory": reach.directory,
+        "root": str(mount_point),
+        "links": reach.links,
+        "mounts": reach.mounts,
+        "protect": reach.protect,
+        "network": "none" if proxy else reach.network.kind,
+        "ports": reach.network.ports if reach.network.kind == "ports" else (),
+        "unix_sockets": how.unix_sockets,
+    }
+    text = repr(arguments)
+    if len(text) > LARGEST_REACH:
+        raise BadInput(
+            f"A fence of {len(text):,} bytes is more than {LARGEST_REACH:,}: list directories, not their files."
+        )
+    code = compile(f"{source}\nlaunch(**{text})\n", "<fence>", "exec", dont_inherit=True)
+    return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
+
+
+def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
+    """Start a program that does nothing; what went wrong, or nothing. Blocks."""
+    file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), os.pipe()
+    inherited = (file, lifeline, status)
+    try:
+        command = launch.command(file, lifeline, status, ["true"])
+        try:
+            ran = subprocess.run(
+                command, env=dict(environment), pass_fds=inherited, stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=_SECONDS, cwd="/", check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        finally:
+            for descriptor in inherited:
+                os.close(descriptor)
+        words = os.read(told, 4096).decode(errors="replace")
+        return words or (f"it ended with exit code {ran.returncode}" if ran.returncode else "")
+    finally:
+        os.close(ours)
+        os.close(told)

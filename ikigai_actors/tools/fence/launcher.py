@@ -1,0 +1,570 @@
+"""Fences a process in, and has it become a program.
+
+The host runs this text in a Python of its own, as ``python -I -S``: nothing but the standard library is there, and
+nothing of the workspace is on its path.
+
+    launch(directory=…, …)        with sys.argv = [_, lifeline, status, private, program, argument, …]
+
+Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
+after one line on the descriptor ``status``; the program has not run then. When the program runs, ``status`` is closed.
+
+    outside    the child that the host knows. It waits for the keeper, hands TERM on to it, and ends it when the
+               descriptor ``lifeline`` is closed: by the host, or because the host is gone
+    keeper     ends the program's descendants when the program ends, after TERM, and when the process outside is gone.
+               With namespaces it is the first process of the new ones, behind the fence; else it is outside of it, and
+               the subreaper of all that the program starts
+    program    behind the fence
+
+After the root directory has changed nothing is imported: the library may be out of sight. For the same reason the
+program is looked up before.
+"""
+
+import ctypes
+import errno
+import os
+import resource
+import select
+import signal
+import stat
+import struct
+import sys
+import time
+from collections.abc import Sequence
+
+NOT_FENCED = 125
+"""The exit code when the fence could not be made."""
+
+TERM_GRACE = 1.5
+"""Seconds that the program's descendants have after TERM. Less than the host waits before it sends KILL."""
+
+MACHINE = os.uname().machine
+
+HOME, TEMPORARY = "/agent", "/tmp"
+"""Where the program finds its own home and its temporary files when it has a root directory of its own."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+_status = -1
+
+
+def launch(
+    *,
+    namespaces: bool,
+    landlock: int,
+    directory: str,
+    root: str,
+    links: Sequence[tuple[str, str]],
+    mounts: Sequence[tuple[str, str, bool]],
+    protect: Sequence[tuple[str, str]],
+    network: str,
+    ports: Sequence[int],
+    unix_sockets: bool,
+) -> None:
+    """Become the program of the command line, behind a fence. Never returns.
+
+    Args:
+        namespaces: whether to leave the host's namespaces; without them Landlock and seccomp are all there is.
+        landlock: the version of Landlock to use; 0 does without it.
+        directory: the working directory of the program; empty for its home.
+        root: an empty directory, where its root directory is put together.
+        links: symbolic links of the root directory, each a path and its text.
+        mounts: what it sees: source, target, and whether it may write; those above others come first.
+        protect: directories, each with a name beneath it that is read-only if it is there.
+        network: ``all``, ``none``, or ``ports``.
+        ports: the ports to which it may connect, for ``ports``.
+        unix_sockets: whether it may make UNIX sockets.
+    """
+    global _status
+    try:
+        lifeline, _status, private, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+        program = _found(command[0])
+        _keep_descriptors(lifeline, _status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        gone, alive = os.pipe()
+        if namespaces:
+            _enter_namespaces(own_network=network == "none")
+        keeper = os.fork()
+        if keeper:
+            os.close(gone)
+            _stand_outside(keeper, lifeline, signal.SIGKILL if namespaces else signal.SIGHUP)
+        os.close(alive)
+        os.setsid()
+        _prctl(_SET_PDEATHSIG, signal.SIGKILL if namespaces else signal.SIGHUP)
+        if select.select([gone], [], [], 0)[0]:  # it ended before this process asked to hear of that
+            os._exit(NOT_FENCED)
+        own = [(private + "/tmp", TEMPORARY, True), (private + "/home", HOME, True)]
+        seen = (
+            [*own, *mounts] if namespaces else [(source, source, writable) for source, _, writable in [*own, *mounts]]
+        )
+        if namespaces:
+            _change_root(root, links, seen, protect)
+            os.chdir(directory or HOME)
+        else:
+            _prctl(_SET_CHILD_SUBREAPER, 1)
+            seen = [(source, source, writable) for source, _, writable in seen]
+            os.chdir(directory or private + "/home")
+
+        def restrict() -> None:
+            _drop_capabilities()
+            _prctl(_SET_NO_NEW_PRIVS, 1)
+            if landlock:
+                _restrict_paths(landlock, seen, namespaces, ports if network == "ports" else None)
+            _restrict_calls(network, unix_sockets, alone=not namespaces)
+
+        if namespaces:
+            restrict()
+        main = os.fork()
+        if not main:
+            os.setsid()
+            if not namespaces:
+                _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+                restrict()
+            os.execve(program, command, dict(os.environ))
+        _keep(main, first=namespaces)
+    except OSError as error:
+        os.write(_status, str(error.strerror).encode(errors="replace"))
+        os._exit(NOT_FENCED)
+
+
+def _found(name: str) -> str:
+    """The path of a program."""
+    places = [name] if "/" in name else [f"{place or '.'}/{name}" for place in os.environ.get("PATH", "").split(":")]
+    for place in places:
+        if os.access(place, os.X_OK) and not os.path.isdir(place):
+            return place
+    raise OSError(errno.ENOENT, f"there is no program {name}")
+
+
+def _keep_descriptors(lifeline: int, status: int) -> None:
+    """Close all descriptors but the first three and these two, which no program gets."""
+    lower, upper = sorted((lifeline, status))
+    os.closerange(3, lower)
+    os.closerange(lower + 1, upper)
+    os.closerange(upper + 1, 2**31 - 1)
+    os.set_inheritable(lifeline, False)
+    os.set_inheritable(status, False)
+
+
+def _let_go() -> None:
+    """Hold neither the pipes of the program nor the descriptor that tells the host of its start."""
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2, _status):
+        os.dup2(nothing, descriptor, inheritable=False)
+    os.close(nothing)
+
+
+# -- the three processes
+
+
+def _stand_outside(keeper: int, lifeline: int, end: int) -> None:
+    """Wait for the end of the keeper; send it ``end`` when the lifeline is closed."""
+    _let_go()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os.kill(keeper, signal.SIGTERM))
+    poll = select.poll()
+    poll.register(lifeline, select.POLLIN)
+    poll.register(os.pidfd_open(keeper), select.POLLIN)
+    if lifeline in [descriptor for descriptor, _ in poll.poll()]:
+        os.kill(keeper, end)
+    _exit(os.waitpid(keeper, 0)[1])
+
+
+def _keep(main: int, first: bool) -> None:
+    """Wait for the program, then end what it has left; end all after TERM, and at once after HUP.
+
+    Args:
+        main: the program.
+        first: whether this is the first process of a namespace: when it ends, the kernel kills the others.
+    """
+    heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    _let_go()
+    ending: float | None = None
+    code = 128 + signal.SIGKILL
+    while True:
+        ended, status = _reaped()
+        if ended < 0:
+            os._exit(code)
+        if ended == main:
+            code = _code(status)
+        if ended == main and ending is None:
+            _send(signal.SIGTERM, first)
+            ending = time.monotonic() + TERM_GRACE
+        if ended:
+            continue
+        left = 3600.0 if ending is None else ending - time.monotonic()
+        if left <= 0:
+            if first:
+                os._exit(code)
+            _send(signal.SIGKILL, first)
+        got = signal.sigtimedwait(heard, max(left, 0.01))
+        if got is not None and got.si_signo == signal.SIGTERM and ending is None:
+            _send(signal.SIGTERM, first)
+            ending = time.monotonic() + TERM_GRACE
+        elif got is not None and got.si_signo == signal.SIGHUP:
+            ending = 0.0
+
+
+def _reaped() -> tuple[int, int]:
+    """A child that has ended, with how; 0 when none has, -1 when there is none."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return -1, 0
+
+
+def _send(number: int, first: bool) -> None:
+    """Send a signal to all descendants."""
+    for target in [-1] if first else _descendants(os.getpid()):
+        try:
+            os.kill(target, number)
+        except OSError:  # it has ended meanwhile
+            pass
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += [int(child) for child in file.read().split()]
+    except OSError:  # it has ended meanwhile
+        pass
+    return found + [below for child in found for below in _descendants(child)]
+
+
+def _code(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _exit(status: int) -> None:
+    os._exit(_code(status))
+
+
+# -- calls of the system that Python has no name for
+
+_SET_PDEATHSIG, _SET_NO_NEW_PRIVS, _SET_CHILD_SUBREAPER = 1, 38, 36
+_CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, argument: int) -> None:
+    _check(_libc.prctl(option, *map(ctypes.c_ulong, (argument, 0, 0, 0))), f"prctl {option}")
+
+
+def _call(what: str, number: int, *arguments: "int | bytes | ctypes.Array[ctypes.c_char]") -> int:
+    given = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return _check(_libc.syscall(ctypes.c_long(number), *given), what)
+
+
+# -- namespaces and the root directory
+
+_NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = 0x20000, 1 << 26, 1 << 27, 1 << 28, 1 << 29, 1 << 30
+_BIND, _REC, _PRIVATE, _REMOUNT, _DETACH = 4096, 16384, 1 << 18, 32, 2
+_RDONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+def _enter_namespaces(own_network: bool) -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = _NEW_USER | _NEW_NS | _NEW_PID | _NEW_IPC | _NEW_UTS | (_NEW_NET if own_network else 0)
+    _check(_libc.unshare(flags), "unshare")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    if own_network:  # its own loopback, which leads nowhere else
+        udp = _check(_libc.socket(2, 2, 0), "socket")
+        _check(_libc.ioctl(udp, 0x8914, struct.pack("16sh22x", b"lo", 1)), "loopback")
+        os.close(udp)
+
+
+def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    texts = [os.fsencode(text) if text else None for text in (source, target, kind)]
+    data = os.fsencode(options) if options else None
+    _check(_libc.mount(*texts, ctypes.c_ulong(flags), data), f"mount {target}")
+
+
+def _seal(target: str, flags: int) -> None:
+    """Take rights from a mount, and from those beneath it."""
+    try:
+        attributes = struct.pack("=QQQQ", flags, 0, 0, 0)
+        _call(f"mount {target}", _MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, attributes, 32)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        held = os.statvfs(target).f_flag & (_NODEV | _NOEXEC | 1024 | 2048)  # may not be taken from it
+        _mount("", target, "", _BIND | _REMOUNT | flags | held)
+
+
+def _change_root(
+    root: str, links: Sequence[tuple[str, str]], mounts: Sequence[tuple[str, str, bool]],
+    protect: Sequence[tuple[str, str]],
+) -> None:  # fmt: skip
+    """Put a root directory together that holds what is listed and nothing else, and go there."""
+    _mount("none", "/", "", _REC | _PRIVATE)
+    _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=16m,mode=755")
+    for path, text in links:
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        os.symlink(text, root + path)
+    _make_devices(root)
+    for source, target, writable in mounts:
+        place = root + target
+        if not os.path.lexists(place):
+            if os.path.isdir(source):
+                os.makedirs(place)
+            else:
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                os.close(os.open(place, os.O_CREAT | os.O_EXCL))
+        _mount(source, place, "", _BIND | _REC)
+        _seal(place, _NOSUID | _NODEV if writable else _NOSUID | _NODEV | _RDONLY)
+    for above, name in protect:
+        _protect(root + above, name)
+    os.mkdir(root + "/proc")
+    _mount("proc", root + "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    _seal(root + "/proc", _RDONLY)  # uid 0 may write to /proc/sys without any capability
+    os.chdir(root)
+    _call("pivot_root", {"x86_64": 155, "aarch64": 41}[MACHINE], b".", b".")
+    _check(_libc.umount2(b".", _DETACH), "umount")
+    _mount("", "/", "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+
+
+def _make_devices(root: str) -> None:
+    os.makedirs(root + "/dev/pts")
+    os.mkdir(root + "/dev/shm")
+    for name in _DEVICES:
+        os.close(os.open(f"{root}/dev/{name}", os.O_CREAT | os.O_EXCL))
+        _mount("/dev/" + name, f"{root}/dev/{name}", "", _BIND)
+    _mount("devpts", root + "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    _mount("tmpfs", root + "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")
+    for name, text in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd")):
+        os.symlink(text, f"{root}/dev/{name}")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
+
+
+def _protect(above: str, name: str) -> None:
+    """Make a name read-only, if it is there.
+
+    Each directory on the way becomes a mount of its own, which cannot be renamed: else `.git` could be moved away, and
+    another one put in its place.
+    """
+    parts = name.split("/")
+    if parts[-1] == "hooks" and _kind(f"{above}/{os.path.dirname(name)}") == stat.S_IFDIR:
+        try:
+            os.mkdir(f"{above}/{name}")
+        except FileExistsError:
+            pass
+    for count in range(1, len(parts) + 1):
+        place = "/".join([above, *parts[:count]])
+        last = count == len(parts)
+        if _kind(place) not in ((stat.S_IFDIR, stat.S_IFREG) if last else (stat.S_IFDIR,)):
+            return
+        if last or not os.path.ismount(place):
+            _mount(place, place, "", _BIND | _REC)
+        if last:
+            _seal(place, _RDONLY)
+
+
+def _kind(place: str) -> int:
+    """Of which kind a file is; links are not followed. 0 when it is missing."""
+    try:
+        return stat.S_IFMT(os.lstat(place).st_mode)
+    except OSError:
+        return 0
+
+
+# -- capabilities and Landlock
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_BITS = ((1, 13), (2, 14), (3, 15), (5, 16), (9, 17))
+"""How many rights over files Landlock knows, from a version on."""
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_MAKE_CHAR, _MAKE_BLOCK, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
+_OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_USE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
+_BIND_TCP, _CONNECT_TCP = 1, 2
+_SCOPES = 3
+"""Abstract UNIX sockets, and signals."""
+_SHOWN_OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "sys/kernel/random",
+    "sys/vm/overcommit_memory", "uptime", "version")  # fmt: skip
+"""What a program may read of a `/proc` that shows the processes of others."""
+
+
+def _drop_capabilities() -> None:
+    for capability in range(64):
+        if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) < 0 and ctypes.get_errno() == errno.EINVAL:
+            break
+    _libc.prctl(_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
+    _check(_libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)), "capset")
+
+
+def landlock_rights(version: int) -> int:
+    """All rights over files that a version of Landlock knows."""
+    return (1 << max((bits for since, bits in _BITS if version >= since), default=0)) - 1
+
+
+def landlock_ruleset(version: int, tcp: bool) -> bytes:
+    """The attributes of a ruleset: the rights that it handles, of files, TCP, and scopes."""
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    net = _BIND_TCP | _CONNECT_TCP if tcp else 0
+    return struct.pack("=QQQ", landlock_rights(version), net, _SCOPES)[:size]
+
+
+def _restrict_paths(
+    version: int, seen: Sequence[tuple[str, str, bool]], namespaces: bool, ports: Sequence[int] | None
+) -> None:
+    handled = landlock_rights(version)
+    attributes = landlock_ruleset(version, ports is not None)
+    ruleset = _call("Landlock", _CREATE_RULESET, attributes, len(attributes), 0)
+
+    def allow(path: str, rights: int) -> None:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:  # it is not there
+            return
+        if stat.S_IFMT(os.fstat(place).st_mode) != stat.S_IFDIR:
+            rights &= _OF_A_FILE
+        _call(f"Landlock: {path}", _ADD_RULE, ruleset, 1, struct.pack("=Qi", rights & handled, place), 0)
+        os.close(place)
+
+    everything = handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV)
+    for _, path, writable in seen:
+        allow(path, everything if writable else _READ)
+    for name in _DEVICES if namespaces else _DEVICES[:-1]:
+        allow("/dev/" + name, _USE)
+    if namespaces:
+        allow("/", _READ_DIR)
+        allow("/dev/pts", _USE | _READ_DIR)
+        allow("/dev/shm", everything)
+        allow("/proc", _READ)
+    else:
+        for name in _SHOWN_OF_PROC:
+            allow("/proc/" + name, _READ)
+    for port in ports or ():
+        _call(f"Landlock: port {port}", _ADD_RULE, ruleset, 2, struct.pack("=QQ", _CONNECT_TCP, port), 0)
+    _call("Landlock", _RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+# -- seccomp: a few calls are refused
+
+Instruction = tuple[int, int, int, int]
+
+REFUSED_CALLS = {  # of x86_64, of aarch64 (-1: it has none)
+    "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280), "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112), "delete_module": (176, 106), "finit_module": (313, 273), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
+    "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
+    "keyctl": (250, 219), "lookup_dcookie": (212, 18), "mount": (165, 40), "mount_setattr": (442, 442),
+    "move_mount": (429, 429), "open_by_handle_at": (304, 265), "open_tree": (428, 428), "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pivot_root": (155, 41),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "quotactl": (179, 60), "quotactl_fd": (443, 443),
+    "reboot": (169, 142), "request_key": (249, 218), "setdomainname": (171, 162), "sethostname": (170, 161),
+    "setns": (308, 268), "settimeofday": (164, 170), "swapoff": (168, 225), "swapon": (167, 224), "syslog": (103, 116),
+    "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282), "vhangup": (153, 58),
+}  # fmt: skip
+"""Refused in every program."""
+
+SHARED = {
+    "mq_open": (240, 180), "mq_unlink": (241, 181), "msgctl": (71, 187), "msgget": (68, 186), "msgrcv": (70, 188),
+    "msgsnd": (69, 189), "semctl": (66, 191), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192),
+    "shmat": (30, 196), "shmctl": (31, 195), "shmget": (29, 194),
+}  # fmt: skip
+"""Refused where the program shares the host's memory segments, semaphores and queues."""
+
+BY_PROCESS = {
+    "ioprio_set": (251, 30, 1), "prlimit64": (302, 261, 0), "sched_setaffinity": (203, 122, 0),
+    "sched_setattr": (314, 274, 0), "sched_setparam": (142, 118, 0), "sched_setscheduler": (144, 119, 0),
+    "setpriority": (141, 140, 1),
+}  # fmt: skip
+"""Refused for another process, where the program shares the host's numbers: with the argument that names it."""
+
+SPECIAL = {
+    "clone": (56, 220), "clone3": (435, 435), "ioctl": (16, 29), "seccomp": (317, 277), "sendmmsg": (307, 269),
+    "sendmsg": (46, 211), "sendto": (44, 206), "socket": (41, 198),
+}  # fmt: skip
+"""Calls of which some arguments are refused."""
+
+_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_TIOCSTI, _TIOCLINUX, _MSG_FASTOPEN, _X32 = 0x5412, 0x541C, 0x20000000, 0x40000000
+
+
+def _refuse(number: int) -> Instruction:
+    return (_RETURN, 0, 0, 0x50000 | number)
+
+
+def _argument(index: int) -> Instruction:
+    """Load the lower half of an argument."""
+    return (_LOAD, 0, 0, 16 + 8 * index)
+
+
+def _when(value: int, block: Sequence[Instruction]) -> list[Instruction]:
+    """Run a block, which returns, if the accumulator has a value."""
+    return [(_EQUAL, 0, len(block), value), *block]
+
+
+def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:
+    """The filter of a program.
+
+    Args:
+        machine: ``x86_64`` or ``aarch64``.
+        network: ``all``, ``none``, or ``ports``: then TCP only.
+        unix_sockets: whether it may make UNIX sockets.
+        alone: whether it has no namespaces of its own.
+    """
+    column = list(_ARCHITECTURE).index(machine)
+    permission = _refuse(errno.EPERM)
+    made = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURE[machine]), _KILL, (_LOAD, 0, 0, 0)]
+    if machine == "x86_64":
+        made += [(_AT_LEAST, 0, 1, _X32), _KILL]
+    for numbers in [*REFUSED_CALLS.values(), *(SHARED.values() if alone else ())]:
+        if numbers[column] >= 0:
+            made += _when(numbers[column], [permission])
+    special = {name: numbers[column] for name, numbers in SPECIAL.items()}
+    made += _when(special["clone3"], [_refuse(errno.ENOSYS)])  # its flags are out of sight; libraries then take clone
+    made += _when(special["clone"], [_argument(0), (_ANY_BIT, 0, 1, _NEW_USER), permission, _ALLOW])
+    keys = [line for request in (_TIOCSTI, _TIOCLINUX) for line in _when(request, [permission])]
+    made += _when(special["ioctl"], [_argument(1), *keys, _ALLOW])
+    if alone:
+        for *of_machines, index in BY_PROCESS.values():
+            made += _when(of_machines[column], [_argument(index), *_when(0, [_ALLOW]), permission])
+    if network == "ports":  # a connection that opens with data passes by Landlock
+        for name, index in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+            made += _when(special[name], [_argument(index), (_ANY_BIT, 0, 1, _MSG_FASTOPEN), permission, _ALLOW])
+    made += _when(special["socket"], _socket_filter(network, unix_sockets, alone))
+    return [*made, _ALLOW]
+
+
+def _socket_filter(network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:
+    """Which sockets may be made."""
+    only_tcp = [_argument(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, 1), _refuse(errno.EACCES)]
+    only_tcp += [_argument(2), *_when(0, [_ALLOW]), *_when(6, [_ALLOW]), _refuse(errno.EACCES)]
+    internet = only_tcp if network == "ports" else [_ALLOW]
+    unknown = _refuse(errno.EAFNOSUPPORT)
+    made = [_argument(0), *_when(_NETLINK, [_argument(2), *_when(0, [_ALLOW]), unknown])]
+    if unix_sockets:
+        made += _when(_UNIX, [_ALLOW])
+    if not (alone and network == "none"):
+        made += [*_when(_INET, internet), *_when(_INET6, internet)]
+    return [*made, unknown]
+
+
+def _restrict_calls(network: str, unix_sockets: bool, alone: bool) -> None:
+    lines = seccomp_filter(MACHINE, network, unix_sockets, alone)
+    code = b"".join(struct.pack("=HBBI", *line) for line in lines)
+    held = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(held))
+    _call("seccomp", SPECIAL["seccomp"][list(_ARCHITECTURE).index(MACHINE)], 1, 0, program)

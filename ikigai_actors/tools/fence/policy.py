@@ -1,0 +1,389 @@
+"""What a program behind the fence may reach: decided here, from what a person allows and what is on the machine.
+
+A list of what may be read and written is all there is: Landlock knows no exception from a permission. So a secret is
+kept out before, by `check_reach` and `without`, and not by a rule against it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from ikigai_actors.arguments import check_choice, shown
+from ikigai_actors.errors import BadInput
+
+FENCE_MODES = ("auto", "required", "landlock", "none")
+
+PROTECTED = (
+    ".git/hooks",
+    ".git/config",
+    ".git/info/attributes",
+    ".gitmodules",
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".mcp.json",
+    ".claude",
+    ".husky",
+)
+"""Names in a workspace of what a person's programs run unasked. They are read-only where they exist."""
+
+SECRETS = (
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".gnupg",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pgpass",
+    ".pypirc",
+    ".npmrc",
+    ".git-credentials",
+    ".vault-token",
+    ".password-store",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/op",
+    ".local/share/keyrings",
+)
+"""Names in a person's home of keys and passwords."""
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
+"""The system's programs."""
+
+OF_ETC = (
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "default/locale",
+    "fonts",
+    "gai.conf",
+    "gitconfig",
+    "group",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "inputrc",
+    "java",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld.so.preload",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "pki/ca-trust",
+    "pki/tls/certs",
+    "profile",
+    "protocols",
+    "python3",
+    "resolv.conf",
+    "services",
+    "shells",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+    "timezone",
+)
+"""Names in ``/etc`` that programs read: resolver, users, certificates, linker, locale."""
+
+TOOLCHAINS = (
+    ".asdf",
+    ".bun",
+    ".cargo",
+    ".deno",
+    ".nodenv",
+    ".nvm",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".volta",
+)
+"""Names in a person's home of compilers and interpreters. Each is read whole when ``PATH`` leads into it."""
+
+SHARED_WITH_OTHERS = ("/tmp", "/run", "/dev", "/proc", "/sys")
+"""Directories with the sockets, devices and files of other programs: nothing that holds one of them may be listed."""
+
+LARGEST_REACH = 64 * 1024
+"""The most bytes of a policy."""
+
+NETWORKS = 'Expected network to be "all", "none", a list of ports such as [443, 5432], or "proxy:PORT"'
+
+
+def is_beneath(path: str, above: str) -> bool:
+    """Whether a path is another one or lies beneath it."""
+    return path == above or path.startswith(above.rstrip("/") + "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Whom a program may reach."""
+
+    kind: str = "all"
+    """``all``, ``none``, ``ports`` or ``proxy``."""
+    ports: tuple[int, ...] = ()
+    """For ``ports`` those to which it may connect by TCP, for ``proxy`` the one of the proxy on this machine."""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "ports":
+                return "TCP to ports " + ", ".join(map(str, self.ports))
+            case "proxy":
+                return f"a proxy at 127.0.0.1:{self.ports[0]}"
+        return self.kind
+
+
+def parse_network(value: object) -> Network:
+    """The network that an argument names: ``all``, ``none``, ports, ``proxy:PORT``. Raises `BadInput`."""
+    if isinstance(value, str) and value in ("all", "none"):
+        return Network(value)
+    if isinstance(value, str) and value.startswith("proxy:"):
+        return Network("proxy", (_port(value.removeprefix("proxy:"), value),))
+    texts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(texts, Iterable) or isinstance(texts, bytes | Mapping):
+        raise BadInput(f"{NETWORKS}; got {shown(value)}.")
+    ports = tuple(dict.fromkeys(_port(each, value) for each in texts))
+    if not ports:
+        raise BadInput(f'{NETWORKS}; got {shown(value)}. For no network say "none".')
+    return Network("ports", ports)
+
+
+def _port(value: object, of: object) -> int:
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 65535:
+        raise BadInput(f"{NETWORKS}, each port from 1 to 65535; got {shown(of)}.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What a person allows the programs that agents run."""
+
+    write: Sequence[str | os.PathLike[str]] = ()
+    """Directories and files beside the workspace that they may write."""
+    read: Sequence[str | os.PathLike[str]] = ()
+    """Directories and files that they may read, beside the system's programs."""
+    network: str | Sequence[int] = "all"
+    """Whom they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
+    protect: Sequence[str] = PROTECTED
+    """Names beneath the workspace that stay as they are."""
+    mode: str = "auto"
+    """``auto``, the strongest fence that the machine has; ``required``, the full one, or an error; ``landlock``, at
+    least that one; ``none``."""
+
+    def __post_init__(self) -> None:
+        check_choice(self.mode, "fence", FENCE_MODES)
+        reaches = parse_network(self.network)
+        object.__setattr__(self, "network", reaches.ports if reaches.kind == "ports" else self.network)
+        for name in ("write", "read"):
+            object.__setattr__(self, name, _paths(getattr(self, name), name))
+        object.__setattr__(self, "protect", tuple(_protected(each) for each in _listed(self.protect, "protect")))
+
+
+def _listed(value: object, what: str) -> tuple[object, ...]:
+    if isinstance(value, str | bytes | os.PathLike) or not isinstance(value, Iterable):
+        raise BadInput(f"Expected {what} to be a list; got {shown(value)}. For one: {what}=[{shown(value)}]")
+    return tuple(value)
+
+
+def _paths(value: object, what: str) -> tuple[str, ...]:
+    paths = []
+    for each in _listed(value, what):
+        if not isinstance(each, str | os.PathLike) or not os.fspath(each) or "\0" in os.fspath(each):
+            raise BadInput(f"Expected {what} to list paths; got {shown(each)}.")
+        paths.append(str(Path(each).expanduser().absolute()))
+    return tuple(paths)
+
+
+def _protected(value: object) -> str:
+    parts = value.split("/") if isinstance(value, str) else []
+    if not parts or not all(parts) or ".." in parts or "." in parts or "\0" in str(value):
+        raise BadInput(f"Expected protect to list names beneath the workspace, such as .git/hooks; got {shown(value)}.")
+    return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What is on the machine. Every path is absolute and without links, but for the first of `system`."""
+
+    home: str = ""
+    """The person's home."""
+    state: str = ""
+    """Where the host keeps its files."""
+    secrets: tuple[str, ...] = ()
+    """Files and directories that nothing may reach: the database's, the configuration, keys."""
+    system: tuple[tuple[str, str], ...] = ()
+    """The parts of the system that are there, each with where it really is."""
+    programs: tuple[str, ...] = ()
+    """Directories of further programs: those of ``PATH`` and Python's."""
+    repository: str | None = None
+    """The common directory of the repository of which the workspace is a worktree."""
+    own_code: tuple[str, ...] = ()
+    """Where this program imports from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a program may reach, as the launcher wants it."""
+
+    directory: str
+    """Where it begins."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Symbolic links: each a path and its text."""
+    mounts: tuple[tuple[str, str, bool], ...] = ()
+    """What it sees: where that is, where it sees it, and whether it may write; those above others come first."""
+    protect: tuple[tuple[str, str], ...] = ()
+    """Directories, each with a name beneath it that it may not write."""
+    network: Network = Network()
+    missing: tuple[str, ...] = field(default=(), compare=False)
+    """What was to be read and is not there."""
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """What it may write, beside its temporary files."""
+        return tuple(target for _, target, writable in self.mounts if writable)
+
+
+def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False) -> None:
+    """Refuse a path that leads to a secret, or to what other programs share.
+
+    Args:
+        path: absolute and without links.
+        what: what it was given as.
+        grounds: knows the secrets.
+        workspace: whether it is the workspace: that may lie among the files of the host.
+
+    Raises:
+        BadInput: it leads there.
+    """
+    for secret in grounds.secrets:
+        if is_beneath(secret, path):
+            raise BadInput(
+                f"{what} {path} holds {secret}, which nothing that an agent runs may reach. Move one of them"
+                f"{', or name a directory beneath it' if workspace else ', or list what is beside it'}."
+            )
+        if is_beneath(path, secret) and not (workspace and secret == grounds.state):
+            raise BadInput(f"{what} {path} lies in {secret}, which nothing that an agent runs may reach.")
+    for shared in SHARED_WITH_OTHERS:
+        if is_beneath(shared, path) or (shared in ("/proc", "/sys") and is_beneath(path, shared)):
+            raise BadInput(f"{what} {path} holds the files or sockets of other programs. Name a directory beneath it.")
+
+
+def without(path: str, secrets: Iterable[str], names: Callable[[str], Iterable[str]]) -> list[str]:
+    """A path, or of a directory that holds a secret all that is beside it.
+
+    Args:
+        path: what may be reached.
+        secrets: what may not.
+        names: lists a directory.
+    """
+    kept = [secret for secret in secrets if is_beneath(secret, path) or is_beneath(path, secret)]
+    if not kept:
+        return [path]
+    if any(is_beneath(path, secret) for secret in kept):
+        return []
+    return [inner for name in sorted(names(path)) for inner in without(f"{path.rstrip('/')}/{name}", kept, names)]
+
+
+def reach_of(
+    fence: Fence, workspace: str | None, grounds: Grounds, real: Callable[[str], str | None],
+    names: Callable[[str], Iterable[str]],
+) -> Reach:  # fmt: skip
+    """What programs may reach.
+
+    Args:
+        fence: what a person allows.
+        workspace: the directory in which they begin; a server has none, and begins in its home.
+        grounds: what is on the machine.
+        real: a path without links; None when it is missing.
+        names: lists a directory.
+
+    Raises:
+        BadInput: a path leads to a secret, or one that is to be written is missing.
+    """
+    writable: dict[str, str] = {}
+    if workspace is not None:
+        check_reach(workspace, "The workspace", grounds, workspace=True)
+        writable[workspace] = workspace
+    for given in fence.write:
+        place = real(os.fspath(given))
+        if place is None:
+            raise BadInput(f"write: there is no {given}. Create it, or leave it out.")
+        check_reach(place, "write:", grounds)
+        writable[place] = place
+    if grounds.repository is not None:
+        check_reach(grounds.repository, "The repository of the workspace", grounds)
+        writable[grounds.repository] = grounds.repository
+    readable, missing = dict(grounds.system), []
+    for given in fence.read:
+        place = real(os.fspath(given))
+        if place is None:
+            missing.append(os.fspath(given))
+            continue
+        check_reach(place, "read:", grounds)
+        readable[place] = place
+    for place in grounds.programs:
+        readable.setdefault(place, place)
+    return replace(
+        _laid_out(workspace or "", readable, writable, grounds, names),
+        protect=_protect(fence.protect, workspace, grounds),
+        network=parse_network(fence.network),
+        missing=tuple(missing),
+    )
+
+
+def _laid_out(
+    directory: str, readable: Mapping[str, str], writable: Mapping[str, str], grounds: Grounds,
+    names: Callable[[str], Iterable[str]],
+) -> Reach:  # fmt: skip
+    """Mounts and links, those above others first; what lies in another one of its kind is left out."""
+    links, mounts = [], dict[str, tuple[str, bool]]()
+    for target, source in readable.items():
+        if target != source and any(is_beneath(source, other) for other in readable if other != target):
+            links.append((target, os.path.relpath(source, PurePath(target).parent)))
+            continue
+        for part in without(source, grounds.secrets, names):
+            place = target + part[len(source) :]
+            if not any(is_beneath(part, other) for other in writable):
+                mounts[place] = (part, False)
+    mounts |= {place: (place, True) for place in writable}
+    same = {place for place, (source, _) in mounts.items() if place == source}
+
+    def within_another(target: str, source: str, write: bool) -> bool:
+        above = [other for other in same if other != target and is_beneath(target, other)]
+        return target == source and bool(above) and mounts[max(above, key=len)][1] == write
+
+    kept = [
+        (source, target, write)
+        for target, (source, write) in sorted(mounts.items(), key=lambda item: (item[0].count("/"), item[0]))
+        if not within_another(target, source, write)
+    ]
+    return Reach(directory, tuple(links), tuple(kept))
+
+
+def _protect(names: Sequence[str], workspace: str | None, grounds: Grounds) -> tuple[tuple[str, str], ...]:
+    """Names that may not be written: those of the person, and what this program imports, which would run outside."""
+    if workspace is None:
+        return ()
+    repository = grounds.repository
+    made = [(workspace, name) for name in names if repository is None or not name.startswith(".git/")]
+    inner = [name.removeprefix(".git/") for name in names if name.startswith(".git/")]
+    if repository is not None and inner:
+        made += [(workspace, ".git"), *((repository, name) for name in inner)]
+    code = [path for path in grounds.own_code if path != workspace and is_beneath(path, workspace)]
+    return tuple(made + [(workspace, os.path.relpath(path, workspace)) for path in code])

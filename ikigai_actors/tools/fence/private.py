@@ -1,0 +1,88 @@
+"""Private directories of the programs behind the fence: a home and temporary files for each agent.
+
+They lie in ``fence/<random>`` beneath the host's directory, each with a lock that the kernel frees when the host is
+gone. So whoever opens next finds what a killed host has left, and removes it.
+"""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOCK = "lock"
+
+
+class PrivateDirectories:
+    """The directories of one opened toolset."""
+
+    def __init__(self, state: Path) -> None:
+        """Make them beneath the host's directory, and remove those that a killed host has left."""
+        above = state / "fence"
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._place = above / secrets.token_hex(8)
+        with _alone(above):
+            abandoned = [(place, lock) for place in above.iterdir() if (lock := _locked(place)) is not None]
+            self._place.mkdir(mode=0o700)
+            self._lock = _locked(self._place)
+        for place, lock in abandoned:
+            _remove(place)
+            os.close(lock)
+        self.mount_point = self._place / "root"
+        """An empty directory, where each program puts its root directory together, unseen by others."""
+        self.mount_point.mkdir()
+
+    def of(self, name: str) -> Path:
+        """The directory of an agent, with ``home`` and ``tmp``."""
+        place = self._place / f"of-{name}"
+        for inner in ("home", "tmp"):
+            (place / inner).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place
+
+    def remove(self, name: str) -> None:
+        """Remove the directory of an agent."""
+        _remove(self._place / f"of-{name}")
+
+    def close(self) -> None:
+        """Remove them all."""
+        _remove(self._place)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+@contextmanager
+def _alone(above: Path) -> Iterator[None]:
+    """Let no other process look for abandoned directories while one is made and not yet locked."""
+    held = os.open(above, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+def _locked(place: Path) -> int | None:
+    """A descriptor that holds the lock of a directory; None when another process holds it, or it is gone."""
+    try:
+        lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _remove(place: Path) -> None:
+    """Remove a directory, also one with directories that may not be written."""
+    shutil.rmtree(place, ignore_errors=True)
+    for above, names, _ in os.walk(place):
+        for name in names:
+            if not (inner := Path(above, name)).is_symlink():
+                inner.chmod(0o700)
+    shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,164 @@
+"""How strong a fence this machine can make: which tiers are tried in which order, and what each leaves open.
+
+`candidates` decides of what the kernel says; whether a candidate starts is found out by starting it.
+"""
+
+import ctypes
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ikigai_actors.tools.fence.policy import Network
+
+TIER_VARIABLE = "IKIGAI_FENCE_TIER"
+"""The strongest tier that may be used: for trying a machine that has less than this one."""
+
+KNOWN_LANDLOCK = 9
+"""The version of Landlock up to which its rights are used here."""
+
+WHOLE_LANDLOCK = 6
+"""The version from which signals and abstract sockets are behind it."""
+
+TCP_LANDLOCK = 4
+"""The version from which ports can be told apart."""
+
+_MACHINES = ("x86_64", "aarch64")
+_CREATE_RULESET, _VERSION, _ERRATA = 444, 1, 2
+_PR_GET_SECCOMP = 21
+
+
+class Tier(StrEnum):
+    """How a fence is made."""
+
+    NAMESPACES = "namespaces"
+    """Namespaces, Landlock and seccomp."""
+    LANDLOCK = "landlock"
+    """Landlock and seccomp."""
+    NONE = "none"
+    """Nothing, or a Landlock that leaves too much open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What the system says of itself."""
+
+    system: str = "Linux"
+    machine: str = "x86_64"
+    landlock: int = 0
+    """The version of Landlock; 0 for none."""
+    errata: int = 0
+    """Bits of what was mended in it."""
+    seccomp: bool = True
+    strongest: str = ""
+    """What `TIER_VARIABLE` names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fence that may be tried."""
+
+    tier: Tier
+    """What it counts as."""
+    namespaces: bool
+    landlock: int
+    """The version of Landlock that it uses."""
+    unix_sockets: bool
+    """Whether programs may make UNIX sockets."""
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """What it leaves open that the promise names."""
+        if self.namespaces:
+            return ()
+        since = {2: "moves between directories", 3: "truncation of what may be read", 4: "ports", 5: "ioctl on devices"}
+        below = [text for version, text in since.items() if self.landlock < version]
+        if self.landlock < WHOLE_LANDLOCK:
+            below += ["signals to other processes of the user", "abstract UNIX sockets"]
+        return (
+            *below,
+            "chmod, chown, times, attributes, stat and inotify of files that the user owns",
+            "protected names, such as .git/hooks and .git/config",
+        )
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What programs miss that works without a fence."""
+        missing = [] if self.unix_sockets else ["UNIX sockets"]
+        if not self.namespaces:
+            missing += ["shared memory", "/tmp, but as $TMPDIR"]
+        return tuple(missing)
+
+
+def kernel(environ: Mapping[str, str] = os.environ) -> Kernel:
+    """Ask the system."""
+    strongest = environ.get(TIER_VARIABLE, "")
+    system, machine = platform.system(), platform.machine()
+    if system != "Linux":
+        return Kernel(system, machine, seccomp=False, strongest=strongest)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+
+    def ask(flag: int) -> int:
+        return max(0, int(libc.syscall(ctypes.c_long(_CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint(flag))))
+
+    return Kernel(system, machine, ask(_VERSION), ask(_ERRATA), libc.prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) >= 0, strongest)
+
+
+def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]:
+    """The fences to try, the strongest first.
+
+    A list of ports and a proxy need namespaces: without them the other protocols stay open. A Landlock without scopes
+    leaves abstract sockets open, which are those of the host's network: so UNIX sockets are then refused there.
+    """
+    if mode == "none" or of.system != "Linux" or of.machine not in _MACHINES or not of.seccomp:
+        return ()
+    own_network = network.kind in ("none", "proxy")
+    used = min(of.landlock, KNOWN_LANDLOCK)
+    found = []
+    if mode != "landlock" and of.strongest not in (Tier.LANDLOCK, Tier.NONE) and (
+        network.kind != "ports" or used >= TCP_LANDLOCK
+    ):  # fmt: skip
+        found.append(Candidate(Tier.NAMESPACES, True, used, used >= WHOLE_LANDLOCK or own_network))
+    least = 1 if mode == "auto" else WHOLE_LANDLOCK
+    if mode != "required" and of.strongest != Tier.NONE and used >= least and network.kind in ("all", "none"):
+        tier = Tier.LANDLOCK if used >= WHOLE_LANDLOCK else Tier.NONE
+        found.append(Candidate(tier, False, used, used >= 9))
+    return tuple(found)
+
+
+def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] = ()) -> str:
+    """Why there is no such fence, and how a person gives it: the end of a sentence.
+
+    Args:
+        mode: what was asked for.
+        network: whom programs may reach.
+        of: what the system says.
+        failures: what each fence that was tried has said.
+    """
+    if of.system == "Windows":
+        return "Windows has none. Use WSL 2, or a virtual machine with Linux"
+    if of.system != "Linux":
+        return f"there is none on {of.system}. Use a container or a virtual machine with Linux"
+    if of.machine not in _MACHINES:
+        return f"its table of system calls is for {' and '.join(_MACHINES)}, and this is {of.machine}"
+    if of.strongest:
+        return f"${TIER_VARIABLE} is {of.strongest!r}. Unset it"
+    if not of.seccomp:
+        return "this kernel has no seccomp. Take one with CONFIG_SECCOMP_FILTER"
+    said = "; ".join(dict.fromkeys(failures))
+    if mode == "landlock" or (not failures and network.kind == "ports"):
+        least = TCP_LANDLOCK if network.kind == "ports" else WHOLE_LANDLOCK
+        have = f"version {of.landlock}" if of.landlock else "none, or it is switched off (lsm=… at boot)"
+        return f"Landlock of version {least} is needed, and this kernel has {have}" + (f" ({said})" if said else "")
+    return f"namespaces of its own are refused here ({said}). {advice()}"
+
+
+def advice() -> str:
+    """How a person allows namespaces."""
+    return (
+        "As root: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), kernel.unprivileged_userns_clone=1 "
+        "(Debian), user.max_user_namespaces=15000 (RHEL); in Docker: --security-opt seccomp=unconfined --security-opt "
+        "apparmor=unconfined --security-opt systempaths=unconfined"
+    )

@@ -1,0 +1,114 @@
+"""No program gets out of its fence, by each way that a program could take, and what people do in a workspace works."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors.tools.fence.policy import Fence
+from tests.kit.escapes import ATTEMPTS
+from tests.kit.fences import enclosed, escaped, run_in, scene
+
+pytestmark = pytest.mark.slow("starts programs, and looks at dozens of ways out")
+
+BY_NETWORK = {
+    "connects_by_multipath_tcp",
+    "connects_by_tcp",
+    "connects_with_its_first_data",
+    "sends_by_udp",
+}
+"""Ways by the network, which is open unless a rule closes it."""
+
+DECLARED = {
+    "changes_the_owner_of_a_file",
+    "changes_the_rights_of_a_file",
+    "changes_the_times_of_a_file",
+    "exchanges_the_repository",
+    "looks_at_a_file",
+    "plants_a_hook",
+    "plants_a_setting_of_git",
+    "plants_a_setting_of_the_editor",
+    "sets_an_attribute_of_a_file",
+    "watches_a_directory",
+}
+"""What the tier landlock leaves open, as its row says."""
+
+OPEN = {"required": set[str](), "landlock": DECLARED}
+"""What each tier leaves open."""
+
+LEGITIMATE = r"""
+git init -q . && git add a.py && git commit -qm one && git log --oneline | grep -q one
+git clone -q . ../tmp-clone 2>/dev/null; git clone -q . "$TMPDIR/clone" && test -f "$TMPDIR/clone/a.py"
+git checkout -q -b other && echo more >> a.py && git commit -qam two && git stash list && git diff HEAD~1 | grep -q more
+$PYTHON a.py | grep -q 42
+$PYTHON -c 'import sqlite3, ssl, hashlib; sqlite3.connect("t.db").execute("create table t (a)")'
+$PYTHON -m venv --without-pip "$TMPDIR/env" && "$TMPDIR/env/bin/python" -c 'import json'
+$PYTHON -m pip --version
+$PYTHON -c 'import asyncio; asyncio.run(asyncio.sleep(0))'
+$PYTHON -c 'import subprocess; subprocess.run(["true"], check=True)'
+$PYTHON -c 'import tempfile; tempfile.NamedTemporaryFile("w").write("x")'
+$PYTHON -c 'import os; os.makedirs(os.path.expanduser("~/.cache/x"))'
+printf 'all:\n\techo made > made.txt\n' > Makefile && make -s && test -f made.txt
+printf 'int main(){return 0;}' > c.c && gcc c.c -o c.out && ./c.out
+tar cf - a.py | tar tf - | grep -q a.py
+diff <(echo a) <(echo a) && cat <<< here | grep -q here
+find . -name '*.py' | xargs grep -l print
+sed -i s/42/43/ a.py && grep -q 43 a.py
+sleep 5 & kill %1; wait %1; test $? -gt 128
+ls -la / /tmp /dev > /dev/null; echo x > /dev/null; head -c 8 /dev/urandom > r
+(ulimit -n 64; echo ok)
+mkdir -p deep/er && mv deep/er moved && ln -s moved link && rm -r link moved
+test "$(whoami)" && id -un && date && nproc
+"""
+"""What people do in any tier: a line each, in bash."""
+
+WITH_NAMESPACES = r"""
+$PYTHON -c 'import multiprocessing as m; assert m.get_context("fork").Pool(1).map(abs, [-1]) == [1]'
+$PYTHON -c 'import socket; a = socket.socket(socket.AF_UNIX); a.bind("own"); a.listen()'
+$PYTHON -c 'import pty; assert pty.spawn(["true"]) == 0' < /dev/null
+$PYTHON -c 'import socket as s; a = s.create_server(("127.0.0.1", 0)); s.create_connection(a.getsockname())'
+echo x > /tmp/mine && test -f "$TMPDIR/mine"
+ps aux > /dev/null && test -r /proc/self/status && test "$(ls -d /proc/[0-9]* | wc -l)" -lt 12
+mkdir /dev/shm/mine
+test "$(tr -d '\0' < /proc/1/environ | grep -c s3cr3t)" = 0
+"""
+"""And what needs namespaces, or works by them alone."""
+
+
+@pytest.mark.parametrize("mode", OPEN)
+def test_no_attempt_gets_out_that_the_tier_does_not_declare(tmp_path: Path, mode: str) -> None:
+    with scene(tmp_path) as of:
+        assert escaped(of, None) == set(ATTEMPTS), "without a fence each of them gets out, or shows nothing"
+    with scene(tmp_path / "again") as of, enclosed(of, Fence(mode=mode, network="none")) as made:
+        assert escaped(of, made) == OPEN[mode]
+
+
+@pytest.mark.parametrize("mode", OPEN)
+def test_with_the_network_open_nothing_else_is(tmp_path: Path, mode: str) -> None:
+    with scene(tmp_path) as of, enclosed(of, Fence(mode=mode)) as made:
+        assert escaped(of, made) == OPEN[mode] | BY_NETWORK
+
+
+def test_a_list_of_ports_opens_these_by_tcp_and_nothing_else(tmp_path: Path) -> None:
+    with scene(tmp_path) as of:
+        port = int(of.targets["tcp"])
+        with enclosed(of, Fence(mode="required", network=[port])) as made:
+            assert escaped(of, made) == {"connects_by_tcp"}
+        with enclosed(of, Fence(mode="required", network=[port % 65535 + 1])) as made:
+            assert escaped(of, made) == set()
+
+
+@pytest.mark.parametrize("mode", OPEN)
+def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
+    with scene(tmp_path) as of, enclosed(of, Fence(mode=mode, network="none", protect=())) as made:
+        (of.work / "a.py").write_text("print(42)\n")
+        lines = [line for line in (LEGITIMATE + WITH_NAMESPACES * made.how.namespaces).splitlines() if line]
+        assert len(lines) >= 18
+        (of.work / "run.sh").write_text(
+            "git config --global user.name a; git config --global user.email a@b.c; rm -rf .git\n"
+            + "\n".join(f"( {line}\n) > log 2>&1 || {{ echo 'line {at}:'; cat log; }}" for at, line in enumerate(lines))
+        )
+        ran = run_in(of, ["bash", "-c", f"PYTHON={sys.executable} . ./run.sh"], made)
+        failed = [f"{lines[int(at)]}: {ran.stdout}" for at in re.findall(r"^line (\d+):", ran.stdout, re.MULTILINE)]
+        assert (failed, ran.stderr, ran.returncode) == ([], "", 0)
