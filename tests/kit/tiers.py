@@ -17,6 +17,7 @@ Of the examples that Hypothesis makes up for a property, the same ones each time
 others a third.
 """
 
+import os
 from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
@@ -52,6 +53,8 @@ class Case(NamedTuple):
 
 SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
 """Folders that are not in the quick tier. Of each kind of program it has one elsewhere, of the shell the line mode."""
+
+_SLOW = tuple(f"{TESTS / folder}{os.sep}" for folder in SLOW)
 
 STORE, SQL = "store", "records"
 """The folder in which each kind of database is tried, and the one in which each kind of SQL is."""
@@ -91,8 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even import slow folders for the quick tier."""
-    slow = any(collection_path == TESTS / folder for folder in SLOW)
-    return True if slow and config.getoption("--tier") == "quick" else None
+    slow = config.getoption("--tier") == "quick" and f"{collection_path}{os.sep}" in _SLOW
+    return True if slow else None
 
 
 @pytest.hookimpl(trylast=True)
@@ -139,5 +142,4 @@ def marked(item: pytest.Item) -> Tier:
         if mark := item.get_closest_marker(name):
             assert len(mark.args) == 1, f"{item.nodeid}: Give the reason: {name}(REASON)."
             return marked
-    slow = any(item.path.is_relative_to(TESTS / folder) for folder in SLOW)  # a root of a run is not asked above
-    return Tier.STANDARD if slow else Tier.QUICK
+    return Tier.STANDARD if str(item.path).startswith(_SLOW) else Tier.QUICK  # a root of a run is not asked above
