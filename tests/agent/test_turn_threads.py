@@ -3,13 +3,15 @@
 import threading
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 
 import pytest
 
 from ikigai_actors import AgentRef, Request, Signal, TurnInterrupted
-from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulated
+from ikigai_actors.testing import Faults, ProcessCrashed, Simulation, simulated
 from ikigai_actors.testing.simulation.faults import Luck
 from tests.kit.echo import kinds
+from tests.kit.programs import crash_points, each_commit
 from tests.kit.simulated_workers import open_on_workers
 
 
@@ -85,23 +87,23 @@ def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_
 
 
 @pytest.mark.slow("a run for each commit")
-def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goes_on() -> None:
+@each_commit(5)
+def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goes_on(step: int) -> None:
     def answer(request: Request) -> str:
         return "heard"
 
-    for number in range(1, 12):
-        for committed in (False, True):
-            with simulated(number) as world:
-                system = open_on_workers(world, answer)
-                anna = system.root.fork(name="anna")
-                world.crash_at(CrashPoint(number, committed=committed))
-                try:
-                    for _ in range(6):
-                        anna.prompt("x").get()
-                except ProcessCrashed:
-                    world.recover()
-                found = kinds(world.system.agent("anna").history())
-                assert found[1:] == ["user", "assistant"] * (len(found) // 2), (number, found)
+    for point in takewhile(lambda point: point.commit < 12, crash_points(step)):
+        with simulated(point.commit) as world:
+            system = open_on_workers(world, answer)
+            anna = system.root.fork(name="anna")
+            world.crash_at(point)
+            try:
+                for _ in range(6):
+                    anna.prompt("x").get()
+            except ProcessCrashed:
+                world.recover()
+            found = kinds(world.system.agent("anna").history())
+            assert found[1:] == ["user", "assistant"] * (len(found) // 2), (point, found)
 
 
 @pytest.mark.slow("a run for each fault")

@@ -1,7 +1,6 @@
 """Models that wait: for mail, for children that they fork in the same reply, over a crash, and very many at once."""
 
 import json
-import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -23,10 +22,10 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually, python
+from tests.kit.programs import cheaper
 from tests.kit.tool_scripts import calling, requests_of, results, scripted, trail
 from tests.kit.trees import plant
 
-MANY = int(os.environ.get("IKIGAI_TEST_WAITING", "1000"))
 """Models that wait at once."""
 
 
@@ -223,11 +222,11 @@ def children_of_root(url: str, count: int) -> list[str]:
     return uuids
 
 
-@pytest.mark.slow("takes a second")
-def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str]) -> None:
-    """On SQLite alone: it is the threads that are counted. `MANY` says how many: 10,000 take a while."""
+@cheaper("many", 200, 1_000, "a thousand agents")
+def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str], many: int) -> None:
+    """On SQLite alone: it is the threads that are counted."""
     url = new_sqlite()
-    uuids = children_of_root(url, MANY)
+    uuids = children_of_root(url, many)
 
     def answer(request: Request) -> str | Reply:
         return "done" if results(request) else calling(("wait", {"timeout": 6000}))

@@ -26,6 +26,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.programs import crash_points, each_commit
 
 BAD = "A customer from Texas asks for tea."
 
@@ -224,7 +225,8 @@ def end_of_turn(agent: AgentRef, turn: int) -> int:
 
 
 @pytest.mark.parametrize("probe", ["In which currency?", None])
-def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(probe: str | None) -> None:
+@each_commit(17)
+def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, probe: str | None) -> None:
     def found(crash: CrashPoint | None) -> tuple[bool, Any]:
         with simulated() as world:
             clerk(world.open(ScriptedProvider(currency)), 4, 3)
@@ -243,11 +245,11 @@ def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(probe: str | 
                     return crashed, (result.position, result.curve, [one.place for one in told.trials.values()])
 
     _, whole = found(None)
-    for commit in count(1, 3):
-        crashed, again = found(CrashPoint(commit, committed=commit % 2 == 0))
+    for point in crash_points(step):
+        crashed, again = found(point)
         assert again == whole
         if not crashed:
-            assert commit > 12
+            assert point.commit > 12
             return
 
 

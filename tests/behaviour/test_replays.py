@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import pytest
@@ -36,6 +35,7 @@ from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.pictures import PNG
+from tests.kit.programs import crash_points, each_commit
 
 TEAS = ("Assam", "Ceylon", "Darjeeling")
 
@@ -439,8 +439,8 @@ def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> 
         assert [one.name for one in system.agents("running")] == [None, "clerk"]
 
 
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(committed: bool) -> None:
+@each_commit(7)
+def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(step: int) -> None:
     def replayed(crash: CrashPoint | None) -> tuple[bool, list[Any]]:
         shop = TeaShop()
         with simulated() as world:
@@ -459,11 +459,11 @@ def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(committed: bool)
                 crashed = True
 
     _, whole = replayed(None)
-    for commit in count(1):
-        crashed, same = replayed(CrashPoint(commit, committed))
+    for point in crash_points(step):
+        crashed, same = replayed(point)
         assert same == whole
         if not crashed:
-            assert commit > 8
+            assert point.commit > 8
             return
 
 

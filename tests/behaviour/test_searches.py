@@ -39,6 +39,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.programs import crash_points, each_commit
 
 
 def echo(request: Request) -> str:
@@ -365,8 +366,8 @@ def test_a_wrong_argument_is_named_and_nothing_is_made(wrong: dict[str, Any]) ->
         assert len(system.agents()) == 2
 
 
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(committed: bool) -> None:
+@each_commit(7)
+def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(step: int) -> None:
     def searched(crash: CrashPoint | None) -> tuple[bool, list[tuple[object, ...]]]:
         with simulated() as world:
             player(world.open(ScriptedProvider(echo)))
@@ -386,11 +387,11 @@ def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(committe
                     return crashed, shape(found)
 
     _, whole = searched(None)
-    for commit in count(1):
-        crashed, tree = searched(CrashPoint(commit, committed))
+    for point in crash_points(step):
+        crashed, tree = searched(point)
         assert tree == whole
         if not crashed:
-            assert commit > 12
+            assert point.commit > 12
             return
 
 

@@ -36,6 +36,7 @@ from ikigai_actors.testing.simulation.messages_api import violations
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually, sql
 from tests.kit.pictures import GIF, MP3, PDF, PNG
+from tests.kit.programs import cheaper
 
 
 def blobs(system: Any) -> list[tuple[str, int]]:
@@ -75,13 +76,13 @@ def test_the_model_sees_what_is_attached_before_the_text(tmp_path: Path) -> None
         assert violations(json.loads(json.dumps(body))) == []
 
 
-@pytest.mark.slow("takes a second")
-def test_a_thousand_forks_after_a_picture_add_no_blob_and_the_hundredth_mention_neither() -> None:
+@cheaper("many", 100, 1_000, "a thousand forks")
+def test_forks_after_a_picture_add_no_blob_and_further_mentions_neither(many: int) -> None:
     with ActorSystem.open(provider=OfflineProvider()) as system:
         ask(system.root, "Look.", PNG)
-        for place in range(1_000):
+        for place in range(many):
             system.root.fork(name=f"kid{place}")
-        for _ in range(100):
+        for _ in range(many // 10):
             ask(system.agent("kid7"), "Look again.", PNG)
         assert blobs(system) == [("image/png", len(PNG))]
 

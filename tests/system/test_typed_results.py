@@ -1,6 +1,7 @@
 """Typed turns: a turn that is asked for a value of a type gives one, or fails; never anything else."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -25,8 +26,9 @@ from ikigai_actors import (
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.messages import outputs
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
+from ikigai_actors.testing import ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.programs import crash_points, each_commit
 
 
 class Verdict(BaseModel):
@@ -263,13 +265,13 @@ WRONG = gives({"sound": "yes"}, "w")
 
 @pytest.mark.slow("takes three seconds")
 @pytest.mark.parametrize("script", [[WRONG, WRONG, gives(GOOD)], ["words", "words", gives(GOOD)], [WRONG, exits(GOOD)]])
-@pytest.mark.parametrize("committed", [False, True])
+@each_commit(5)
 def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_count(
-    script: Sequence[Any], committed: bool
+    script: Sequence[Any], step: int
 ) -> None:
     """At each commit of the turn, before and after it: it goes on, with the repairs that are left, to a value."""
     crashes = 0
-    for commit in range(1, 12):
+    for point in takewhile(lambda point: point.commit < 12, crash_points(step)):
         with simulated() as world:
             asked: list[Request] = []
 
@@ -279,7 +281,7 @@ def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_cou
 
             root = world.open(ScriptedProvider(respond)).root
             kid = root.fork("is it sound?", output=Verdict, restart="temporary")
-            world.crash_at(CrashPoint(commit, committed=committed))
+            world.crash_at(point)
             try:
                 world.settle()
             except ProcessCrashed:
@@ -294,4 +296,4 @@ def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_cou
                 assert read_output(mail.body, Verdict) == VERDICT
             assert all(request.output is not None for request in asked)
             assert len(asked) <= len(script) + 1
-    assert crashes >= 4
+    assert crashes * step >= 8

@@ -21,6 +21,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulate, simulated
+from tests.kit.programs import cheaper
 
 GRANTED = 60_000
 
@@ -96,14 +97,17 @@ def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
         (Faults(unrung=2), 3),
     ],
 )
-def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(faults: Faults, hosts: int) -> None:
+@cheaper("examples", 2, 4, "more schedules")
+def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(
+    examples: int, faults: Faults, hosts: int
+) -> None:
     meters: list[Meter] = []
 
     def run(world: Simulation) -> None:
         meters.append(Meter())
         team(meters[-1], strict=True)(world)
 
-    simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=4)
+    simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=examples)
 
 
 def test_an_expected_budget_says_how_much_more_may_have_been_spent() -> None:

@@ -19,6 +19,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.testing import Broken, CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, TakenOver, simulated
 from tests.kit.echo import echo, kinds
+from tests.kit.programs import cheaper
 
 pytestmark = pytest.mark.slow("a run for each fault")
 
@@ -34,7 +35,8 @@ def fault_of(world: Simulation) -> str:
 
 
 @pytest.mark.parametrize("name", ["busy", "full", "lost", "unheard", "unanswered", "ahead", "back"])
-def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(name: str) -> None:
+@cheaper("step", 6, 3, "a fault at more of the choices")
+def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, name: str) -> None:
     def run(faults: Faults, schedule: Schedule) -> tuple[str, list[str], int]:
         with simulated(schedule, faults=faults) as world:
             _, anna = prompted(world)
@@ -44,16 +46,17 @@ def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(name: str) ->
 
     plain = run(Faults(), Schedule({}))
     seen = set()
-    for number in range(0, 40, 3):
+    for number in range(0, 40, step):
         told, *rest = run(Faults(**{name: 1}), Schedule({number: 1}))
         assert tuple(rest) == plain[1:]
         seen.add(told)
     assert seen == {"", name}
 
 
-def test_while_nothing_can_be_read_who_needs_it_hears_so_and_goes_on_when_it_can_be() -> None:
+@cheaper("step", 6, 3, "an outage at more of the choices")
+def test_while_nothing_can_be_read_who_needs_it_hears_so_and_goes_on_when_it_can_be(step: int) -> None:
     seen = set()
-    for number in range(0, 40, 3):
+    for number in range(0, 40, step):
         with simulated(Schedule({number: 1}), faults=Faults(unreadable=1)) as world:
             system, _ = prompted(world)
             root = system.root
@@ -103,9 +106,10 @@ def test_a_host_that_is_not_fenced_though_another_has_come_is_found() -> None:
         world.checks = False
 
 
-def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it() -> None:
+@cheaper("choices", 14, 40, "a takeover at more of the choices")
+def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it(choices: int) -> None:
     told = set()
-    for number in range(40):
+    for number in range(choices):
         with simulated(Schedule({number: 1}), faults=Faults(takeovers=1)) as world:
             try:
                 _, anna = prompted(world)
