@@ -133,6 +133,7 @@ from ikigai_actors.records.messages.steered import Steered as Steered
 from ikigai_actors.records.transfer.export import Exported as Exported
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
+from ikigai_actors.system.aio import AsyncActorSystem as AsyncActorSystem
 from ikigai_actors.system.births import Child as Child
 from ikigai_actors.system.context import Context as Context
 from ikigai_actors.system.handles.outcomes import Compacted as Compacted

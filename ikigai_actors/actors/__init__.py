@@ -9,6 +9,6 @@ Its modules:
     threads, clock                  the seam: all that a simulation swaps
     event_loop, loop_watchdog       where other people's coroutines run, and who holds that up
     spare_threads, tool_slots       threads for other people's code, and how many of it runs at once
-    reading_threads                 threads on which something is read for a caller who must not block
+    beside                          what may wait for the database, done beside an event loop
     forked, garbage                 what is left of a system in a forked process; the collector, held back
 """

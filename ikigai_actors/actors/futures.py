@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 import pykka
 
-from ikigai_actors.actors.threads import current_threads
+from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.actors.tool_slots import lent
 from ikigai_actors.actors.wait_graph import Until, WaitedBy
 from ikigai_actors.actors.wait_registry import AwaitedAgent, OpenWait, WaitTarget, acting_code
@@ -221,6 +221,21 @@ class Future(pykka.Future[T]):
         """Whether there is a value, or an exception."""
         return self._value.done()
 
+    def cancel(self) -> bool:
+        """End what is only waited for or read; return whether that was possible. A command goes on: False."""
+        return self._value.cancel()
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._value.cancelled()
+
+    def become(self, other: "Future[T]") -> None:
+        """Settle this future with the outcome of one that is done."""
+        if other.cancelled():
+            self.cancel()
+        else:
+            self.settle(other.exception() or other.get())
+
     def settle(self, value: Any) -> None:
         """Set the value, or an exception to raise; does nothing when there is one already."""
         if self._make is not None and not isinstance(value, BaseException):
@@ -258,7 +273,7 @@ class Future(pykka.Future[T]):
         except TimeoutError as error:
             if not limit.expired():  # the value is itself a TimeoutError
                 raise
-            raise self._too_late(self._timeout) from error
+            raise await in_thread(lambda: self._too_late(self._timeout), "ikigai-why-late") from error
 
     @contextlib.contextmanager
     def _noted(self, waits: bool = True) -> "Iterator[concurrent.futures.Future[T]]":

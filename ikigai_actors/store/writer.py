@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ikigai_actors.actors.futures import Future, refuse_to_block
+from ikigai_actors.actors.futures import Future, may_block, refuse_to_block
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.store.unit import Unit
 
@@ -49,11 +49,18 @@ class Writer(Protocol):
 
 
 class DirectWriter(Writer):
-    """Commits each unit at once, in a transaction of its own, on the thread of the caller."""
+    """Commits each unit at once, in a transaction of its own: on the thread of the caller, if that may block."""
 
-    def __init__(self, write: Callable[[Unit], Any]) -> None:
-        """Commit by a function, which returns the answer of the unit, or raises its refusal or the failure."""
-        self._write = write
+    def __init__(
+        self, write: Callable[[Unit], Any], post: Callable[[Callable[[], object], Future[Any]], object]
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            write: commits, and returns the answer of the unit, or raises its refusal or the failure.
+            post: does something beside the event loop of the caller; an exception settles the future.
+        """
+        self._write, self._post = write, post
 
     def ask(
         self,
@@ -66,6 +73,9 @@ class DirectWriter(Writer):
         asked = Future[Any](make=make, timeout=timeout)
         if waits:
             refuse_to_block()
+        if not waits and not may_block():
+            self._post(lambda: asked.settle(self._write(unit)), asked)
+            return asked
         try:
             asked.settle(self._write(unit))  # the database has a time-out of its own
         except IkigaiError as error:

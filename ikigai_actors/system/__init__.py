@@ -3,9 +3,9 @@
 Its modules:
 
     system, options, platform       what a program opens, its parts in the order of their start; the checked arguments
-    attached                        the same for a process that runs no agents
+    attached, aio                   the same for a process that runs no agents, and for asyncio programs
     directory                       who exists, and who carries out a command: an actor here, or the remote agent
-    ref, context                    handles of agents, and what the history of one means
+    handles/, context               handles of agents, and what the history of one means
     receipts                        where words enter histories, as futures
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends are told

@@ -58,7 +58,7 @@ class AttachedSystem(System):
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
         clock = clock_of(store, SystemClock())
-        writer = DirectWriter(lambda unit: self._client.write(unit))
+        writer = DirectWriter(lambda unit: self._client.write(unit), lambda act, future: self.beside.post(act, future))
         super().__init__(store, writer, clock, SYSTEM_THREADS, os.urandom, None, Follower(store))
         assert self._remote is not None
         self._others, self._client = self._remote, Client(self.store, clock, self._on_commit)
@@ -77,7 +77,7 @@ class AttachedSystem(System):
     def _parts(self) -> list[SystemPart]:
         return [
             SystemPart("the store", self._store.close),
-            SystemPart("the readers", self.readers.close),
+            SystemPart("what event loops wait for", self.beside.close),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the futures", self._others.close),
             SystemPart("the waits", self.waits.close, self.waits.start),

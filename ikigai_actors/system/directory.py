@@ -15,11 +15,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import may_block, refuse_to_block
-from ikigai_actors.actors.reading_threads import ReadingThreads
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
 from ikigai_actors.agent.actor import AgentActor
@@ -104,8 +104,8 @@ class Directory(OfOneProcess, ABC):
             wait_registry: the waits of this host's agents.
         """
         self._store, self._threads = store, threads
-        self.readers = ReadingThreads(threads)
-        """Read for those who must not block."""
+        self.beside = Beside(threads)
+        """Does what may wait for the database, for those who must not."""
         self.store: Store = Gate(store, self.check_open)
         """The database. Raises `SystemClosed` when the system is closed."""
         self.writer = writer

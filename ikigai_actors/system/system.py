@@ -488,7 +488,7 @@ class ActorSystem(System):
         supervision, following = self._supervision, self._following
         return [
             SystemPart("the store", self._store.close),
-            SystemPart("the readers", self.readers.close),
+            SystemPart("what event loops wait for", self.beside.close),
             SystemPart("the host", runtime.host.release),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the agents", self._actors.run),

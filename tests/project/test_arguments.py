@@ -18,6 +18,7 @@ import ikigai_actors.testing
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
+    AsyncActorSystem,
     AsyncAgentRef,
     BadInput,
     Child,
@@ -182,7 +183,10 @@ def is_called(one: Any) -> bool:
     """Whether programs call it, and it looks at its arguments at once."""
     if not inspect.isclass(one):
         return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
-    by_functions = (ActorSystem, AgentRef, AsyncAgentRef, Documents, Fleet, FunctionTool, Future, Subscription, Tally)
+    by_functions = (
+        ActorSystem, AgentRef, AsyncActorSystem, AsyncAgentRef, Documents, Fleet, FunctionTool, Future, Subscription,
+        Tally,
+    )  # fmt: skip
     if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(
         one, "_is_protocol", False
     ):

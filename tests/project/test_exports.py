@@ -36,6 +36,7 @@ PUBLIC = [
     "AlreadyMerged",
     "AmbiguousAgent",
     "AnthropicProvider",
+    "AsyncActorSystem",
     "AsyncAgentRef",
     "Attachment",
     "AttachmentLimits",
@@ -197,7 +198,7 @@ INNER = {
 `ActorSystem` say it.
 """
 
-MADE_BY_US = {"ActorSystem", "AgentRef", "AsyncAgentRef", "Documents", "Mailbox", "Subscription"}
+MADE_BY_US = {"ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "Documents", "Mailbox", "Subscription"}
 """Classes that users do not make by calling them."""
 
 

@@ -74,7 +74,7 @@ class Desk:
     def __init__(self, store: Store) -> None:
         self.store = FaultyStore(store)
         self.requests: list[ModelRequest] = []
-        writer = DirectWriter(lambda unit: write_alone(self.store, unit))
+        writer = DirectWriter(lambda unit: write_alone(self.store, unit), lambda act, _: act())
         self.streams = ReplyStreams(lambda: self.requests, writer, HOST, SystemClock(), SYSTEM_THREADS)
         self.follower = self.late()
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
-from ikigai_actors.actors.futures import MAY_HAPPEN, Future, refuse_to_block
+from ikigai_actors.actors.futures import MAY_HAPPEN, Future, may_block, refuse_to_block
 from ikigai_actors.actors.wait_graph import Until
+from ikigai_actors.actors.wait_registry import acting_code
 from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.merging import RESULT, check_merge
@@ -47,6 +48,8 @@ from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_child
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
+
+T = TypeVar("T")
 
 
 class ForkOptions(TypedDict, total=False):
@@ -100,8 +103,8 @@ class Commands(BaseRef[H]):
         prompt_text(text)
         data, blobs = data_of(output, attach)
         future = self._reply_of(output)
-        self.system.tell(self.uuid, on.Prompt(text, future, data=data, blobs=blobs))
-        return future
+        command = on.Prompt(text, future, data=data, blobs=blobs)
+        return self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
 
     def steer(self, text: str, *, now: bool = False) -> Receipt:
         """Tell the agent something within the turn that it is in: its model reads it before its next request.
@@ -145,14 +148,17 @@ class Commands(BaseRef[H]):
         if output is not None:
             expected(output)
         future = self._reply_of(output, timeout)
-        try:
-            return self._tell(on.GetOutcome, future)
-        except AgentDead:
-            outcome = self.system.log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
-            if outcome is None:
-                raise
-        future.settle(outcome)
-        return future
+
+        def ask() -> None:
+            try:
+                self.system.tell(self.uuid, on.GetOutcome(future))
+            except AgentDead:
+                outcome = self.system.log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
+                if outcome is None:
+                    raise
+                future.settle(outcome)
+
+        return self._go(ask, future)
 
     def resume(self, timeout: float | None = None) -> Future[bool]:
         """Go on with the latest turn, when a crash cut it off or an error of the provider ended it.
@@ -291,11 +297,16 @@ class Commands(BaseRef[H]):
             AgentDead, AgentStopped: this agent does not fork.
             BudgetExceeded: a budget allows no more agents.
         """
-        births, told = births_of(self.system, children), note_of({} if note is None else note)
-        made = [self._ref(birth.uuid) for birth in births]
-        return self._tell(
-            lambda caller: on.ForkTrials(told, births, caller), self._births(timeout, births, lambda _: made)
-        )
+        told = note_of({} if note is None else note)
+        check_timeout(timeout)
+
+        def bear() -> Future[list[H]]:
+            births = births_of(self.system, children)
+            made = [self._ref(birth.uuid) for birth in births]
+            born = self._births(timeout, births, lambda _: made)
+            return self._tell(lambda caller: on.ForkTrials(told, births, caller), born)
+
+        return self._beside(bear, timeout)
 
     def _births(
         self, timeout: float | None, born: Sequence[on.NewChild | on.TrialBirth], make: Callable[[Any], Any]
@@ -459,8 +470,13 @@ class Commands(BaseRef[H]):
             TurnInterrupted: it was interrupted.
         """
         picked = check_merge(how, positions)
-        uuid = uuid_of(self.system.store, child)
-        return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged))
+        check_timeout(timeout)
+
+        def take() -> Future[Merged]:
+            uuid = uuid_of(self.system.store, child)
+            return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged))
+
+        return self._beside(take, timeout)
 
     def configure(self, /, *, timeout: float | None = None, **settings: Any) -> Future[int]:
         """Change settings. Children that are forked later inherit them.
@@ -524,7 +540,8 @@ class Commands(BaseRef[H]):
         self._check_wait(timeout)
         if signal == Signal.INT:
             check_text(reason, "reason")
-            return self.system.lifecycle.interrupt(self.uuid, cascade=check_flag(cascade, "cascade")).within(timeout)
+            check_flag(cascade, "cascade")
+            return self._beside(lambda: self.system.lifecycle.interrupt(self.uuid, cascade=cascade), timeout)
         return self._signal(signal, had_effect, timeout, cascade=cascade, reason=reason, grace=grace)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
@@ -622,10 +639,7 @@ class Commands(BaseRef[H]):
         """
         check_type(host, str, "host", "the name of a host")
         future = self._future(timeout)
-        if self._waits:
-            future.check_wait()
-        self.system.remote(self.uuid).deliver(Move(host, future))
-        return future
+        return self._go(lambda: self.system.remote(self.uuid).deliver(Move(host, future)), future)
 
     # Budgets
 
@@ -942,8 +956,14 @@ class Commands(BaseRef[H]):
             WouldWaitForItself: called by the code of an agent that would wait for its own turn.
             WouldDeadlock: called by the code of an agent for which one of these waits.
         """
+        check_timeout(timeout)
         if self._waits:
             refuse_to_block()
+        if agents is None:
+            return self._wait(None, timeout)
+        return self._beside(lambda: self._wait(agents, timeout), cancels=True)
+
+    def _wait(self, agents: Sequence[H | str] | None, timeout: float | None) -> Future[dict[H | str, WaitResult]]:
         future, waiter = self.system.waits.prepare_by_name(self.uuid, agents, timeout, self.system.store, self._ref)
         if not self._waits:
             waiter.begin()
@@ -959,10 +979,27 @@ class Commands(BaseRef[H]):
 
     def _tell(self, command: Callable[[Future[Any]], object], future: Future[Any]) -> Future[Any]:
         """Have the agent carry out a command, which settles the future."""
+        return self._go(lambda: self.system.tell(self.uuid, command(future)), future)
+
+    def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
+        """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""
         if self._waits:
-            future.check_wait()
-        self.system.tell(self.uuid, command(future))
+            if checks:
+                future.check_wait()
+            act()
+        elif self.system.here(self.uuid) is not None or may_block():
+            act()
+        else:
+            self.system.beside.post(act, future)
         return future
+
+    def _beside(
+        self, ask: Callable[[], Future[T]], timeout: float | None = None, *, cancels: bool = False
+    ) -> Future[T]:
+        """Ask for something that is first looked up: beside an event loop, if it is not that of an agent's code."""
+        if self._waits or may_block() or acting_code.get(None) is not None:
+            return ask().within(timeout)
+        return self.system.beside.forward(ask, cancels=cancels).within(timeout)
 
     def _write(self, unit: Unit, timeout: float | None, make: Callable[[Any], Any] | None = None) -> Future[Any]:
         """Commit a unit; the future gives what ``make`` makes of its answer."""

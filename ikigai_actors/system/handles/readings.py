@@ -155,7 +155,7 @@ class Readings(BaseRef[H]):
         def look() -> Mailbox:
             return self.system.store.read(lambda tx: unread_mailbox(tx, self.uuid))
 
-        return look() if check_timeout(timeout) is None else self.system.readers.read(look).get(timeout=timeout)
+        return look() if check_timeout(timeout) is None else self.system.beside.read(look).get(timeout=timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
         """All its mail, read or not, oldest first. Marks nothing as read.

@@ -176,7 +176,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
     def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
         """Read on another thread."""
         it = _Read(self.system, self.uuid, self._output)
-        return self.system.readers.read(lambda: reading(it))
+        return self.system.beside.read(lambda: reading(it))
 
     @property
     def record(self) -> Future[AgentRecord]:

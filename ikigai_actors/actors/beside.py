@@ -1,0 +1,88 @@
+"""What may wait for the database is done beside an event loop: on other threads, which give futures.
+
+system.beside.read(lambda: ...)             # any number at once
+system.beside.post(lambda: ..., future)     # one after the other, in the order in which they were posted
+"""
+
+import contextvars
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.spare_threads import SpareThreads
+from ikigai_actors.actors.threads import Threads
+
+T = TypeVar("T")
+
+
+class Beside:
+    """Threads for callers who must not block. Thread-safe."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._spare, self._lock = SpareThreads(threads), Lock()
+        self._posted: deque[Callable[[], None]] = deque()
+        self._posting = False
+
+    def read(self, reading: Callable[[], T]) -> Future[T]:
+        """Read on another thread; give a future of the value, or of the exception. A read is never cancelled."""
+        found = Future[T]()
+        self._spare.run(lambda: _settle(found, reading), "ikigai-reading")
+        return found
+
+    def post(self, act: Callable[[], object], future: "Future[T]") -> None:
+        """Do something on another thread, after all that was posted before. An exception settles the future."""
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            try:
+                context.run(act)
+            except Exception as error:  # whatever it is, the caller gets it
+                future.settle(error)
+
+        with self._lock:
+            self._posted.append(run)
+            begins, self._posting = not self._posting, True
+        if begins:
+            self._spare.run(self._work, "ikigai-asking")
+
+    def forward(self, ask: Callable[[], "Future[T]"], *, cancels: bool = False) -> "Future[T]":
+        """Post what gives a future; give one that has the same outcome.
+
+        Args:
+            ask: gives the future.
+            cancels: whether cancelling an ``await`` cancels that one too.
+        """
+        asked: list[Future[T]] = []
+        outer = Future[T](cancel=(lambda: [inner.cancel() for inner in asked]) if cancels else None)
+
+        def act() -> None:
+            inner = ask()
+            asked.append(inner)
+            if outer.cancelled():
+                inner.cancel()
+            inner.add_done_callback(outer.become)
+
+        self.post(act, outer)
+        return outer
+
+    def close(self) -> None:
+        """End the threads that have nothing to do, now and later."""
+        self._spare.close()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._posted:
+                    self._posting = False
+                    return
+                run = self._posted.popleft()
+            run()
+
+
+def _settle(future: "Future[T]", reading: Callable[[], T]) -> None:
+    try:
+        future.settle(reading())
+    except Exception as error:  # whatever it is, the caller gets it
+        future.settle(error)

@@ -1,0 +1,226 @@
+"""The system for asyncio programs.
+
+    async with AsyncActorSystem.open("ship.db") as system:
+        mast = await system.root.fork("Plan the mast.", name="mast")
+        print((await mast.reply()).text)
+
+It has the methods of an `ActorSystem`, each of which gives a future, to be awaited. What waits for the database does so
+on another thread, opening and closing too, and the event loop goes on. An ``await`` that is cancelled leaves what was
+asked for as it is.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from functools import wraps
+from types import TracebackType
+from typing import Concatenate, Generic, ParamSpec, TypeVar
+
+from ikigai_actors.actors.beside import Beside
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.errors import NoHost
+from ikigai_actors.records.documents import Documents
+from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
+from ikigai_actors.system.system import ActorSystem
+
+_P = ParamSpec("_P")
+_S = TypeVar("_S")
+_S_co = TypeVar("_S_co", covariant=True)
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+_System = TypeVar("_System", bound=System, covariant=True)
+_Face = TypeVar("_Face", bound="AsyncSystem[System]")
+
+
+class _Beside(Generic[_S_co]):
+    """Calls an object that may block on other threads."""
+
+    def __init__(self, blocking: _S_co, beside: Beside) -> None:
+        self._blocking, self._beside = blocking, beside
+
+
+def _asks(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Beside[_S], _P], Future[_T]]:
+    """The form of a call that gives a future."""
+
+    @wraps(call)
+    def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        blocking = self._blocking
+        return self._beside.read(lambda: call(blocking, *args, **kwargs))
+
+    return ask
+
+
+def _gives(
+    call: Callable[Concatenate[_S, _P], _T], face: Callable[[_T], _U]
+) -> Callable[Concatenate[_Beside[_S], _P], Future[_U]]:
+    """The same of a call whose value has handles, which ``face`` makes those of this face."""
+
+    @wraps(call)
+    def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_U]:
+        blocking = self._blocking
+        return self._beside.read(lambda: face(call(blocking, *args, **kwargs)))
+
+    return ask
+
+
+class AsyncDocuments(_Beside[Documents]):
+    """The documents of a system, for an asyncio program."""
+
+    write = _asks(Documents.write)
+    delete = _asks(Documents.delete)
+    read = _asks(Documents.read)
+    list = _asks(Documents.list)
+    log = _asks(Documents.log)
+
+
+class AsyncApprovals(_Beside[Approvals]):
+    """The calls of a system that wait for somebody to decide, for an asyncio program."""
+
+    pending = _asks(Approvals.pending)
+    approve = _asks(Approvals.approve)
+    deny = _asks(Approvals.deny)
+
+
+def _aio(agent: AgentRef) -> AsyncAgentRef:
+    return agent.aio
+
+
+def _aios(agents: list[AgentRef]) -> list[AsyncAgentRef]:
+    return [agent.aio for agent in agents]
+
+
+def _grouped(groups: dict[str, list[AgentRef]]) -> dict[str, list[AsyncAgentRef]]:
+    return {name: _aios(agents) for name, agents in groups.items()}
+
+
+class AsyncSystem(_Beside[_System]):
+    """What both kinds of systems have, for an asyncio program."""
+
+    def __init__(self, system: _System) -> None:
+        """Use a system that is open. This reads who agent 0 is; `AsyncActorSystem.open` does so beside the loop."""
+        super().__init__(system, system.beside)
+        self.documents = AsyncDocuments(system.documents, system.beside)
+        """The documents that all agents share."""
+        self.approvals = AsyncApprovals(system.approvals, system.beside)
+        """The calls that wait for a person's decision."""
+        try:
+            self._root: AsyncAgentRef | None = system.root.aio
+        except NoHost:  # the process that makes agent 0 was not done
+            self._root = None
+
+    @property
+    def sync(self) -> _System:
+        """The same system for code that may block."""
+        return self._blocking
+
+    @property
+    def root(self) -> AsyncAgentRef:
+        """Agent 0, from which all others descend."""
+        if self._root is None:
+            self._root = self._blocking.root.aio
+        return self._root
+
+    agent = _gives(System.agent, _aio)
+    agents = _asks(System.agents)
+    groups = _gives(System.groups, _grouped)
+    hosts = _asks(System.hosts)
+    send = _asks(System.send)
+    move = _asks(System.move)
+    export = _asks(System.export)
+    import_ = _gives(System.import_, _aio)
+    subscribe = _asks(System.subscribe)
+
+    def handle(self, uuid: str) -> AsyncAgentRef:
+        """The handle of an agent whose uuid is known; nothing is looked up."""
+        return self._blocking.handle(uuid).aio
+
+    async def close(self) -> None:
+        """Close every part in order, as `ActorSystem.close` does. A close that is cancelled goes on to its end."""
+        await _to_its_end(self._blocking.close)
+
+    async def __aenter__(self: _Face) -> _Face:
+        self._blocking.check_open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the system. An error of closing does not replace an error of the block: it is noted in it."""
+        await _to_its_end(lambda: self._blocking.__exit__(kind, error, traceback))
+
+
+class Opening(Generic[_Face]):
+    """A system that is being opened: to be used by ``async with``, or awaited."""
+
+    def __init__(self, make: Callable[[], _Face]) -> None:
+        """Open it by a function that may block."""
+        self._make = make
+        self._opened: _Face | None = None
+
+    def __await__(self) -> Generator[object, None, _Face]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> _Face:
+        self._opened = await self._open()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the system, as `AsyncSystem` does."""
+        assert self._opened is not None
+        await self._opened.__aexit__(kind, error, traceback)
+
+    async def _open(self) -> _Face:
+        lock, given_up = threading.Lock(), False
+        made: list[_Face] = []
+
+        def make() -> None:
+            opened = self._make()
+            with lock:
+                made.append(opened)
+                if not given_up:
+                    return
+            opened.sync.close()
+
+        try:
+            await in_thread(make, "ikigai-opening")
+        except asyncio.CancelledError:  # whoever waits for another host would wait for ever: the thread closes it
+            with lock:
+                given_up = True
+            for opened in made:
+                await opened.close()
+            raise
+        return made[0]
+
+
+def _opens(make: Callable[_P, _System], face: Callable[[_System], _Face]) -> Callable[_P, Opening[_Face]]:
+    """The form of a function that opens a system."""
+
+    @wraps(make)
+    def begin(*args: _P.args, **kwargs: _P.kwargs) -> Opening[_Face]:
+        return Opening(lambda: face(make(*args, **kwargs)))
+
+    return begin
+
+
+class AsyncActorSystem(AsyncSystem[ActorSystem]):
+    """Runs the agents of one database, for an asyncio program. Open it with `open`."""
+
+    open = staticmethod(_opens(ActorSystem.open, lambda system: AsyncActorSystem(system)))
+    attach = staticmethod(_opens(ActorSystem.attach, lambda system: AsyncSystem(system)))
+    resume = _gives(ActorSystem.resume, _aios)
+    drain = _asks(ActorSystem.drain)
+    statistics = _asks(ActorSystem.statistics)
+
+
+async def _to_its_end(close: Callable[[], None]) -> None:
+    """Close on another thread. A cancellation is raised when it is done."""
+    closing = asyncio.ensure_future(in_thread(close, "ikigai-closing"))
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await closing
+        raise
