@@ -24,11 +24,11 @@ class Contents:
     """Where the help of a group shows each command; names are separated by blanks."""
 
     first_day: str
-    """The commands that a newcomer needs, in the order of need. They stand under their headings too."""
+    """The commands that a newcomer needs, in the order of need. They are under their headings, too."""
     headings: dict[str, str]
 
     def names(self) -> list[str]:
-        """Every command that stands under a heading."""
+        """Every command that is under a heading."""
         return [name for names in self.headings.values() for name in names.split()]
 
 

@@ -1,8 +1,9 @@
-"""Process 1 of a container: it runs the program in a child, and reaps what other processes leave behind.
+"""Process 1 of a container: it runs the program in a child, and reaps the children that other processes leave.
 
 The kernel hands process 1 every process whose parent has ended, such as the background jobs of tools. Until it waits
 for them they stay as zombies, and in the end no process can be started. The program itself could not wait for them: it
-cannot tell them from children that others of its threads have started and wait for. So process 1 does nothing else.
+cannot distinguish them from children that others of its threads have started and wait for. So process 1 does nothing
+else.
 """
 
 import os

@@ -5,10 +5,10 @@
     screens/            the main screen, and those of keys, processes, mail and documents
     transcript/         lines that scroll, and what they are made of
     widgets/            the prompt, the bars, the tree, the bar of questions
-    page_events.py      what the system tells, kept until it is shown
+    page_events.py      events of the system, kept until they are shown
     snapshot.py         the registry at one moment, and what was spent
     place.py            what slash commands work on, and the thread that runs them; output.py: where they print
-    input_history.py    what was submitted before; pastes.py: what is pasted, told from keys;
+    input_history.py earlier prompts; pastes.py: pastes, distinguished from keys;
                         typed_key.py: which keys are text
     logs.py             where the library's log goes meanwhile; terminal.py: a terminal that vanishes
 

@@ -115,7 +115,7 @@ class Application(App[int]):
         prices, trouble = _prices(history, config)
         spent = Expenses()
         self.events = PageEvents(system, lambda: None, spent.hear)
-        """What the system tells."""
+        """The events of the system."""
         self.questions = self.events.questions
         self._snapshots = Snapshots(
             system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
@@ -185,7 +185,7 @@ class Application(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Hand an event on, after the focus was moved to the widget that the key is meant for.
 
-        The focus moves first, so no key that is typed behind overtakes this one. At first the event waits for the
+        The focus moves first, so no later key overtakes this one. At first the event waits for the
         prompt.
         """
         event = as_typed(event)
@@ -305,7 +305,7 @@ class Application(App[int]):
     def _beat(self) -> None:
         """Draw what is new, and set the timer for the next beat: later when drawing takes long.
 
-        At most one beat is due at a time. A fixed interval would let beats pile up, and keys would wait behind them.
+        At most one beat is due at a time. A fixed interval would let beats pile up, and keys would wait for them.
         """
         began = monotonic()
         if self._terminal is not None and is_gone(self._terminal):  # nobody need have sent SIGHUP
@@ -347,7 +347,7 @@ class Application(App[int]):
         self._serial.do(partial(AppPlace(self, agent, printer).do, line), line)
 
     def _press(self, line: str) -> None:
-        """Do what a key stands for; of keys that are pressed fast, each where the one before it has led."""
+        """Run the command of a key; of keys that are pressed fast, each where the one before it has led."""
 
         def do() -> None:
             agent = self.system.handle(self._destination)

@@ -46,7 +46,7 @@ class TerminalDriver(LinuxDriver):
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again after a stop.
 
-        SIGCONT comes without a stop of ours, too: behind the SIGHUP of a window that is closed, and from anybody.
+        SIGCONT comes without a stop of ours, too: after the SIGHUP of a window that is closed, and from anybody.
         Textual would start a second reader of the keyboard then, which nothing ends, and for which the process would
         wait. So the terminal is given back first, and not taken when it is gone or the application is ending.
         """
@@ -77,7 +77,7 @@ class TerminalDriver(LinuxDriver):
             return b""
         try:
             data = os.read(self.fileno, _MOST)
-        except OSError:  # the terminal is gone, of which the application is told otherwise
+        except OSError:  # the terminal is gone, which the application hears in another way
             data = b""
         if not data:
             self.exit_event.wait(_PERIOD)  # an end that is always ready

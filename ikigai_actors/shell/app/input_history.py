@@ -1,6 +1,6 @@
 """Recall: what was submitted before, kept in the file that the line mode keeps its history in.
 
-An entry is a line of the file; the newlines of an entry stand there as U+2028. Very long entries are not kept.
+An entry is a line of the file; the newlines of an entry are there as U+2028. Very long entries are not kept.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Recall:
         self._unsent = ""
 
     def remember(self, text: str) -> None:
-        """Keep an entry at once: nothing is lost by ``kill -9``. Whoever goes through them begins at the end again."""
+        """Keep an entry at once: nothing is lost by ``kill -9``. Going through them begins at the end again."""
         if len(text) <= _LONGEST and (not self.entries or self.entries[-1] != text):
             self.entries.append(text)
             self._write(text)

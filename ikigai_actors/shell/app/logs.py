@@ -21,7 +21,7 @@ class OwnFile(RotatingFileHandler):
 
 
 class Notices(logging.Handler):
-    """Tells the person what is logged."""
+    """Shows the person what is logged."""
 
     def __init__(self, notice: Callable[[str], None], path: Path) -> None:
         super().__init__(logging.WARNING)
@@ -35,7 +35,7 @@ class Notices(logging.Handler):
 
 @contextlib.contextmanager
 def logged_to(path: Path, notice: Callable[[str], None]) -> Iterator[None]:
-    """Log what the library tells to a file, for the length of a block, and to nowhere else but the notices."""
+    """Log the library's records to a file, for the length of a block, and to nowhere else but the notices."""
     logger = logging.getLogger("ikigai_actors")
     before = logger.handlers[:]
     with contextlib.suppress(OSError):

@@ -93,7 +93,7 @@ class AppPlace(ShellPlace):
         return ask().get()
 
     def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
-        """Fork the current agent. That a child is born stands in the log, so nothing is printed."""
+        """Fork the current agent. The log shows the birth of a child, so nothing is printed."""
         parent, follow = self.current, self._window.follow if follow is None else follow
 
         def born(child: AsyncAgentRef) -> None:
@@ -145,7 +145,7 @@ class AppPlace(ShellPlace):
 
         def failed(error: IkigaiError) -> None:
             self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead))
-            if not isinstance(error, ProviderError | TurnInterrupted):  # of those the log tells
+            if not isinstance(error, ProviderError | TurnInterrupted):  # the log shows those
                 self.screen.error(str(error))
 
         self._window.tell_when_done(reply, lambda _: None, failed)
@@ -171,7 +171,7 @@ class SerialExecutor(Worker):
         self.start()
 
     def do(self, work: Callable[[], object], line: str = "") -> None:
-        """Do this after all earlier work: a line that was typed, or what a key stands for."""
+        """Do this after all earlier work: a line that was typed, or the line of a key."""
 
         def named() -> None:
             self._doing = (line, monotonic())
@@ -191,7 +191,7 @@ class SerialExecutor(Worker):
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
     def finish(self, seconds: float) -> list[str]:
-        """Stop after all earlier work, or after so many seconds; return the lines that were not done."""
+        """Stop after all earlier work, or after this many seconds; return the lines that were not done."""
         self.post(self.stop)
         self._thread.join(seconds)
         self.stop()

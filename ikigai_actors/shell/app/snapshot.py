@@ -128,7 +128,7 @@ class Snapshots(Service):
             began = monotonic()
             try:
                 self._deliver(self._take(self._current, self._everybody))
-            except IkigaiError:  # of trouble with the store others tell; who died meanwhile is seen the next time
+            except IkigaiError:  # others report trouble with the store; a death is seen next time
                 if (closed := self._closed()) is not None:
                     self._failed(closed)
                     return

@@ -19,7 +19,7 @@ _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
 
 
 def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option ``--app`` of a command that runs agents; it may stand before the command as well."""
+    """The option ``--app`` of a command that runs agents; it may come before the command, too."""
 
     def note_app(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None:

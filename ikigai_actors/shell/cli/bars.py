@@ -26,7 +26,7 @@ class _Rate(ProgressColumn):
 def bar_on(
     console: Console, what: str, get_time: Callable[[], float] = monotonic, refreshed: bool = True
 ) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a console until the block ends; gives the function that is told how many of how many are done.
+    """Show a bar on a console until the block ends; gives the function that gets the numbers of done and of all.
 
     Args:
         console: where it is shown.

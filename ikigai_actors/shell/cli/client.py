@@ -1,4 +1,4 @@
-"""What is told of what a command wrote: a line for each mail, prompt, signal and name.
+"""The lines about what a command wrote: one for each mail, prompt, signal and name.
 
 Each function opens the database, does one thing, and gives it back. Whatever it returns is committed.
 """
@@ -99,7 +99,7 @@ def prompt_and_wait(
         database: see `Client.open`.
         agent: who is prompted, as in `Client.find`.
         text: the prompt.
-        timeout: seconds to wait; None waits for ever. The prompt stays, whether it was waited for or not.
+        timeout: seconds to wait; None waits forever. The prompt stays, whether it was waited for or not.
         notice: told when it may take long.
         attach: the paths of files that go with the prompt.
 

@@ -88,7 +88,7 @@ class Tour:
         return before
 
     def _follow(self, output: IO[str]) -> dict[str, list[str]] | None:
-        """Print what the team tells, until it is in the middle of the slow answer."""
+        """Print the lines of the team, until it is in the middle of the slow answer."""
         before, pieces = None, 0
         for word in _words(output):
             match word.kind:

@@ -33,7 +33,7 @@ _LAST_PROMPT = "You sell to cafés in Lyon and Paris. What should we know?"
 
 
 class Word(NamedTuple):
-    """What the team tells."""
+    """The lines of the team."""
 
     kind: str
     agent: str
@@ -52,7 +52,7 @@ def work(database: str) -> None:
         _tell(Word(TOLD, SLOW_ONE, _LAST_PROMPT))
         system.subscribe(lambda event: _hear(seller, event, pieces.put), only=(Streamed,))
         seller.prompt(_LAST_PROMPT)
-        first = pieces.get(timeout=_PATIENCE)  # by now the prompt is committed
+        first = pieces.get(timeout=_PATIENCE)  # now the prompt is committed
         _tell(Word(TREE, "", drawn_tree(system)))
         _tell(Word(HISTORIES, "", json.dumps(histories(system))))
         _tell(Word(PIECE, SLOW_ONE, first))
@@ -61,7 +61,7 @@ def work(database: str) -> None:
 
 
 def open_team(database: str, pace: float) -> ActorSystem:
-    """Open the team's system; the slow one writes a word each so many seconds."""
+    """Open the team's system; the slow one writes a word, waits this many seconds, and so on."""
     return ActorSystem.open(database, OfflineProvider(), providers={"slow": OfflineProvider(pace=pace)}, resume=False)
 
 

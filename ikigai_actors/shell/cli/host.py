@@ -54,7 +54,7 @@ def run_host(
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
 ) -> int:
-    """Run a host until it is told to end.
+    """Run a host until a signal ends it.
 
     Args:
         options: the global options of the command line.

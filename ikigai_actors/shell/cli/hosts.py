@@ -23,7 +23,7 @@ def read_hosts(database: str | None) -> tuple[list[HostRecord], Vacant]:
 
 
 def drain(database: str | None, host: str, timeout: float) -> int:
-    """Have a host give its agents away, and wait for that; return how many it still has after so many seconds.
+    """Have a host give its agents away, and wait for that; return how many it still has after this many seconds.
 
     Raises `NoHost`, and what `Client.open` does.
     """
@@ -43,7 +43,7 @@ def drain(database: str | None, host: str, timeout: float) -> int:
 def move(database: str | None, agent: str, host: str, timeout: float) -> str:
     """Have an agent moved to a host by the one that runs it; return what a person calls the agent.
 
-    When that has not happened after so many seconds, or nobody runs the agent, it does not happen later either.
+    When that has not happened after this many seconds, or nobody runs the agent, it does not happen later either.
 
     Raises what `AgentRef.move` and `Client.open` do.
     """

@@ -1,8 +1,8 @@
-"""Signs of life of a host, for whoever started it and would start it again: systemd, Kubernetes, a parent process.
+"""Signs of life of a host, for the program that restarts it: systemd, Kubernetes, a parent process.
 
 Each renewal of the lease is one. To systemd they go as ``sd_notify(3)`` says, where the unit has ``Type=notify`` and
-``WatchdogSec``. Others name a file, whose age tells when the last one came, or a pipe, from which they read a line for
-each. In both stands the whole number of seconds after which a host that has given no sign should be killed.
+``WatchdogSec``. Others name a file, whose age shows when the last one came, or a pipe, from which they read a line for
+each. Both have the whole number of seconds after which a host that has given no sign should be killed.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ class Liveness:
                 raise BadInput(f"The file of --alive, {path}, cannot be written: {error.strerror}.") from error
 
     def ready(self) -> None:
-        """Tell that the host runs agents."""
+        """Report that the host runs agents."""
         self._tell("READY=1", _PATIENCE)
 
     def beat(self) -> None:
@@ -67,7 +67,7 @@ class Liveness:
             file.write(self._line)
 
     def stopping(self) -> None:
-        """Tell that the host gives its agents away and ends."""
+        """Report that the host gives its agents away and ends."""
         self._tell("STOPPING=1", _PATIENCE)
 
     def _tell(self, state: str, timeout: float = 0) -> None:

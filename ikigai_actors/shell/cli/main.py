@@ -110,7 +110,7 @@ class CommandLine(HeadedGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. A global option behind it is an error that shows its place."""
+        """Find the command. A global option after it is an error that shows its place."""
         before = {name for option in self.params for name in option.opts if name.startswith("--")}
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
@@ -131,7 +131,7 @@ class CommandLine(HeadedGroup):
 
 
 def _moved(group: click.Group, command: str, rest: list[str], place: int) -> str:
-    """What is told of a global option that stands behind the command."""
+    """The error for a global option that comes after the command."""
     option, equals, _ = rest[place].partition("=")
     [known] = [each for each in group.params if option in each.opts]
     takes = 2 if not equals and not getattr(known, "is_flag", False) else 1
@@ -156,7 +156,11 @@ def _quoting() -> Iterator[None]:
 )
 @click.version_option(package_name="ikigai-actors", message="ikigai %(version)s")
 @click.option("--database", metavar="PLACE", help="A file, or postgresql://user@host/name.  [$IKIGAI_DATABASE_URL]")
-@click.option("--provider", metavar="NAME", help="Who answers by default: anthropic, openai, offline, MODULE:CLASS, …")
+@click.option(
+    "--provider",
+    metavar="NAME",
+    help="The provider that answers by default: anthropic, openai, offline, MODULE:CLASS, …",
+)
 @click.option("--provider-url", metavar="NAME=URL", multiple=True, help="A server of models.  Repeatable.")
 @click.option("--app", metavar="MODULE:FUNCTION", help="Returns arguments of ActorSystem.open: provider, tools, …")
 @click.option("--config", metavar="FILE", help="Providers, models, prices.  [$IKIGAI_CONFIG, else ikigai.toml]")
@@ -240,7 +244,7 @@ def host(context: click.Context, /, **how: Any) -> None:
     On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
     SIGTERM gives them away first. Exit status 75: it lost the database, or did not get it; start it again.
 
-    Under systemd (Type=notify) it tells when it runs the agents, and that it lives (WatchdogSec).
+    Under systemd (Type=notify) it reports when it runs the agents, and that it lives (WatchdogSec).
     """
     from ikigai_actors.shell.cli.host import run_host
 
@@ -345,7 +349,7 @@ def _serve(options: Options, port: int) -> int:
 def _log_in_lines() -> None:
     """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
 
-    Errors of tool servers are not printed: their results tell of them.
+    Errors of tool servers are not printed: their results report them.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(HarmlessFormatter("ikigai: %(message)s"))

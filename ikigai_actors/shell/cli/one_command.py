@@ -105,7 +105,7 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
             click.echo(as_json(value))
 
     own = [one for one in verb.params if not isinstance(one, ShellOption)]
-    params = verb.script.among(own, TEXT, "Who acts; else a person outside of any agent.")
+    params = verb.script.among(own, TEXT, "The agent that acts; else a person outside of any agent.")
     if verb.waits:
         seconds = click.FloatRange(min=0)
         told = "Wait no longer; then exit status 3."

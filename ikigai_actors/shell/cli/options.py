@@ -24,7 +24,7 @@ _OF_THE_FENCE = ("fence", "network", "read", "write")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stands before the name of a command."""
+    """What comes before the name of a command."""
 
     database: str | None
     provider: str | None
@@ -95,7 +95,7 @@ class Options:
         return [Workspace(self.workspace, **given), *servers]
 
     def chosen(self) -> "tuple[str | None, dict[str, Provider]]":
-        """Who answers for agents whose settings name no model, as ``provider:model``, and the providers that are named.
+        """The default for agents whose settings name no model, as ``provider:model``, and the providers that are named.
 
         Those are named by their addresses, or one by its class. Raises `BadInput`.
         """
@@ -148,7 +148,7 @@ class Options:
         return made
 
     def approvals(self, interactive: bool) -> str:
-        """Who decides on calls that ask: the person at the terminal; from a pipe nobody can."""
+        """How calls that ask are decided: by the person at the terminal; from a pipe nobody can."""
         if self.yes:
             return "allow"
         return "ask" if interactive else "deny"
@@ -176,7 +176,7 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
-    """Tell the person at an attached shell which hosts it follows, and which options have no effect there."""
+    """The notices for a person at an attached shell: which hosts it follows, and which options have no effect there."""
     given = {
         "--model": options.model,
         "--provider": options.provider,

@@ -4,7 +4,7 @@ import os
 import threading
 
 _INTERVAL = 1.0
-"""Seconds between two looks at who the parent is: nothing tells of its death everywhere."""
+"""Seconds between two looks at who the parent is: nothing reports its death everywhere."""
 
 
 def end_with_parent() -> None:

@@ -16,7 +16,7 @@ def sources() -> list[str]:
     known = KnownPrices.newest(home())
     return [
         f"{len(known.prices)} names of models, of {known.as_of}, from {known.source}",
-        f"what stands in {home() / PRICES_FILE} counts first",
+        f"the prices in {home() / PRICES_FILE} counts first",
     ]
 
 

@@ -20,7 +20,7 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
         database: its place.
         dead_before: as `parse_span` takes it.
         dry_run: only say what would be deleted.
-        vacuum: write an SQLite file anew afterwards.
+        vacuum: rewrite an SQLite file afterwards.
 
     Raises what `existing`, `prune_logs` and `Store.shrink` do, and `BadInput`.
     """

@@ -27,7 +27,7 @@ class Figures:
 
     database: str
     host: str | None
-    """Who runs the agents; None when nobody does."""
+    """The hosts that run the agents; None when nobody does."""
     agents: dict[str, int]
     """How many there are of each status."""
     turns: int
@@ -48,7 +48,7 @@ class Figures:
     branches: dict[str, dict[str, float]]
     """The same of each agent with all that descend from it, where that is more than its own."""
     budgets: list[dict[str, Any]]
-    """The budgets that limit something, agent 0's first, as `BudgetStatus` tells them; at most `MOST_BUDGETS`."""
+    """The budgets that limit something, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
     names: dict[str, str]
     """The names of the agents that are named here by uuid, as far as they have one."""
     tokens: dict[str, dict[str, int]] | None = None

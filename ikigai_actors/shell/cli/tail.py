@@ -44,7 +44,7 @@ class LogPrinter:
         self._client, self._show, self._json = client, show, json
         self._known: dict[str, AgentRecord] = {}
         self.books: Mapping[str, Book] = {}
-        """The books of experiments that are known, by uuid: their verdicts are told with the prompts."""
+        """The books of experiments that are known, by uuid: their verdicts are shown with the prompts."""
 
     def print(self, news: Message | Died) -> None:
         """Print one message or death."""
@@ -88,7 +88,7 @@ def show_log(
     database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, show: _Show,
     notice: _Tell,
 ) -> None:  # fmt: skip
-    """Tell an agent's log, and go on with what comes until the agent is dead.
+    """Print an agent's log, and go on with what comes until the agent is dead.
 
     Raises what `Client.open` and `Client.find` do, and `HistoryError` when its rows are wrong.
     """
@@ -117,7 +117,7 @@ def show_log(
 
 
 def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show, notice: _Tell) -> None:
-    """Tell what these agents write from now on, or all of them; until all of these are dead.
+    """Print what these agents write from now on, or all of them; until all of these are dead.
 
     Raises what `Client.open` and `Client.find` do.
     """
@@ -128,7 +128,7 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show
 
 
 def _follow(feed: Feed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
-    """Tell what comes; with ``only`` some agents, until they are all dead."""
+    """Print what comes; with ``only`` some agents, until they are all dead."""
     living, hosts = {record.uuid for record in only if record.living}, feed.hosts
     notice(_hosted(hosts))
     while living or not only:

@@ -25,7 +25,7 @@ def list_timers(database: str | None, agent: str) -> tuple[list[Timer], dict[str
 
 
 def set_timer(database: str | None, agent: str, text: str, after: str | None, prompt: bool, **when: str | None) -> str:
-    """Remind an agent of something; returns the line that tells of the timer. Raises what `AgentRef.remind` does."""
+    """Remind an agent of something; returns the line about the timer. Raises what `AgentRef.remind` does."""
     with Client.open(database) as client:
         seconds = None if after is None else parse_span(after) / 1000
         timer = client.remind(client.find(agent).uuid, text, prompt=prompt, after=seconds, **when)

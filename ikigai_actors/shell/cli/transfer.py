@@ -62,7 +62,7 @@ def import_agents(
     top = next(one for one in done.agents if one.uuid == done.top)
     living = sum(one.living for one in done.agents)
     other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
-    told = f"Imported {counted(len(done.agents), 'agent')}, of whom {living} live"
+    told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} live"
     return f"{told}, with {top.short} ({top.uuid}) on top{other}."
 
 

@@ -41,7 +41,7 @@ class Keyboard(Protocol):
     """Whether the latest line was typed before the latest `note_ahead`."""
 
     def read(self, label: str) -> str | None:
-        """The next line; None at the end. The label stands in the prompt."""
+        """The next line; None at the end. The label is in the prompt."""
 
     def unfinished(self) -> str:
         """The text that was typed when Ctrl-C came."""
@@ -239,7 +239,7 @@ class Terminal(Keyboard):
     def _prompt(self, label: str) -> str:
         if not self._styled or self._readline is None:
             return f"{label}> "
-        return f"\001\033[1m\002{label}\001\033[0m\002> "  # the marks tell readline which characters take no room
+        return f"\001\033[1m\002{label}\001\033[0m\002> "  # the marks show readline which characters take no room
 
     def _edited(self, label: str) -> str:
         """A line from the person, who may have begun it unseen."""

@@ -290,7 +290,7 @@ class Shell(ShellPlace):
                 self.screen.line(f"    y runs it, n does not, a runs {visible(call.tool)} always")
 
     def _is_due(self, command: BackgroundCommand) -> bool:
-        """Whether a command is done. One whose agent is idle by now is a commit away from it, and waited for."""
+        """Whether a command is done. One whose agent is idle now is a commit away from it, and waited for."""
         agent = command.agent
         if command.future.done() or self._turns.has(agent):
             return command.future.done()
@@ -299,7 +299,7 @@ class Shell(ShellPlace):
         return self._waited(command.future)
 
     def finish(self) -> None:
-        """Wait for everything in the background, and tell what came of it; not for what waits for CONT."""
+        """Wait for everything in the background, and print what came of it; not for what waits for CONT."""
         while waited := [
             *[
                 command.future
@@ -324,7 +324,7 @@ class Shell(ShellPlace):
         later: Callable[[T], None],
         until: str = "the end of",
     ) -> None:
-        """Wait for a command and tell what came of it; in the background when the agent is busy."""
+        """Wait for a command and print what came of it; in the background when the agent is busy."""
         if not busy and self._waited(future):
             now(future.get())
             return

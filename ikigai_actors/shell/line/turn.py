@@ -9,8 +9,8 @@
 
 The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
 missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
-outcome. A turn is over when its outcome is known: behind a reply it may go on with what its agent is told meanwhile.
-Thinking is not shown.
+outcome. A turn is over when its outcome is known: after a reply it may go on with the words that its agent got
+meanwhile. Thinking is not shown.
 """
 
 import textwrap
@@ -62,7 +62,7 @@ class ShownTurn:
 
     @property
     def answering(self) -> bool:
-        """Whether an answer was shown in part, so that other text would stand in its middle."""
+        """Whether an answer was shown in part, so that other text would be in its middle."""
         return bool(self._step)
 
     def expect(self, outcome: Future[Reply]) -> "ShownTurn":

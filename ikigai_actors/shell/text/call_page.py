@@ -7,7 +7,7 @@
                                 - of oak
                                 + of pine
 
-Whoever approves a call signs all of it. So nothing is cut, blanks stay as they are, and characters that cannot be seen
+You sign all of a call that you approve. So nothing is cut, blanks stay as they are, and characters that cannot be seen
 are spelled out.
 """
 
@@ -19,7 +19,7 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.text.harmless import as_json
 
 SHORT = 300
-"""The most characters of a call that stands on one line."""
+"""The most characters of a call on one line."""
 
 _MOST_COMPARED = 2_000
 """The most lines of two texts that are compared: more would take long."""

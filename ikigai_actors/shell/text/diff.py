@@ -6,7 +6,7 @@
        5  user  and the indexes?  │    5  fork  inherited: 4 messages from 8xQ2aF
 
 A step is what one party has said, with all that belongs to it: a prompt, or a reply with the results of its calls.
-Where the terminal is narrow the two stand one below the other.
+Where the terminal is narrow the two are one below the other.
 """
 
 import re
@@ -21,7 +21,7 @@ from ikigai_actors.shell.text.tree import pad
 from ikigai_actors.shell.text.wrap import width
 
 SIDE_BY_SIDE = 60
-"""Columns of a terminal below which the two stand one below the other."""
+"""Columns of a terminal below which the two are one below the other."""
 
 _BETWEEN = " │ "
 _INDENT = " " * 6
@@ -31,7 +31,7 @@ _MOST_LINES = 5
 
 
 def diff_page(found: Diff, columns: int) -> list[str]:
-    """The lines of a diff, each of at most so many columns."""
+    """The lines of a diff, each of at most this many columns."""
     column = columns if columns < SIDE_BY_SIDE else (columns - len(_BETWEEN)) // 2
     a, b = ([_title(tail, column), *_steps(tail, column)] for tail in (found.a, found.b))
     head = [*_folded(_common(found), columns), ""]
@@ -77,7 +77,7 @@ def _entry(message: Message, column: int) -> Sequence[str]:
 
 
 def _folded(text: str, columns: int, indent: str = "") -> list[str]:
-    """A text in lines of at most so many columns, between words where they are shorter than a line."""
+    """A text in lines of at most this many columns, between words where they are shorter than a line."""
     lines, taken = [""], 0
     for part in _WORDS.findall(text):
         room = columns - len(indent)

@@ -1,4 +1,4 @@
-"""The hosts of a database as lines: a list of them, and what is told when they come and go. Pure."""
+"""The hosts of a database as lines: a list of them, and the notices when they come and go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -40,11 +40,11 @@ class MessageWords(NamedTuple):
     line: str | None = None
     """On its own, between answers: one harmless line; None when it is shown otherwise there, or not at all."""
     rule: bool = False
-    """Whether it parts what came before from what follows, so that a rule stands beside its line."""
+    """Whether it parts what came before from what follows, so that a rule is beside its line."""
 
 
 def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[MessageView]:
-    """The latest messages of a history, oldest first; ``<`` stands at inherited ones."""
+    """The latest messages of a history, oldest first; ``<`` marks inherited ones."""
     left_out = len(messages) - most
     head = [MessageView(f"({left_out} earlier; /history {len(messages)} shows all)", False)] if left_out > 0 else []
     return [*head, *(_entry(message, uuid) for message in messages[-most:])]
@@ -169,7 +169,7 @@ def merged_document(one: Mapping[str, Any]) -> str:
 
 
 def _saved(data: Mapping[str, Any]) -> str:
-    """What a summary has saved, if it tells."""
+    """What a summary has saved, if it says so."""
     before, after = data.get("before"), data.get("after")
     if not isinstance(before, int) or not isinstance(after, int):
         return ""
@@ -184,7 +184,7 @@ def in_thousands(count: int) -> str:
 
 
 def stop_note(stop_reason: str, empty: bool) -> str | None:
-    """What stands behind a reply that stopped for an unusual reason, or is empty; None behind all others."""
+    """The note after a reply that stopped for an unusual reason, or is empty; None after all others."""
     if stop_reason == "interrupted":
         return _INTERRUPTED
     if stop_reason == CUT_BY_BUDGET:

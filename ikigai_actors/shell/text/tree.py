@@ -26,7 +26,7 @@ from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.wrap import width
 
 DEEPEST = 6
-"""The most levels that are drawn. A deeper agent stands at the last one, with its depth as a number."""
+"""The most levels that are drawn. A deeper agent is at the last one, with its depth as a number."""
 
 WIDEST = 36
 """The widest column of agents: a line of 80 columns has room for the other columns. Longer names stick out."""
@@ -68,7 +68,7 @@ def tree_lines(
         state: what an agent is doing, in a word or two.
         current: uuid of the agent that gets the ``*``.
         dead_too: show all the dead.
-        hosts: the names of the hosts, by id; with some there is a column that tells which one runs an agent.
+        hosts: the names of the hosts, by id; with some there is a column for the one that runs an agent.
         signs: the latest signs of life of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
     """
@@ -143,7 +143,7 @@ def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int =
 def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
     """Every agent once, each under its supervisor; without recursion, since trees may be thousands deep.
 
-    An agent that cannot be reached from agent 0 (damaged rows) stands at the left, after the tree.
+    An agent that cannot be reached from agent 0 (damaged rows) is at the left, after the tree.
     """
     below: dict[str | None, list[AgentRecord]] = {}
     known = {record.uuid for record in records}
@@ -177,5 +177,5 @@ def _name(record: AgentRecord) -> str:
 
 
 def pad(text: str, columns: int) -> str:
-    """The text, filled up with blanks to so many columns."""
+    """The text, filled up with blanks to this many columns."""
     return text + " " * (columns - width(text))

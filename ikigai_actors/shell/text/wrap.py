@@ -1,4 +1,4 @@
-r"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt stands.
+r"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt is.
 
     margin = Margin(lambda: 80)
     margin.put("Hel")               "  Hel"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
 UNQUOTED = "words"
-"""The type of a completion that is several words of a line as they stand, without quotes."""
+"""The type of a completion that is several words of a line as they are, without quotes."""
 
 
 class Offering(StringParamType):
@@ -102,7 +102,7 @@ TEXT = Offering(lambda _: ())
 AGENT = Offering(_agents)
 """An agent: the names of the living, and the beginnings of their uuids."""
 SENDER = Offering(lambda current: [*_agents(current), "person"])
-"""Who sends mail: an agent, or a person."""
+"""The sender of mail: an agent, or a person."""
 HOST = Offering(_hosts)
 """A host that shares the agents: the names of those that live."""
 MARK_LABEL = OfferingWords(_marks)

@@ -64,7 +64,7 @@ def _group(args: list[str]) -> tuple[click.Group | None, bool]:
 
 
 def _as_typed(item: CompletionItem, group: click.Group | None) -> str:
-    """A completion as a person would type it: a blank follows a command, quotes stand where they are needed."""
+    """A completion as a person would type it: a blank follows a command, quotes are where they are needed."""
     if group is not None and item.value in group.commands:
         return f"{item.value} "
     return item.value if item.type == UNQUOTED else shlex.quote(item.value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @verb("kill", slash="[ID]")
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
-@click.option("--reason", type=TEXT, default="", help="Why; it stands in the registry.")
+@click.option("--reason", type=TEXT, default="", help="The reason, for the registry.")
 def kill(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> object:
     """End an agent at once.
 
@@ -40,7 +40,7 @@ def kill(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> objec
     shell_complete=in_either_case,
 )
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
-@click.option("--reason", type=TEXT, default="", help="Why; it stands in the registry when somebody dies of it.")
+@click.option("--reason", type=TEXT, default="", help="The reason, for the registry if an agent dies of it.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 def signal(place: "Place", agent: "AgentRef", name: str, cascade: bool, reason: str, grace: float) -> object:
     """Send a signal to an agent.
@@ -91,7 +91,7 @@ def rename(place: "Place", agent: "AgentRef", name: str) -> object:
 @verb("adopt")
 @click.argument("child", metavar="ID", type=AGENT)
 def adopt(place: "Place", agent: "AgentRef", child: str) -> object:
-    """Have an agent look after another one, which goes on if it was stopped."""
+    """Let an agent supervise another one, which goes on if it was stopped."""
     adopted = place.system.agent(child)
     place.wait_for(lambda: agent.adopt(adopted))
     place.screen.line(f"{words.named(agent)} looks after {words.named(adopted)} from now on")

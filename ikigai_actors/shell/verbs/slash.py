@@ -89,7 +89,7 @@ for _command in (doc, *mail.COMMANDS):
 
 
 def run(shell: ShellPlace, line: str) -> None:
-    """Run a line that begins with a slash. Raises the library's errors; those of the line itself are told."""
+    """Run a line that begins with a slash. Raises the library's errors; those of the line itself are printed."""
     try:
         words = _words(line)
     except ValueError as error:
@@ -106,14 +106,14 @@ def run(shell: ShellPlace, line: str) -> None:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line. JSON that is a setting's value is one word as it stands: its quotes are its own."""
+    """The words of a line. JSON that is a setting's value is one word as it is: its quotes are its own."""
     json_follows = re.fullmatch(r"\s*(/set)\s+([a-z_]+)\s+([\[{].*)", line, re.DOTALL)
     return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
 
 
 GUIDE = """
-Text prompts the current agent. A line that begins with / is a command; /COMMAND --help explains it. Put a blank before
-a text that begins with /, and quotes around an argument of several words.
+What you type goes to the current agent. A line that begins with / is a command; /COMMAND --help explains it. Put a
+blank before a text that begins with /, and quotes around an argument of several words.
 
 Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
 alone then shows the rest of it.
@@ -134,11 +134,11 @@ Words = tuple[str, ...]
 def fork(shell: ShellPlace, /, prompt: str | None, budget: str | None, **how: Any) -> None:
     """Fork the current agent and go to the child.
 
-    The child remembers all that was said before; with --at, what was said up to that message, and what came later is
-    nothing to it. With a PROMPT (in quotes) it answers at once.
+    The child remembers everything so far; with --at, everything up to that message. With a PROMPT (in quotes) it
+    answers at once.
 
     A busy agent forks at its next step boundary: when its model has replied, and the tools of that reply are done. You
-    can go on meanwhile, and are told.
+    can go on meanwhile; a notice says when it is done.
     """
     shell.fork(prompt, budget=None if budget is None else parse_budget(budget), **how)
 
@@ -149,11 +149,11 @@ def fork(shell: ShellPlace, /, prompt: str | None, budget: str | None, **how: An
 def agents(shell: ShellPlace, dead_too: bool) -> None:
     """Show the tree of agents.
 
-    * stands at the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
-    messages of any kind: those before the fork, and its own since then. What a /clear or /rewind hides is counted too;
-    /context does not count it. Unread mail is counted where there is any. Of an agent in a turn it says when it gave
-    its latest sign of life. Where several hosts run the agents, a column names the host of each. An experiment says how
-    many trials it has, and shows the first of them, with their scores and prompts.
+    * marks the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
+    messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
+    too, but not in /context. Unread mail is counted where there is any. For an agent in a turn it shows its latest sign
+    of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
+    has, and shows the first of them, with their scores and prompts.
     """
     records, own, hosts = shell.system.store.read(
         lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
@@ -179,7 +179,7 @@ def switch(shell: ShellPlace, agent: str) -> None:
 @commands.command("/parent")
 @click.pass_obj
 def parent(shell: ShellPlace) -> None:
-    """Go up: to the agent that looks after this one."""
+    """Go up: to the supervisor of this agent."""
     above = shell.current.supervisor
     if above is None:
         shell.screen.error("This is agent 0: nobody is above it.")
@@ -216,7 +216,7 @@ def previous_sibling(shell: ShellPlace) -> None:
 @commands.command("/clear")
 @click.pass_obj
 def clear(shell: ShellPlace) -> None:
-    """Begin anew: the agent forgets what was said.
+    """Start over: the agent forgets the conversation.
 
     Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
     """
@@ -255,9 +255,10 @@ def rewind(shell: ShellPlace, label: Words) -> None:
 @commands.command("/undo")
 @click.pass_obj
 def undo(shell: ShellPlace) -> None:
-    """Take back the latest prompt, and all that was said since.
+    """Take back the latest prompt, and everything after it.
 
-    Again takes back the one before. Settings stay, and so does what tools did. Nothing is deleted from the database.
+    A second /undo takes back the prompt before. Settings stay, and so do the effects of tools. Nothing is deleted from
+    the database.
     """
     shell.change(shell.current, "the undo", shell.current.aio.undo, "took back the latest prompt")
 
@@ -267,19 +268,19 @@ def undo(shell: ShellPlace) -> None:
 @click.option("--text", metavar="SUMMARY", type=TEXT, help="A summary of your own, in quotes: no model is asked.")
 @click.pass_obj
 def compact(shell: ShellPlace, focus: Words, text: str | None) -> None:
-    """Have the model summarise what was said, so that the next request is smaller.
+    """Let the model summarise the history, so that the next request is smaller.
 
-    What was said latest stays as it is, and nothing is deleted: /uncompact brings all of it back. With --text the
-    summary is yours; right after a summary it takes the place of that one.
+    The latest messages stay as they are, and nothing is deleted: /uncompact brings everything back. With --text the
+    summary is yours. Right after a summary, it replaces that one.
     """
-    told = "summarised: /history shows it, and /uncompact brings back what it stands for"
+    told = "summarised: /history shows it, and /uncompact brings the messages back"
     shell.change(shell.current, "the summary", lambda: shell.current.aio.compact(" ".join(focus) or None, text), told)
 
 
 @commands.command("/uncompact")
 @click.pass_obj
 def uncompact(shell: ShellPlace) -> None:
-    """Take off the latest summary: the model sees again what it stood for, and all that was said since."""
+    """Take off the latest summary: the model sees the messages again that it replaced, and everything since."""
     shell.change(
         shell.current, "the end of the summary", shell.current.aio.uncompact, "the summary is off: all of it is back"
     )
@@ -288,7 +289,7 @@ def uncompact(shell: ShellPlace) -> None:
 @commands.command("/context")
 @click.pass_obj
 def context(shell: ShellPlace) -> None:
-    """Show what the agent has in mind.
+    """Show the agent's context.
 
     Messages, tokens, settings, marks, and where its history is stored.
     """
@@ -303,7 +304,7 @@ def context(shell: ShellPlace) -> None:
 def history(shell: ShellPlace, count: int) -> None:
     """Show the latest N messages of the agent's history.
 
-    10 when N is left out; < stands at inherited ones.
+    10 when N is left out; < marks inherited ones.
     """
     entries = history_page(shell.current.history(), shell.current.uuid, count)
     for entry in entries:
@@ -318,8 +319,8 @@ def history(shell: ShellPlace, count: int) -> None:
 def show_diff(shell: ShellPlace, agent: str) -> None:
     """Show where this agent's history and another's part, and what each has said since.
 
-    ID is a name, or 4 or more characters of a uuid; of the dead, too. The two stand side by side, step by step, this
-    agent on the left; one below the other where the terminal is narrow.
+    ID is a name, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step by step,
+    this agent on the left; in a narrow terminal, one below the other.
     """
     for line in diff_page(shell.current.diff(agent), shell.screen.columns):
         shell.screen.line(line)
@@ -335,10 +336,10 @@ def show_diff(shell: ShellPlace, agent: str) -> None:
 def merge_child(shell: ShellPlace, agent: str, how: str | None, positions: tuple[int, ...]) -> None:
     """Take in what an agent below this one has said: the model sees it as a quotation from then on.
 
-    ID is a name, or 4 or more characters of a uuid; of the dead, too. Without more it is the result with which that
-    agent has exited, or else its latest answer; with --how summary its model writes what it has done; with --pick, its
-    messages at these positions, which /diff shows. Each of its states is merged once. Documents are shared: what it has
-    written is only named, and so is what others have written meanwhile.
+    ID is a name, or 4 or more characters of a uuid; of the dead, too. By default it takes in the result with which that
+    agent has exited, or else its latest answer; with --how summary, what its model writes about its work; with --pick,
+    its messages at these positions, which /diff shows. Each of its states is merged once. Documents are shared, so
+    those that it or others have written meanwhile are only named.
     """
     child, chosen = shell.system.agent(agent), how or (PICK if positions else RESULT)
 
@@ -355,8 +356,8 @@ def merge_child(shell: ShellPlace, agent: str, how: str | None, positions: tuple
 def model(shell: ShellPlace, name: str | None) -> None:
     """Show the agent's model, or set it as provider:model.
 
-    Of several with commas between them the next one is asked when a service is not available. An empty NAME ("")
-    removes the setting: the shell's default answers. Children inherit it.
+    Of several, separated by commas, the next one is asked when a service is not available. An empty NAME ("") removes
+    the setting, and the shell's default answers. Children inherit the setting.
     """
     _setting(shell, "model", name)
 
@@ -367,7 +368,7 @@ def model(shell: ShellPlace, name: str | None) -> None:
 def system(shell: ShellPlace, text: Words) -> None:
     """Show the agent's system prompt, or set it.
 
-    TEXT is all that follows; an empty one ("") removes the setting. Children inherit it.
+    TEXT is the rest of the line. An empty one ("") removes the setting. Children inherit the setting.
     """
     _setting(shell, "system", " ".join(text) if text else None)
 
@@ -380,9 +381,9 @@ def set_one(shell: ShellPlace, name: str, value: Words) -> None:
     """Show one of the agent's settings, or set it. /settings shows all.
 
     VALUE is a number (max_tokens, max_steps, max_agents, temperature, top_p, stream_retries, stuck_after,
-    context_window, compact_at), on or off (notify), words with commas between them or a JSON list (tools,
+    context_window, compact_at), on or off (notify), words separated by commas or a JSON list (tools,
     stop_sequences), a JSON object (thinking, options, policies, effects), or text (model, system, compact,
-    compact_model). An empty one ("") removes the setting. Children that are forked from now on inherit it.
+    compact_model). An empty one ("") removes the setting. Children that are forked later inherit it.
     """
     _setting(shell, name, " ".join(value) if value else None)
 
@@ -390,7 +391,7 @@ def set_one(shell: ShellPlace, name: str, value: Words) -> None:
 @commands.command("/settings")
 @click.pass_obj
 def settings(shell: ShellPlace) -> None:
-    """Show the settings that are in force, and whence they are: of which agent, or of how ikigai was started."""
+    """Show the settings that are in force, and where each comes from: from which agent, or from the start of ikigai."""
     system, here = shell.system, shell.current.uuid
     scrollback = Scrollback(system.store, here)
     in_force, sources = scrollback.settings(), scrollback.sources()
@@ -402,7 +403,7 @@ def settings(shell: ShellPlace) -> None:
         elif name in system.default_settings:
             shell.screen.line(f"{name}: {written(system.default_settings[name])}   (as ikigai was started)")
     if not in_force and not system.default_settings:
-        shell.screen.line("No setting is in force: whoever answers has defaults. /help set lists all.", dim=True)
+        shell.screen.line("No setting is in force: the model's own defaults apply. /help set lists all.", dim=True)
 
 
 @commands.command("/tools")

@@ -1,7 +1,7 @@
 """Every verb: where it is declared, what it does in a line, and who may call it. Imports nothing else.
 
 The line is the first sentence of the verb's docstring (held by a test), and ``usage`` is what follows the word in a
-script. Whoever needs more loads the verb.
+script. For more, load the verb.
 """
 
 from enum import Flag, auto
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Callers(Flag):
-    """Who may call a verb."""
+    """Callers that may use a verb."""
 
     PEOPLE = auto()
     """By a slash command."""
@@ -36,7 +36,7 @@ class VerbLine(NamedTuple):
 
 
 TABLE = {
-    "adopt": VerbLine("life", "AGENT ID", "Have an agent look after another one, which goes on if it was stopped."),
+    "adopt": VerbLine("life", "AGENT ID", "Let an agent supervise another one, which goes on if it was stopped."),
     "finish": VerbLine("life", "AGENT [TEXT]...", "End an agent after its turn: the normal end."),
     "kill": VerbLine("life", "AGENT", "End an agent at once."),
     "orphans": VerbLine(

@@ -124,7 +124,7 @@ def _agents(place: ToolPlace, verb: Verb, values: dict[str, Any]) -> "list[Agent
 
 def _parameters(verb: Verb) -> Iterator[tuple[str, click.Parameter]]:
     """The parameters by the names that a tool gives them."""
-    for param in verb.script.among(verb.params, TEXT, "Who acts; else a person outside of any agent."):
+    for param in verb.script.among(verb.params, TEXT, "The agent that acts; else a person outside of any agent."):
         if not isinstance(param, ShellOption):
             yield "agent" if param.name == "acted_on" else param.name or "", param
 

@@ -57,7 +57,7 @@ class Naming(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Naming":
-        """Read a declaration: ``… AGENT`` stands after the other arguments."""
+        """Read a declaration: ``… AGENT`` comes after the other arguments."""
         return cls(text.removeprefix("… "), text.startswith("… "))
 
     @property

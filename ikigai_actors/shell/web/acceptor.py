@@ -1,12 +1,12 @@
 """The acceptor: takes the connections of a server, few at a time from strangers.
 
-    stranger    has not shown the cookie or the token. It has `HEADER_SECONDS` to complete a request that does. At most
-                so many are in at once: the next one puts out the one that has waited longest. So a browser with the
-                token gets in at once, however many silent sockets others open
+    stranger    has not shown the cookie or the token. It has `HEADER_SECONDS` to complete a request that does. Their
+                number is limited: the next one closes the one that has waited longest. So a browser with the token gets
+                in at once, however many silent sockets others open
     guest       has shown it (`Acceptor.admit`), and stays as long as it likes. The number of guests is limited as well
 
 So the process that serves, and that runs the agents, keeps the rest of its descriptors. When there is none left all the
-same, a stranger is put out, and a message says so once in a while.
+same, a stranger is closed, and a message says so once in a while.
 """
 
 import asyncio

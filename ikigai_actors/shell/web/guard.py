@@ -5,8 +5,8 @@
     secret    the token of the link that was printed becomes a cookie, once; from then on the cookie is required. A
               client without either gets an answer, and its connection is closed; one with it is a guest
 
-Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to tell other
-servers where it comes from.
+Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to let other
+servers know where it comes from.
 """
 
 import asyncio

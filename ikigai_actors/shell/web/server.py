@@ -1,4 +1,4 @@
-"""The server: textual-serve on loopback, behind the guard.
+"""The server: textual-serve on loopback, through the guard.
 
     serve_pages(8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
 
@@ -36,7 +36,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 class ServedPage(AppService):
-    """The process behind one page."""
+    """The process of one page."""
 
     async def stop(self) -> None:
         """End it, and wait until it has ended."""
@@ -80,7 +80,7 @@ class Pages(Server):
         self._acceptor = acceptor
 
     async def make_app(self) -> web.Application:
-        """The aiohttp application: the handlers of textual-serve, without a list of its files, behind the guard."""
+        """The aiohttp application: the handlers of textual-serve, without a list of its files, through the guard."""
         app = web.Application(middlewares=[self._guard.middleware(self._admit)])
         aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
         app.add_routes(

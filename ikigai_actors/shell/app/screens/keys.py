@@ -22,7 +22,7 @@ OTHERS = (
 
 
 NARROW = 76
-"""In a window of fewer columns, a description stands directly after its key."""
+"""In a window of fewer columns, a description comes directly after its key."""
 
 
 class KeysScreen(ModalScreen[None]):

@@ -93,7 +93,7 @@ class MainScreen(Screen[None]):
             workers: the threads that lay out long markdown and pictures.
             later: runs work on another thread.
             do: runs a line that was submitted.
-            press: runs the line that a key stands for.
+            press: runs the line of a key.
             looked_at: called with the uuid of the agent that is shown from now on.
             provider: the lower bar's name for the default provider.
             model: the upper bar's name for the model of an agent that has set none; empty when it is not known.
@@ -109,7 +109,7 @@ class MainScreen(Screen[None]):
         self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
         store = first.system.store
         self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
-        self._pages: dict[str, Page] = {}  # the page that was visited last stands at the end
+        self._pages: dict[str, Page] = {}  # the page that was visited last is at the end
         self._current = first.uuid
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
@@ -150,7 +150,7 @@ class MainScreen(Screen[None]):
         if not self._transcripts.is_attached:  # the application ends, and mounts nothing any more
             return
         page = self._pages.pop(uuid, None) or self._open(uuid)
-        if page.transcript.parent is None:  # likewise: the new page was not mounted
+        if page.transcript.parent is None:  # again: the new page was not mounted
             return
         self._pages[uuid], self._current = page, uuid
         self._transcripts.current = page.transcript.id
@@ -273,7 +273,7 @@ class MainScreen(Screen[None]):
         self.set_focus(self.page.prompt)
 
     def action_press(self, line: str) -> None:
-        """Run the line that a key stands for."""
+        """Run the line of a key."""
         self._press(line)
 
     def action_interrupt(self) -> None:

@@ -23,13 +23,13 @@ from ikigai_actors.shell.app.widgets.status_bars import dollars, token_count
 from ikigai_actors.shell.text.harmless import one_line
 
 _SIGNS = {"sign", "3 s"}
-"""The columns that tell of the latest sign of life, and of the tokens of the last seconds."""
+"""The columns of the latest sign of life, and of the tokens of the last seconds."""
 
 _WIDE = 94
-"""From so many columns on there is room for these."""
+"""From this many columns on there is room for these."""
 
 _HOST = 8
-"""Columns of the name of a host, with the blank behind it."""
+"""Columns of the name of a host, with the blank after it."""
 
 
 class _Process(NamedTuple):
@@ -37,7 +37,7 @@ class _Process(NamedTuple):
     statistics: AgentStatistics
     restarts: int
     tokens: int
-    """Spent in its life, or by its whole branch; micro-dollars likewise."""
+    """Spent in its life, or by its whole branch; the same in micro-dollars."""
     usd: int
     host: str
     """The name of its host, where there are several."""
@@ -88,7 +88,7 @@ class ProcessScreen(Screen[str | None]):
         self._processes: list[_Process] = []
         self._now = self._abandoned = 0
         self._hidden = {"host", *_SIGNS}
-        """The columns that would tell nothing."""
+        """The columns that would be empty."""
 
     def compose(self) -> ComposeResult:
         """Lay out the head, the rows and the keys."""
@@ -176,7 +176,7 @@ class ProcessScreen(Screen[str | None]):
 
 
 def _end(text: str, columns: int) -> str:
-    """A text, cut at its beginning to so many columns: the ends of the names of hosts tell them apart."""
+    """A text, cut at its beginning to this many columns: the names of hosts differ at their ends."""
     while cell_len(text) > columns:
         text = f"…{text.lstrip('…')[1:]}"
     return text

@@ -1,6 +1,6 @@
 """Pictures as rows of coloured cells, which every terminal with colours can show. Pure, but for the reader it is given.
 
-A cell stands for two pixels, one above the other: "▀" in the colour of the upper one, on the colour of the lower one.
+A cell shows two pixels, one above the other: "▀" in the colour of the upper one, on the colour of the lower one.
 Pillow, of the extra [pictures], decodes them. Without it, and for bytes that are no whole picture, there are no rows.
 All that is here may take long: call it on a thread.
 """
@@ -33,7 +33,7 @@ Pixel = tuple[int, int, int]
 """Red, green and blue, each up to 255."""
 
 Cell = tuple[Pixel | None, Pixel | None]
-"""The upper and the lower pixel of a cell; None shows the screen behind the picture."""
+"""The upper and the lower pixel of a cell; None shows the screen through the picture."""
 
 PictureRows = Callable[[str, int], Sequence[Strip]]
 """Gives the rows of a picture by its hash and the most columns it may take; none when it cannot be shown."""

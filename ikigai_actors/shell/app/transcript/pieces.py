@@ -65,7 +65,7 @@ def tidy(text: str) -> str:
 
 
 def pieces_of(messages: Iterable[Message]) -> list[Piece]:
-    """The pieces of consecutive messages; a result stands with its call if both are among them."""
+    """The pieces of consecutive messages; a result is with its call if both are among them."""
     pieces: list[Piece] = []
     for message in messages:
         if message.kind == Kind.TOOL_RESULT:
@@ -77,7 +77,7 @@ def pieces_of(messages: Iterable[Message]) -> list[Piece]:
 
 
 def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Piece]]:
-    """The index of the call that a result belongs to, and what stands in its place from now on.
+    """The index of the call that a result belongs to, and the piece in its place from now on.
 
     Args:
         pieces: the pieces before; when the call is not among them, the index is their number.

@@ -137,7 +137,7 @@ class Transcript(ScrollView, can_focus=True):
         self._show_answer()
 
     def forget_answer(self) -> None:
-        """Remove the answer that arrived, since its message stands for it."""
+        """Remove the answer that arrived, since its message replaces it."""
         self._answer = StreamedAnswer()
         self._show_answer()
 

@@ -1,6 +1,6 @@
 """The question bar shows a call that waits for the person, all of it. While the bar has the focus, a key answers.
 
-A call that fits beside the keys stands there. Any other has its page below, which scrolls where it is long.
+A call that fits beside the keys is there. Any other has its page below, which scrolls where it is long.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.text.call_page import call_line, call_page, visible
 
 ANSWERS = {"y": "/approve {}", "n": "/deny {}", "a": "/approve {} --always"}
-"""The command that each key stands for."""
+"""The command of each key."""
 
 _KEYS = "  y run  n deny  a always"
 
@@ -46,7 +46,7 @@ class CallText(ScrollView):
         self._lines: list[str] = []
 
     def show(self, lines: list[str], width: int, most: int) -> None:
-        """Show lines, folded to so many columns, in at most so many rows."""
+        """Show lines, folded to this many columns, in at most this many rows."""
         self._lines = [part for line in lines for part in chop_cells(line, max(2, width - 1)) or [""]]
         self.display = bool(lines)
         self.styles.height = min(len(self._lines), max(1, most))

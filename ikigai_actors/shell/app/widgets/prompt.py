@@ -1,7 +1,7 @@
 """The prompt: where a person types, one for each agent.
 
 Enter submits; Ctrl+J makes a new line. Up in the first line and Down in the last one go through the entries that were
-submitted before. A large paste stands in the text as one token, ``[pasted 1.0 MB]``, and is submitted whole: in full it
+submitted before. A large paste is in the text as one token, ``[pasted 1.0 MB]``, and is submitted whole: in full it
 would block the keyboard for seconds. Control characters of a paste are spelled out, since the widget would send them to
 the terminal.
 """
@@ -18,7 +18,7 @@ from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.text.harmless import harmless
 
 LARGE = 10_000
-"""The most characters of a paste that stands in the text itself."""
+"""The most characters of a paste that is in the text itself."""
 
 _EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
 
