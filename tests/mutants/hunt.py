@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from ikigai_actors.testing import AgentTreeMachine, FleetMachine
-from ikigai_actors.testing.machine.behaviour_rules import BehaviourMachine
-from ikigai_actors.testing.machine.budget_rules import BudgetMachine
+from tests.machines.behaviour_rules import BehaviourMachine
+from tests.machines.budget_rules import BudgetMachine
 
 FRUITLESS = 300
 """So many programs without a shorter one end the shrinking."""

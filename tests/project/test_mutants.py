@@ -71,8 +71,8 @@ def test_the_page_says_of_every_mutant_of_experiments_which_test_or_law_finds_it
     page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Experiments")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+?) \| ([\w-]+) \| (\d*) \|$", page, re.MULTILINE)
     assert [name for name, *_ in rows] == [mutant.name for mutant in BEHAVIOUR_MUTANTS]
-    machine = ROOT / "ikigai_actors/testing/machine"
-    laws = "".join((machine / name).read_text(encoding="utf-8") for name in ("experiment_oracle.py", "machine.py"))
+    judges = ("tests/machines/experiment_oracle.py", "ikigai_actors/testing/machine/machine.py")
+    laws = "".join((ROOT / judge).read_text(encoding="utf-8") for judge in judges)
     for mutant, (_, by, example) in zip(BEHAVIOUR_MUTANTS, rows, strict=True):
         assert bool(example) == (not mutant.test)
         if mutant.test:

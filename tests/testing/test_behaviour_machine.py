@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ikigai_actors.testing.machine.behaviour_rules import TYPED, USE, BehaviourMachine
 from ikigai_actors.testing.simulation.faults import Faults
 from ikigai_actors.testing.simulation.schedule import Schedule
 from tests.kit.programs import programs, run_programs
+from tests.machines.behaviour_rules import TYPED, USE, BehaviourMachine
 
 
 @pytest.fixture(autouse=True)

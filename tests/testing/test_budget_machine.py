@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ikigai_actors.testing.machine.budget_rules import BudgetMachine, FleetBudgetMachine
 from ikigai_actors.testing.simulation.faults import NONE
 from ikigai_actors.testing.simulation.schedule import PLAIN
 from tests.kit.programs import programs, run_programs
+from tests.machines.budget_rules import BudgetMachine, FleetBudgetMachine
 
 
 @pytest.fixture(autouse=True)

@@ -4,14 +4,11 @@ Its modules:
 
     machine, fleet                  `AgentTreeMachine` for one host, and `FleetMachine` for several
     rules                           what is done to agents, by both
-    budget_rules, metered_provider  what is done under budgets whose models bill, on one host and on several
-    behaviour_rules                 what is tried of histories: experiments, by `BehaviourMachine`
     upkeep_rules                    what is done to a database beside its agents: export, import, prune
     targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely
     base, fleet_base, fixtures      what rules stand on: the world, its agents, their tool and models
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
-    commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
-    budget_oracle, experiment_oracle
+    commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle
                                     what must hold of each commit
     memory_check                    what summaries and requests must tell
 """

@@ -12,11 +12,9 @@ from ikigai_actors.providers.base import Provider
 from ikigai_actors.providers.scripted import Stream
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.budget_oracle import BudgetOracle
 from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of
 from ikigai_actors.testing.machine.fleet import FleetMachine
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
-from ikigai_actors.testing.machine.metered_provider import Meter, MeteredProvider
 from ikigai_actors.testing.simulation.faults import Faults
 from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.schedule import Schedule
@@ -24,6 +22,8 @@ from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import faults, prompts, schedules
 from supervisors.signals import Signal
+from tests.machines.budget_oracle import BudgetOracle
+from tests.machines.metered_provider import Meter, MeteredProvider
 
 GRANTED = 300_000
 """Tokens of agent 0, and so of all."""

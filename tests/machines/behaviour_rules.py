@@ -37,7 +37,6 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.system.births import position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.experiment_oracle import Beginning, Bounds, ExperimentOracle
 from ikigai_actors.testing.machine.fixtures import SLOW, TOKEN, WORK, Work
 from ikigai_actors.testing.machine.history_oracle import Copy
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
@@ -46,6 +45,7 @@ from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy, ToolTraits
+from tests.machines.experiment_oracle import Beginning, Bounds, ExperimentOracle
 
 BOUNDS = Bounds(most=8, parallel=3)
 PLANS: tuple[SearchPlan, ...] = (MCTS(6), Beam(1, 2), BestOf(4))

@@ -1,0 +1,5 @@
+"""Machines that judge this runtime alone: budgets with models that bill, and experiments.
+
+budget_rules, budget_oracle, metered_provider   what is done under budgets, on one host and on several
+behaviour_rules, experiment_oracle              what is tried of histories
+"""
