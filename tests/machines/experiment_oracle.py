@@ -228,7 +228,9 @@ class ExperimentOracle:
             elif told + 1 in book.judged:
                 told += 1
                 plan.tell(told, verdict := book.judged[told].verdict)
-                if beginning.judged is not None and (score := _score(beginning.judged(told))) != verdict.score:
+                if beginning.judged is None or verdict.over:  # one that ended without an answer is not judged
+                    continue
+                if (score := _score(beginning.judged(told))) != verdict.score:
                     raise Broken(f"function: trial {told} of {book.terms} has {verdict}, and was judged {score}")
             else:
                 raise Broken(f"function: the plan does not ask for trial {asked + 1} of {book.terms} yet")

@@ -47,9 +47,9 @@ def changed(mutant: Mutant) -> dict[str, str]:
 def plant(mutant: Mutant, where: Path) -> None:
     """Copy the runtime, with this one bug. Raises `ValueError` when there is no place for it."""
     texts = changed(mutant)
-    for part in ("ikigai_actors", "supervisors", "tests" if mutant.test else "tests/mutants"):
+    for part in ("ikigai_actors", "supervisors", "tests"):
         shutil.copytree(ROOT / part, where / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("schema.sql", "pyproject.toml", *([] if mutant.test else ["tests/__init__.py"])):
+    for part in ("schema.sql", "pyproject.toml"):
         shutil.copy(ROOT / part, where / part)
     for name, text in texts.items():
         (where / "ikigai_actors" / name).write_text(text, encoding="utf-8")
