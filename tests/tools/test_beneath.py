@@ -376,3 +376,31 @@ def test_where_a_filter_refuses_openat2_files_are_opened_by_hand(work: Path, num
     script = [sys.executable, "-c", FILTERED % number, str(work)]
     done = subprocess.run(script, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("False ['tea', 'read']\n", "")
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize(
+    "path", [".git/hooks/pre-commit", "link/pre-commit", ".git/hooks/new/one", "link/new/one", ".envrc", "a/../.envrc",
+             ".git/HOOKS", "way/../.git/hooks/x", "to_envrc"]
+)  # fmt: skip
+def test_no_path_leads_to_a_protected_name(tmp_path: Path, path: str, by_hand: bool) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(".git/hooks")
+    (tmp_path / "way").symlink_to("link")
+    (tmp_path / "to_envrc").symlink_to(".envrc")
+    tools = {tool.name: tool for tool in file_tools(Root(tmp_path, by_hand=by_hand, protect=[".git/hooks", ".envrc"]))}
+    told = tools["write"].call({"file_path": path, "content": "mine"})
+    assert told.is_error
+    assert "is protected" in told.content
+    assert [*(tmp_path / ".git" / "hooks").iterdir()] == []
+    assert not (tmp_path / ".envrc").exists()
+    assert not tools["write"].call({"file_path": ".git/description", "content": "mine"}).is_error
+    assert not tools["write"].call({"file_path": ".git/hooks2/x", "content": "mine"}).is_error
+
+
+def test_an_edit_changes_no_protected_name_and_a_read_shows_it(tmp_path: Path) -> None:
+    (tmp_path / ".envrc").write_text("tea")
+    tools = {tool.name: tool for tool in file_tools(Root(tmp_path, protect=[".envrc"]))}
+    assert tools["read"].call({"file_path": ".envrc"}).content == "tea"
+    assert tools["edit"].call({"file_path": ".envrc", "old_string": "tea", "new_string": "x"}).is_error
+    assert (tmp_path / ".envrc").read_text() == "tea"

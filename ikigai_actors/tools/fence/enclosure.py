@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import HostPaths, Tell
-from ikigai_actors.tools.fence.grounds import grounds, names, real, search_path
+from ikigai_actors.tools.fence.grounds import grounds, names_in, real, search_path
 from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
 from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, reach_of
@@ -92,7 +92,7 @@ def open_enclosure(
         return None
     directory = None if workspace is None else os.path.realpath(workspace)
     found = grounds(paths, directory, environment)
-    reach = reach_of(fence, directory, found, real, names)
+    reach = reach_of(fence, directory, found, real, names_in)
     variables = _variables(environment, reach.network)
     of, failures = kernel(), list[str]()
     directories = PrivateDirectories(paths.state)

@@ -40,7 +40,7 @@ def real(path: str) -> str | None:
         return None
 
 
-def names(directory: str) -> list[str]:
+def names_in(directory: str) -> list[str]:
     """The names in a directory; none when it cannot be read."""
     try:
         return [place.name for place in Path(directory).iterdir()]

@@ -4,7 +4,7 @@
 
 read, write, edit, glob and grep are confined to the directory: a path that leads out of it, by ``..``, from the root or
 through a link, gives an error result. Exchanging a directory for a link meanwhile does not change that (see
-`ikigai_actors.tools.workspace.beneath`).
+`ikigai_actors.tools.workspace.beneath`). write and edit change no protected name, such as ``.git/hooks``.
 
 bash runs behind a fence: it reads the directory, a private home and the system's programs, writes the first two, and
 reaches nothing else on the machine (see `ikigai_actors.tools.fence`). Where the machine has no fence a person is told
@@ -31,7 +31,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.fence.enclosure import default_paths, open_enclosure
+from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.workspace.beneath import Root
@@ -102,16 +102,22 @@ class Workspace(Toolset):
         return made
 
     def _make(self, tell: Tell) -> list[Tool]:
-        root = Root(self.directory)
         passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
         environment = {**passed_on, "TERM": "dumb", **self._given}
         fenced = {name: value for name, value in environment.items() if name not in _REPLACED or name in self._given}
         paths = self.host_paths or default_paths()
         enclosure = open_enclosure(self._fence, paths, str(self.directory), fenced, tell)
+        root = Root(self.directory, protect=self._protected(enclosure))
         begin = self.directory if enclosure is None else root.resolved
         self._shells = Shells(begin, environment, self._idle, enclosure)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
         return [*file_tools(root), *([grep] if grep is not None else []), bash_tool(self._shells)]
+
+    def _protected(self, enclosure: Enclosure | None) -> list[str]:
+        """The names beneath the directory that the file tools do not write."""
+        if enclosure is None:
+            return [] if self._fence.mode == "none" else list(self._fence.protect)
+        return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
 
     async def leave(self, agent: str) -> None:
         """End the agent's shell."""

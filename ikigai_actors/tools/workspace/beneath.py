@@ -16,10 +16,12 @@ that has a second name elsewhere (a hard link): see `ikigai_actors.tools.workspa
 import contextlib
 import ctypes
 import errno
+import fcntl
 import functools
 import os
 import stat
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,12 +47,23 @@ class Outside(ValueError):
     """A path leads out of the directory."""
 
 
+class Protected(ValueError):
+    """A path leads to what no agent may change."""
+
+
 class Root:
     """A directory. Paths are relative to it, or absolute ones that lie beneath it."""
 
-    def __init__(self, directory: Path, *, by_hand: bool = False) -> None:
-        """Name an absolute directory; ``by_hand`` does without the kernel's help even where it is available."""
+    def __init__(self, directory: Path, *, by_hand: bool = False, protect: Sequence[str] = ()) -> None:
+        """Name an absolute directory.
+
+        Args:
+            directory: the directory.
+            by_hand: does without the kernel's help even where it is available.
+            protect: names beneath it under which `parent` gives nothing to write.
+        """
         self.directory = directory
+        self.protect = tuple(protect)
         self._by_hand = by_hand or not kernel_helps()
 
     @property
@@ -132,6 +145,7 @@ class Root:
 
         Raises:
             Outside: the path leads out of the directory.
+            Protected: it may not be written.
             OSError: there is no such directory, or it cannot be made.
         """
         inner = self.within(path)
@@ -146,6 +160,7 @@ class Root:
                 if text is None:
                     if name in ("", ".", ".."):
                         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                    self._check_protected(held, name)
                     yield held, name
                     return
             finally:
@@ -163,11 +178,23 @@ class Root:
             above, _, name = inner.rpartition("/")
             held = self._made(above or ".")
         try:
+            self._check_protected(held, name)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=held)
         finally:
             os.close(held)
         return self._unchecked(inner, _DIRECTORY)
+
+    def _check_protected(self, held: int, name: str) -> None:
+        """Raise `Protected` if a name in an open directory is protected, by whatever path it was found."""
+        if not self.protect:
+            return
+        inner = self._without_root(f"{_path_of(held)}/{name}")
+        for protected in self.protect:
+            if inner is not None and f"{inner}/".casefold().startswith(f"{protected}/".casefold()):
+                raise Protected(
+                    f"{protected} is protected: programs of a person run what is in it. Ask them to change it"
+                )
 
     def _unchecked(self, inner: str, flags: int) -> int:
         """Open a path that may hold ``..`` after a link."""
@@ -306,6 +333,13 @@ def _link(name: str, held: int) -> str | None:
         if error.errno in (errno.EINVAL, errno.ENOENT):
             return None
         raise
+
+
+def _path_of(held: int) -> str:
+    """Where an open directory is, without links."""
+    if sys.platform == "darwin":
+        return os.fsdecode(fcntl.fcntl(held, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return str(Path(f"/proc/self/fd/{held}").readlink())
 
 
 def _parts(path: str) -> list[str]:
