@@ -101,6 +101,7 @@ CREATE TABLE agents (
     timed           BIGINT NOT NULL DEFAULT 0,           -- timers it ever had: the id of the latest
     stuck           BIGINT NOT NULL DEFAULT 0,           -- the turn in which its supervisor was told that it gives no sign of life
     branch          TEXT,                                -- the child of agent 0 that it comes from, or itself; NULL: agent 0
+    labels          TEXT NOT NULL DEFAULT '',            -- on whose account it works: a JSON object with sorted keys; '': nobody's
     CHECK ((status = 'dead') = (ended_at IS NOT NULL)),
     CHECK ((parent_uuid IS NULL) = (supervisor_uuid IS NULL))
 );
@@ -276,6 +277,28 @@ CREATE TABLE portions (
     wanted   BIGINT NOT NULL DEFAULT 0 CHECK (wanted IN (0, 1)),     -- 1: look at the budget again when this has changed
     PRIMARY KEY (budget, unit, host)
 );
+
+-- The labels of each set that anything was spent under. Sets are never changed or deleted.
+CREATE TABLE label_values (
+    labels TEXT NOT NULL,                                -- the id of the set: 16 digits of the SHA-256 of its JSON
+    key    TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    PRIMARY KEY (labels, key)
+);
+
+-- What each request has cost whose tokens a service has counted: a row for the message that tells of it, written with that.
+-- Rows stay when the messages of a dead agent are deleted.
+CREATE TABLE spendings (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    id         BIGINT NOT NULL,                          -- of the message
+    labels     TEXT NOT NULL,                            -- label_values.labels, of the turn; '': none
+    created_at BIGINT NOT NULL,
+    tokens     BIGINT NOT NULL CHECK (tokens >= 0),
+    usd        BIGINT NOT NULL CHECK (usd >= 0),         -- in micro-dollars, at the price of then
+    PRIMARY KEY (agent_uuid, id)
+);
+-- The sums of a set since some time, by the index alone.
+CREATE INDEX spendings_labels ON spendings (labels, created_at, tokens, usd);
 
 -- When requests were made, of a budget that limits them: as many rows as a minute allows.
 CREATE TABLE slots (

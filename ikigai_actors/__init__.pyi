@@ -114,6 +114,7 @@ from ikigai_actors.records.agents.registry import Handle as Handle
 from ikigai_actors.records.agents.registry import Renamed as Renamed
 from ikigai_actors.records.budgets.budget import Budget as Budget
 from ikigai_actors.records.budgets.budget import BudgetStatus as BudgetStatus
+from ikigai_actors.records.budgets.spendings import Spending as Spending
 from ikigai_actors.records.documents import Document as Document
 from ikigai_actors.records.documents import Documents as Documents
 from ikigai_actors.records.documents import DocumentVersion as DocumentVersion

@@ -8,6 +8,7 @@ import inspect
 import re
 import reprlib
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from ikigai_actors.errors import BadInput
@@ -82,6 +83,31 @@ def parse_span(text: str) -> int:
     if found is None:
         raise BadInput(f"Expected a length of time such as 30d, 12h or 90m; got {text!r}.")
     return int(found[1]) * _SECONDS[found[2]] * 1_000
+
+
+def check_since(value: object, now: int) -> int:
+    """A time in the past, in milliseconds since 1970; 0 for None.
+
+    Args:
+        value: a `datetime` with its zone, seconds since 1970, or a text: a time as ISO 8601 writes it, with its zone,
+            or a length of time until now, as ``36h``.
+        now: milliseconds since 1970.
+    """
+    try:
+        if isinstance(value, str) and is_span(value):
+            return max(0, now - parse_span(value))
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        seconds = moment.timestamp() if isinstance(moment, datetime) and moment.tzinfo is not None else moment
+    except (ValueError, OverflowError):
+        seconds = value
+    if value is not None and (number := _seconds(seconds)) is not None:
+        return int(number * 1_000)
+    if value is None:
+        return 0
+    raise BadInput(
+        f"Expected since to be a datetime with a zone, seconds since 1970, or a text as '2026-11-26T08:00+00:00' or "
+        f"'36h'; got {shown(value)}."
+    )
 
 
 def check_timeout(value: object) -> float | None:

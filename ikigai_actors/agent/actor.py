@@ -128,7 +128,13 @@ class AgentActor(PooledActor):
         """Make the actor of an agent, whose log is not read yet. An earlier actor of it may hand over what waits."""
         last = handover or Handover(origin.head, origin.turn, origin.lifecycle, paused=origin.paused)
         state = State(
-            origin.uuid, last.head, last.turn, callers=last.callers, lifecycle=last.lifecycle, hold=last.paused
+            origin.uuid,
+            last.head,
+            last.turn,
+            callers=last.callers,
+            lifecycle=last.lifecycle,
+            hold=last.paused,
+            own_labels=origin.labels,
         )
         super().__init__(runtime.dispatcher)
         self.runtime, self.origin, self.state = runtime, origin, state

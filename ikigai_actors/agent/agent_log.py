@@ -127,6 +127,7 @@ class AgentLog:
             opened[0].data.get("output") if opened else None,
             repairs_in(opened),
             focus_in(opened) if turn else None,
+            opened[0].data.get("labels", {}) if opened else {},
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ikigai_actors.agent.turn.state import RUNNING, LifecycleState
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.labels import labels_in, set_of
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.budgets.holds import settle_left_behind
 from ikigai_actors.records.log.heads import heads_of
@@ -41,6 +42,8 @@ class Origin(NamedTuple):
     """Whether another process has interrupted the turn in progress, and nobody has ended it yet."""
     paused: Paused | None = None
     """For which budget its request waits; None when it waits for none."""
+    labels: str = ""
+    """Its labels, as one text (`records.agents.labels`)."""
 
 
 class Unrestorable(NamedTuple):
@@ -79,17 +82,18 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
     unrestorable: list[Unrestorable] = []
     rows, heads, version = store.read(lambda tx: _read(tx, host, shards))
     for row in rows:
-        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted, *paused = (
-            row
-        )
+        uuid, name, epoch, turn, _, parent, _, other_parents_head, status, ending, restart, _, interrupted, *rest = row
+        labels, *paused = rest
         try:
+            labels_in(labels)
             reason = _wrong(row, heads.get(parent, other_parents_head))
             lifecycle = LifecycleState(_STATUS[status], ending or "", restart == "permanent")
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
             waits = Paused(paused[0], paused[1], "", at=paused[2]) if paused[0] is not None else None
-            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, 0 < turn == interrupted, waits))
+            told = 0 < turn == interrupted
+            restored.append(Origin(uuid, name, epoch, heads[uuid], turn, lifecycle, told, waits, labels))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
@@ -103,6 +107,7 @@ def survey_of(imported: Imported) -> Survey:
         Origin(
             *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),
             LifecycleState(_STATUS[one.status], one.exit_reason or "", one.restart == "permanent"),
+            labels=set_of(one.labels),
         )
         for one in imported.agents
         if one.living

@@ -32,10 +32,11 @@ from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.providers.base import Reply, Spent, Usage, reply_tokens
 from ikigai_actors.providers.prices import Price
-from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need
+from ikigai_actors.records.agents.labels import set_id
+from ikigai_actors.records.budgets.amounts import NO_CHARGE, Amount, Charge, Held, Need, SpendingRow
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.replies import spent_of
 
@@ -100,6 +101,8 @@ class Costs:
             unit = replace(unit, charge=refused or self._charge(before, event, asked))
         if unit.asks:
             unit = replace(unit, need=self._need(step.state, unit))
+        if spent := self._spent(before, unit):
+            unit = replace(unit, spent=spent)
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
@@ -269,6 +272,19 @@ class Costs:
         told = self._told(usage, spent.model, name)
         worst = held.tokens + held.risk_tokens, held.usd + held.risk_usd
         return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
+
+    def _spent(self, state: State, unit: LogUnit) -> tuple[SpendingRow, ...]:
+        """A row for each request of which the messages tell what a service has counted."""
+        rows: list[SpendingRow] = []
+        for message in unit.messages:
+            if message.kind in SPENDING and (spent := spent_of(message)) is not None:
+                model = str(message.data.get("model", ""))
+                if not model and (asked := self._model(self._asked(state))) is not None:
+                    model = asked.name
+                cost = self._told(spent.usage, spent.model or model.partition(":")[2], model)
+                labels, written = set_id(state.labels), message.created_at
+                rows.append(SpendingRow(message.agent_uuid, message.id, labels, written, cost.tokens, cost.usd))
+        return tuple(rows)
 
     def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
         """The charge of tokens that a service has counted."""

@@ -34,6 +34,7 @@ from ikigai_actors.errors import (
     SystemClosed,
 )
 from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
+from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.budgets.budget import decode_budget, encode_budget
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandAnswered, RemoteCommandKey
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
@@ -69,7 +70,7 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
-_LATER = {"budget", "data", "more", "head", "summary"}
+_LATER = {"budget", "data", "labels", "more", "head", "summary"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
@@ -81,6 +82,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "how": lambda how: check_choice(how, "how", WAYS),
     "positions": lambda positions: tuple(check_count(position, "each of positions") for position in positions),
     "budget": lambda budget: encode_budget(decode_budget(budget)),
+    "labels": lambda labels: check_labels(labels),
 }
 
 

@@ -10,7 +10,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.ended_at, a.active_at, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.on_orphan, a.strategy,
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
-       a.pruned_at, a.branch
+       a.pruned_at, a.branch, a.labels
 
 -- columns: relative
 -- What a death must know of an agent: the fields of Relative.
@@ -245,7 +245,7 @@ SELECT a.uuid, a.name, a.epoch, a.turn, a.fork_message_id, a.parent_uuid,
        CASE WHEN p.status = 'dead' OR ps.host <> CAST(:host AS TEXT)
             THEN COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.parent_uuid), p.fork_message_id) END,
        a.status, a.exit_reason, a.restart,
-       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, w.budget, w.unit, w.at
+       (SELECT MIN(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.interrupted, a.labels, w.budget, w.unit, w.at
   FROM shards s JOIN agents a ON a.shard = s.id AND a.status <> 'dead'
   LEFT JOIN pauses w ON w.agent_uuid = a.uuid
   LEFT JOIN agents p ON p.uuid = a.parent_uuid LEFT JOIN shards ps ON ps.id = p.shard
@@ -270,8 +270,8 @@ SELECT (SELECT COUNT(*) FROM agents), (SELECT COUNT(*) FROM messages)
 -- Its supervisor, whose row is locked, hands its orphan policy, its budget, its branch and its shard down. Children of agent 0, each the root of a branch, are
 -- spread by :place over the shards of their host; not when their supervisor restarts several of them together.
 INSERT INTO agents (uuid, name, parent_uuid, supervisor_uuid, fork_message_id, born, turn, restart, status, created_at, epoch,
-                    branch, budget, on_orphan, shard)
-VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch,
+                    labels, branch, budget, on_orphan, shard)
+VALUES (:uuid, :name, :parent, :supervisor, :fork, :born, :turn, :restart, 'running', :now, :epoch, :labels,
         COALESCE((SELECT p.branch FROM agents p WHERE p.uuid = :supervisor), CAST(:uuid AS TEXT)),
         COALESCE(CAST(:budget AS TEXT), (SELECT p.budget FROM agents p WHERE p.uuid = :supervisor)),
         COALESCE(CAST(:policy AS TEXT), (SELECT p.on_orphan FROM agents p WHERE p.uuid = :supervisor), 'reparent'),
@@ -1075,6 +1075,38 @@ SELECT p.agent_uuid, p.budget, p.number, p.turn, b.paused FROM pauses p JOIN bud
 
 -- name: add_spent
 UPDATE agents SET spent_tokens = spent_tokens + :tokens, spent_usd = spent_usd + :usd WHERE uuid = :uuid
+
+-- name: keep_label
+INSERT INTO label_values (labels, key, value) VALUES (:labels, :key, :value) ON CONFLICT DO NOTHING
+
+-- name: set_root_labels
+-- Before agent 0 begins to act.
+UPDATE agents SET labels = :labels WHERE parent_uuid IS NULL AND CAST(shard AS TEXT) = ANY(:shards)
+
+-- name: spending_by_label
+-- Set by set, so that the index serves the time as well; the labels of a set decide where it is added.
+SELECT COALESCE(v.value, ''), CAST(SUM(s.tokens) AS BIGINT), CAST(SUM(s.usd) AS BIGINT), COUNT(*)
+  FROM (SELECT DISTINCT l.labels FROM label_values l UNION ALL SELECT '') known
+  JOIN spendings s ON s.labels = known.labels AND s.created_at >= CAST(:since AS BIGINT)
+  LEFT JOIN label_values v ON v.labels = known.labels AND v.key = :key
+ GROUP BY COALESCE(v.value, '')
+
+-- name: spendings_of
+SELECT s.agent_uuid, s.id, s.labels, s.created_at, s.tokens, s.usd FROM spendings s WHERE s.agent_uuid = :uuid ORDER BY s.id
+
+-- name: sums_of_spendings
+-- What is compared with the messages: how many, of which positions and tokens. Of these agents, or all.
+SELECT s.agent_uuid, COUNT(*), CAST(SUM(s.id) AS BIGINT), CAST(SUM(s.tokens) AS BIGINT) FROM spendings s
+ WHERE CAST(:all AS BIGINT) = 1 OR s.agent_uuid = ANY(:uuids) GROUP BY s.agent_uuid
+
+-- name: sets_of_spendings
+SELECT DISTINCT s.labels FROM spendings s
+
+-- name: labels_of_agents
+SELECT a.uuid, a.labels FROM agents a WHERE a.labels <> ''
+
+-- name: all_labels
+SELECT l.labels, l.key, l.value FROM label_values l
 
 -- name: new_timer_id
 -- Under the lock of the agent's row.

@@ -29,6 +29,9 @@ COLUMNS = {
         "recipient": _TEXT, "id": _NUMBER, "sender": _TEXT, "kind": _TEXT, "body": _TEXT, "created_at": _NUMBER,
         "read_at": _NUMBER, "data": _TEXT,
     },
+    "spendings": {
+        "agent_uuid": _TEXT, "id": _NUMBER, "labels": _TEXT, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,
+    },
     "pieces": {"host": _TEXT, "id": _NUMBER, "agent_uuid": _TEXT, "reply": _NUMBER, "at": _NUMBER, "body": _TEXT},
 }  # fmt: skip
 """The tables that take rows in bulk, with the types of their columns. All begin with their primary key."""

@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -36,12 +37,22 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
-from ikigai_actors.arguments import check_callable, check_choice, check_flag, check_mapping, check_type, shown
+from ikigai_actors.arguments import (
+    check_callable,
+    check_choice,
+    check_flag,
+    check_mapping,
+    check_since,
+    check_type,
+    shown,
+)
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
 from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
+from ikigai_actors.records.agents.labels import check_label_key, labels_in
 from ikigai_actors.records.agents.registry import AgentRecord, Handle
+from ikigai_actors.records.budgets.spendings import Spending, spending
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.membership import GroupSent, SendToGroup, group_in
@@ -300,6 +311,39 @@ class Directory(OfOneProcess, ABC):
         if status is not None:
             check_choice(status, "status", [*Status])
         return self.store.read(lambda tx: registry.every(tx, status))
+
+    def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
+        """What requests to models have cost, by whoever caused them.
+
+            with ActorSystem.open("team.db", labels={"team": "sales"}) as system:
+                system.root.prompt("Draft an offer.", labels={"user": "ann"}).get()
+                system.spending(by="user")                  # {"ann": Spending(tokens=…, usd=…, requests=1)}
+
+        A request counts for the labels of its agent, or of the turn, if its prompt had labels: of those that the turn
+        has forked, too. Tokens are those that the service has counted, dollars what they cost at the price of then. A
+        request whose tokens nobody counted, as one that a crash has cut off, is not in it, and neither is what tools
+        have cost (`AgentRef.charge`).
+
+        Args:
+            by: the key of a label; None for one sum of all.
+            since: only requests that ended from then on: a `datetime` with its zone, seconds since 1970, or a text such
+                as ``"36h"`` or ``"2026-11-26T08:00+00:00"``. None counts all.
+
+        Returns:
+            What was spent, by the value of the label; under ``""`` what has no such label.
+
+        Raises:
+            BadInput: by can be no key, or since is no such time.
+        """
+        key = "" if by is None else check_label_key(by)
+        start = check_since(since, self.clock.now_ms())
+        return self.store.read(lambda tx: spending(tx, key, start))
+
+    def labels_of(self, uuid: str) -> Mapping[str, str]:
+        """The labels of an agent. Reads nothing of one that this process runs. Raises `AgentNotFound`."""
+        if (actor := self.here(uuid)) is not None:
+            return labels_in(actor.origin.labels)
+        return self.store.read(lambda tx: registry.get(tx, uuid)).labels
 
     def hosts(self) -> list[HostRecord]:
         """The hosts that run the agents, and those that did within the last hour; in the order of their start."""

@@ -12,6 +12,7 @@ from ikigai_actors.attachments import Attachment, attachments
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.labels import check_labels, check_number
 from ikigai_actors.records.budgets.budget import Budget, as_budget, encode_budget
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.signals import SendSignal, milliseconds
@@ -178,6 +179,7 @@ def new_fork(
     attach: object = (),
     at: int | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
     """The command that makes children, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
     if (output is not None or attach != ()) and any(child.prompt is None for child in children):
@@ -186,13 +188,13 @@ def new_fork(
     policy = check_policy(on_orphan)
     given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
     settings, (data, blobs) = check_settings(given), data_of(output, attach)
-    limits = encode_budget(as_budget(budget))
+    limits, paid_by = encode_budget(as_budget(budget)), check_labels(labels)
     first, *siblings = children
     more = tuple(siblings)
     if at is None:
-        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs, limits)
-    position = check_count(at, "at")
-    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, position)
+        return lambda caller: on.Fork(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by)
+    then = check_count(at, "at")
+    return lambda caller: on.ForkAt(*first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, then)
 
 
 def prompt_text(text: str) -> str:
@@ -212,6 +214,13 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
     given = attachments(attach)
     typed = {} if output is None else {"output": expected(output).stored()}
     return {**typed, **stored_in(given)}, given
+
+
+def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """What a prompt puts over the labels of an agent. Raises `BadInput`."""
+    given = check_labels(labels)
+    check_number({**own, **given})
+    return given
 
 
 def supervision(

@@ -27,6 +27,7 @@ from ikigai_actors.providers.limits import Limits
 from ikigai_actors.providers.prices import Prices, known_prices, read_prices, updated_prices
 from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.records.messages.settings import check_defaults
 from ikigai_actors.store.hosts.host import unshareable
@@ -104,6 +105,8 @@ class HostOptions:
     prices: Prices
     budget: Budget | None
     """What agent 0 is limited to, if it is not yet."""
+    labels: Mapping[str, str] | None
+    """The labels of agent 0; None leaves them."""
     toolbox: Toolbox
     """The tools at hand; the toolsets are not started yet."""
     toolsets: Sequence[Toolset]
@@ -146,6 +149,7 @@ def check_options(
     instruments: Iterable[Instrument],
     budget: Budget | Mapping[str, Any] | None,
     prices: str | os.PathLike[str] | None,
+    labels: Mapping[str, str] | None,
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -175,6 +179,7 @@ def check_options(
         providers=chosen,
         prices=priced.over(usual_prices()) if prices is None else prices_in(prices, priced),
         budget=as_budget(budget),
+        labels=None if labels is None else check_labels(labels),
         toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,

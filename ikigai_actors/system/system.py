@@ -58,6 +58,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
 from ikigai_actors.records.budgets.limits import limit_everybody
+from ikigai_actors.records.budgets.spendings import label_root
 from ikigai_actors.records.figures import other_writer_in
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.deaths import LifecycleChange
@@ -237,6 +238,7 @@ class ActorSystem(System):
         lease: float = LEASE,
         in_memory: int = MOST_MESSAGES,
         instruments: Iterable[Instrument] = (),
+        labels: Mapping[str, str] | None = None,
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -282,6 +284,8 @@ class ActorSystem(System):
             in_memory: messages of logs in memory, and what was made of them for models, above which agents drop theirs
                 that were idle for longest; these logs are read again when they are needed.
             instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
+            labels: on whose account agent 0 works, as ``{"team": "sales"}``, and all that it forks from now on; at most
+                16 short texts, which are stored; see `spending`. None leaves those that it has.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
@@ -293,6 +297,7 @@ class ActorSystem(System):
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
+            labels,
         )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)
@@ -325,6 +330,8 @@ class ActorSystem(System):
                     host.claim()
                 own = store.read(lambda tx: shares(tx, host.id)).own
                 clear_left_behind(store, host.id, own)
+                if options.labels is not None:
+                    label_root(store, own, options.labels)
                 if options.budget is not None and not limit_everybody(store, options.budget):
                     logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
                 system._boot(survey(store, host.id, own), own, options)

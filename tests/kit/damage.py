@@ -7,7 +7,10 @@ from typing import Any
 
 import psycopg
 
+from ikigai_actors.records.agents.labels import set_id, set_of
 from ikigai_actors.records.agents.registry import make_root
+from ikigai_actors.records.budgets.amounts import SpendingRow
+from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
@@ -20,6 +23,9 @@ Draft = tuple[str, dict[str, Any]]
 NOW = "now"
 """The host that has not ended; an earlier one, "old", has."""
 
+TEA = set_of({"team": "tea"})
+"""The labels of "a"."""
+
 LOGS: dict[str, tuple[int, list[Draft]]] = {
     "root": (
         0,
@@ -28,7 +34,7 @@ LOGS: dict[str, tuple[int, list[Draft]]] = {
             ("assistant", {"tool_calls": [{"id": "c1", "name": "read", "input": {}}]}),
             ("tool_call", {"tool_use_id": "c1"}),
             ("tool_result", {"tool_use_id": "c1"}),
-            ("assistant", {}),
+            ("assistant", {"usage": {"input_tokens": 1, "output_tokens": 2}}),
             ("mark", {}),
             ("fork", {"child": "a"}),
             ("rewind", {"mark": 6}),
@@ -70,7 +76,7 @@ MESSAGES = sum(len(drafts) for _, drafts in LOGS.values())
 def found_family(store: Store) -> None:
     """Agent 0 "root" in a turn, in which it called a tool; "a" is forked after a mark, "b" is dead, "c" is forked by a
     call and in a turn; "g" is the child of "a", and answers a call of "root". There is mail, and a document; "a" was
-    stopped and continued, restarted twice, asked for two things, and has a timer. There are `budgets`.
+    stopped and continued, restarted twice, asked for two things, and has labels and a timer. There are `budgets`.
     """
 
     def work(tx: Transaction) -> None:
@@ -102,6 +108,8 @@ def found_family(store: Store) -> None:
         tx.run("add_document_version", path="plan.md", version=1, author="a", body="# Plan", now=1)
         tx.run("add_document_version", path="plan.md", version=2, author=None, body=None, now=2)
         budgets(tx)
+        tx.append([SpendingRow("root", 5, set_id(TEA), 1, 3, 0)], "spendings")
+        keep_labels(tx, TEA)
         for uuid, (fork, drafts) in LOGS.items():
             messages = [
                 Message(uuid, place, kind, "text", data, 1) for place, (kind, data) in enumerate(drafts, fork + 1)
@@ -122,7 +130,7 @@ def budgets(tx: Transaction) -> None:
         f"INSERT INTO portions VALUES ('root', 'tokens', '{NOW}', 500, 5, 7, 0, 0)",
         f"INSERT INTO portions VALUES ('a', 'tokens', '{NOW}', 50, 0, 2, 0, 0)",
         "UPDATE agents SET budget = 'a' WHERE uuid IN ('a', 'g')",
-        "UPDATE agents SET spent_tokens = 3 WHERE uuid = 'a'",
+        f"UPDATE agents SET spent_tokens = 3, labels = '{TEA}' WHERE uuid = 'a'",
         f"UPDATE agents SET spent_tokens = 4, held_at = 13, held_tokens = 5, held_host = '{NOW}' WHERE uuid = 'c'",
         f"INSERT INTO pieces VALUES ('{NOW}', 1, 'a', 1, 10, '[[\"text\", \"tea\"]]')",
         "INSERT INTO pauses VALUES ('root', 'root', 'tokens', 1, 10, 10, '', 1, NULL)",

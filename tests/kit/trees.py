@@ -44,6 +44,7 @@ def add(
         now=now,
         epoch=FIRST_EPOCH,
         budget=None,
+        labels="",
         place=0,
     )
     return bool(registered)

@@ -138,6 +138,7 @@ PUBLIC = [
     "ServiceBlock",
     "Sign",
     "Signal",
+    "Spending",
     "Spent",
     "Steered",
     "StoreConflict",

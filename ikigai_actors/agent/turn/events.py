@@ -62,7 +62,9 @@ class Prompt:
     0 for none. The actor looks it up in the log.
     """
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Further facts for the message: ``output``, what the turn must give (`records.outputs`), and ``attached``."""
+    """Further facts for the message: ``output``, what the turn must give (`records.outputs`), ``attached``, and
+    ``labels``, which count for the turn.
+    """
     blobs: tuple[Attachment, ...] = ()
     """What is attached; empty where it is stored already."""
     stored: Caller | None = None
@@ -113,6 +115,8 @@ class Fork:
     """As `Prompt.blobs`."""
     budget: str | None = None
     """The child's own budget, as `encode_budget` writes it; None for none."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What it puts over the labels that are in force."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:
@@ -382,6 +386,8 @@ class Loaded:
     """What `State.repairs` is then."""
     focus: str | None = None
     """What `State.focus` is then."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the prompt of the latest turn puts over the labels of the agent."""
 
 
 @dataclass(frozen=True, slots=True)

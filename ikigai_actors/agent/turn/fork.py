@@ -20,6 +20,7 @@ from ikigai_actors.agent.turn.state import Answer, Spawn, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, StoreConflict
+from ikigai_actors.records.agents.labels import check_number, joined, labels_in
 from ikigai_actors.records.budgets.budget import Budget, decode_budget
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.messages.forms import problem_of
@@ -52,6 +53,8 @@ class Childbed(NamedTuple):
     """The last position that it inherits; None for the parent's head."""
     budget: Budget | None = None
     """Its own budget."""
+    labels: str | None = None
+    """Its labels, where they are not those in force."""
     of: str | None = None
     """Whose history it inherits, when it is not that of the agent which makes it."""
     facts: Mapping[str, Any] = NO_DATA
@@ -68,6 +71,11 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
         at, now_set, then_set = event.at, state.view.settings, event.then or {}
         since = {name: now_set.get(name) for name in {**then_set, **now_set} if now_set.get(name) != then_set.get(name)}
         settings = {**since, **event.settings}
+    labels = joined(state.labels, event.labels)
+    try:
+        check_number(labels_in(labels))
+    except BadInput as error:
+        return Step(state, effects=(Answer(event.caller, error),))
     begin: list[PendingMessage] = [(Kind.CONFIGURE, "", settings)] if settings else []
     beds = [
         Childbed(
@@ -79,6 +87,7 @@ def fork_by_command(state: State, event: on.Fork, now: int) -> Step:
             on_orphan=event.on_orphan,
             at=at,
             budget=decode_budget(event.budget),
+            labels=labels,
         )
         for one in event.children
     ]
@@ -159,7 +168,7 @@ def give_birth(
     births: list[Birth] = []
     for bed in beds:
         head = state.head + len(mine)
-        births.append(_birth(state.uuid, head, bed, now))
+        births.append(_birth(state, head, bed, now))
         mine += (_told("child", bed.child, head, bed, {"of": bed.of}), *bed.told)
     messages = messages_of(state.uuid, state.head, now, tuple(mine))
     unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs, inherited=inherited)
@@ -184,8 +193,9 @@ def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[s
     return (Kind.FORK, "", {name: other} if bed.at in (None, head) else {name: other, "at": bed.at})
 
 
-def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
-    """A child, born when the parent's log ends here. Its own log begins with its messages."""
+def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
+    """A child, born when the log of its maker ends here. Its own log begins with its messages."""
+    parent = maker.uuid
     fork = head if bed.at is None else bed.at
     told = _told("parent", bed.of or parent, head, bed, {"by": parent})
     messages = messages_of(bed.child, fork, now, (told, *bed.own))
@@ -204,4 +214,5 @@ def _birth(parent: str, head: int, bed: Childbed, now: int) -> Birth:
         limit_is_set=bed.limit_is_set,
         on_orphan=bed.on_orphan,
         budget=bed.budget,
+        labels=maker.labels if bed.labels is None else bed.labels,
     )

@@ -108,6 +108,7 @@ from ikigai_actors.agent.turn.typed import exit_typed, take_reply
 from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.providers.too_long import too_long
+from ikigai_actors.records.agents.labels import joined
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
@@ -377,6 +378,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
         phase = Phase.WAITING_FOR_BUDGET
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
+    known = replace(known, turn_labels=_labels_of_turn(state, event.labels))
     return replace(known, phase=phase, failed=failed, output=event.output, repairs=event.repairs, focus=event.focus)
 
 
@@ -411,13 +413,21 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         retries=0,
         passed=0,
         output=event.data.get("output"),
+        turn_labels=_labels_of_turn(state, event.data.get("labels", {})),
         repairs=0,
         squeezed=0,
         focus=None,
         hold=None,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
+    if after.turn_labels:
+        unit = replace(unit, labels=after.turn_labels)
     return Step(after, unit, (*answers_of_cut_off(state), *_stored(event), RequestModel(request)), event.caller)
+
+
+def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
+    """`State.turn_labels` of a turn whose prompt has these."""
+    return joined(state.own_labels, given) if given else ""
 
 
 def _take_words(state: State, event: on.TakeWords, now: int) -> Step:

@@ -198,6 +198,15 @@ class State:
 
     hold: Held | Paused | None = None
     """What is held for its next request to the model, or for the one in flight; or why that request waits."""
+    own_labels: str = ""
+    """The labels of the agent, as one text (`records.agents.labels`)."""
+    turn_labels: str = ""
+    """Those of the latest turn, where its prompt has put some over them; else empty."""
+
+    @property
+    def labels(self) -> str:
+        """The labels in force: on whose account a request is made, and a child works."""
+        return self.turn_labels if self.turn and self.turn_labels else self.own_labels
 
     @property
     def status(self) -> Status:

@@ -4,8 +4,8 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 (`ikigai_actors.records.log.append`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ikigai_actors.arguments import shown
@@ -21,6 +21,7 @@ from ikigai_actors.records.agents.identity import (
     new_agent_uuid,
     same_name,
 )
+from ikigai_actors.records.agents.labels import labels_of_row
 from ikigai_actors.records.agents.words import LONGEST, beginnings, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
@@ -98,6 +99,8 @@ class AgentRecord:
     """When its messages and mail were deleted, since it was dead for long; in milliseconds since 1970."""
     branch: str | None = None
     """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """On whose account it works: what its fork said, over what was in force for its parent."""
 
     @property
     def living(self) -> bool:
@@ -126,7 +129,7 @@ _record = maker(AgentRecord)
 
 
 def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
-    return [_record(*row) for row in rows]
+    return [_record(*given, labels_of_row(text)) for *given, text in rows]
 
 
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:

@@ -10,6 +10,7 @@
     holds.py     the open request in an agent's row, and those that are left behind
     limits.py    what a budget is made with, and what is set of it later
     status.py    what a person is told
+    spendings.py what each request has cost, and on whose account
     audit.py     what a judge asks
 
 A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those

@@ -155,3 +155,17 @@ def affordable(usd: int, price: int, most: int) -> int:
 def whole_hold(row: Any) -> Charge:
     """The charge of a request of which nothing is known but what was held: all of that. ``row`` is a locked agent."""
     return Charge(row.held_tokens, row.held_usd, row.held_risk_tokens, row.held_risk_usd)
+
+
+class SpendingRow(NamedTuple):
+    """A row of table ``spendings``."""
+
+    agent_uuid: str
+    id: int
+    """Position of the message that tells of the request."""
+    labels: str
+    """The id of the labels that were in force (`set_id`)."""
+    created_at: int
+    tokens: int
+    usd: int
+    """In micro-dollars."""

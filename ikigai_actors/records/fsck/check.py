@@ -41,6 +41,8 @@
     budget             agent 0 has a budget, and all others stand below it, without circles; an agent's is there
     hold               what portions hold is what agents of this budget hold there; only the living hold any
     spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
+    cost               what messages tell of the cost of requests is in table ``spendings``, and nothing else
+    labels             a set of labels has the labels of its id, and is kept if an agent or a cost has it
     strict             a strict budget has spent and holds at most what it grants, and allots no more
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
@@ -81,6 +83,7 @@ from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
 from ikigai_actors.records.fsck.merges import MergeRow, check_merges
 from ikigai_actors.records.fsck.pieces import check_pieces
 from ikigai_actors.records.fsck.remote_commands import check_remote_commands
+from ikigai_actors.records.fsck.spendings import check_label_sets, check_spendings
 from ikigai_actors.records.fsck.timers import check_timers
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import mistyped_columns
@@ -159,6 +162,7 @@ def judge(
         logs.report_unresolved()
     merges = [MergeRow(*row[:4]) for row in tx.run("merges_among", uuids=list(new))]
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
+    found += check_spendings(tx, new, logs.counted, logs.unknown, new)
     return [*found, *logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
 
 
@@ -188,6 +192,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
     merges = map(MergeRow._make, tx.run("all_merges"))
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
+    found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += check_pieces(tx, records, [host.id for host in hosts])

@@ -48,6 +48,8 @@ class Invariant(StrEnum):
     BUDGET = "budget"
     HOLD = "hold"
     SPENDING = "spending"
+    COST = "cost"
+    LABELS = "labels"
     STRICT = "strict"
     PAUSE = "pause"
     TIMER = "timer"

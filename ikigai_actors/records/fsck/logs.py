@@ -4,7 +4,7 @@ A result mostly belongs to a call of the latest reply of its own log, and a rewi
 checked in passing. A reference further back (above all of a child into its parent's log) waits for a second reading.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
@@ -12,9 +12,10 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.experiments import BookCheck
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.merges import MergeRow
+from ikigai_actors.records.fsck.spendings import NO_COST, Counted
 from ikigai_actors.records.messages.blob_references import blobs_of
-from ikigai_actors.records.messages.messages import OPENINGS, Kind, Message
-from ikigai_actors.records.messages.replies import reply_of
+from ikigai_actors.records.messages.messages import OPENINGS, SPENDING, Kind, Message
+from ikigai_actors.records.messages.replies import reply_of, spent_of
 from ikigai_actors.records.messages.settings import misfits
 from ikigai_actors.store.base import Row
 
@@ -47,6 +48,8 @@ class LogCheck:
         self.messages = 0
         self.blobs: dict[str, tuple[str, int]] = {}
         """The first message that refers to each blob: its agent and its position."""
+        self.counted: dict[str, Counted] = {}
+        """What the messages of each agent tell of the cost of its requests."""
         self._books = BookCheck()
         self.merges: set[MergeRow] = set()
         """The merges of which messages tell."""
@@ -111,6 +114,11 @@ class LogCheck:
     def _understand(self, message: Message, record: AgentRecord) -> None:
         for text in self._books.read(message):
             self._report(Invariant.EXPERIMENT, record.uuid, text)
+        if message.kind in SPENDING and (spent := spent_of(message)) is not None:
+            before = self.counted.get(record.uuid, NO_COST)
+            self.counted[record.uuid] = Counted(
+                before.requests + 1, before.positions + message.id, before.tokens + spent.usage.all_tokens
+            )
         for blob in blobs_of(message):
             self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
         match message.kind:
@@ -310,6 +318,11 @@ class LogCheck:
         """Whether the messages of an agent were deleted."""
         record = self._records.get(uuid)
         return record is not None and record.pruned_at is not None
+
+    @property
+    def unknown(self) -> Collection[str]:
+        """The agents of whose messages not all is known."""
+        return self._holes.keys()
 
     def is_unknown(self, uuid: str, position: int) -> bool:
         """Whether it is not known what stands at a position of an agent's own log."""

@@ -18,6 +18,7 @@ from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
 from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
+from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.log.branches import check_branch
 from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
@@ -146,7 +147,11 @@ class Append(Unit):
         if unit.words:
             take_words(tx, unit.agent, unit.words)
         write_blobs(tx, unit.blobs)
+        if unit.labels:
+            keep_labels(tx, unit.labels)
         tx.append(rows)
+        if unit.spent:
+            tx.append(unit.spent, "spendings")
         return answer if unit is self._unit else AppendCompleted(unit, answer)
 
     def _charge(self, row: Locked) -> Charge | None:
@@ -273,6 +278,8 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
                 check_free(tx, birth.name)
             raise StoreConflict(f"There is an agent {birth.uuid} already.")
     for birth in births:
+        if birth.labels:
+            keep_labels(tx, birth.labels)
         if birth.budget is not None:
             add_budget(tx, birth.uuid, birth.parent_uuid, birth.budget, birth.created_at)
     tx.append([message.row() for birth in births for message in birth.messages])
@@ -295,6 +302,7 @@ def _registered(tx: Transaction, birth: Birth) -> bool:
             now=birth.created_at,
             epoch=FIRST_EPOCH,
             budget=None if birth.budget is None else birth.uuid,
+            labels=birth.labels,
             place=crc32(birth.uuid.encode()),
         )
     )

@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 
 from ikigai_actors.attachments import Attachment
-from ikigai_actors.records.budgets.amounts import Charge, Need
+from ikigai_actors.records.budgets.amounts import Charge, Need, SpendingRow
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.merge_source import MergeEntry
 from ikigai_actors.records.messages.messages import Message
@@ -37,6 +37,8 @@ class Birth:
     """Who makes it, and supervises it; None for its parent."""
     budget: Budget | None = None
     """A budget of its own, beside those above its parent; None for none."""
+    labels: str = ""
+    """Its labels, as one text (`records.agents.labels`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +73,7 @@ class LogUnit:
     """The row that goes with a message ``merge``; the unit is refused when the child has gone on, or was merged."""
     unpaused: bool = False
     """Whether the agent has waited for a budget until now: its request never left."""
+    labels: str = ""
+    """The labels of the turn that it opens, where the prompt has put some over those of the agent; else empty."""
+    spent: tuple[SpendingRow, ...] = ()
+    """What the requests have cost of which the messages tell."""

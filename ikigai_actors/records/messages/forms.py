@@ -9,6 +9,8 @@ prompt (see `ikigai_actors.records.messages.settings`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
+from ikigai_actors.records.agents.labels import are_labels
+
 Data = Mapping[str, Any]
 
 Wrong = Iterator[tuple[str, str]]
@@ -51,6 +53,8 @@ def prompt_form(data: Data) -> Wrong:
         if not _is_whole(data.get(name, 0)):
             yield name, "a whole number"
     yield from birth_form(data)
+    if "labels" in data and not are_labels(data["labels"]):
+        yield "labels", "an object of texts"
 
 
 def birth_form(data: Data) -> Wrong:

@@ -20,6 +20,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.budgets.spendings import kept_labels, spendings_of
 from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
 from ikigai_actors.records.mail.mail import all_mail
 from ikigai_actors.records.messages.blobs import hashes_in, read_blobs
@@ -265,6 +266,7 @@ class Branch:
         yield from self._documents()
         for row in self._tx.run("merges_among", uuids=list(self.agents)):
             yield "merge", dict(zip(RECORDS["merge"], row, strict=True))
+        yield from self._spendings()
         media: dict[str, str] = dict(self._tx.run("media_of_blobs", hashes=sorted(blobs)))
         for sha256 in blobs:
             for data in read_blobs(self._tx, [sha256]).values():
@@ -320,6 +322,18 @@ class Branch:
                     "body": body, "created_at": created_at,
                 },
             )  # fmt: skip
+
+    def _spendings(self) -> Iterator[tuple[str, Fields]]:
+        sets = kept_labels(self._tx)
+        for uuid in self.agents:
+            for row in spendings_of(self._tx, uuid):
+                yield (
+                    "spending",
+                    {
+                        "agent": uuid, "id": row.id, "labels": sets.get(row.labels, {}), "created_at": row.created_at,
+                        "tokens": row.tokens, "usd": row.usd,
+                    },
+                )  # fmt: skip
 
     def _within(self, uuid: str | None) -> str | None:
         return uuid if uuid in self.agents else None

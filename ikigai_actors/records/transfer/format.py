@@ -6,13 +6,15 @@
     {"record":"agent",…}                     parents first; the parent of who inherits from outside is "origin:…",
                                              of agent 0, and of one that was agent 0 in another database, null
     {"record":"message",…}                   log by log, each without a hole
-    {"record":"mail",…} {"record":"document",…} {"record":"merge",…} {"record":"blob",…}
+    {"record":"mail",…} {"record":"document",…} {"record":"merge",…}
+    {"record":"spending",…} {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
 The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It tells of
 each one's birth behind its fork point, by a ``fork``: where its parent wrote that, or behind the furthest fork point
 if the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents
-has no message. In format 1 each agent had an origin of its own.
+has no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels,
+and what requests had cost was not in the file.
 
 A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
 was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
@@ -31,8 +33,11 @@ from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.records.messages.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages.messages import encode_data
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format that this program writes. It reads all versions up to that."""
+
+LABELLED = 3
+"""The first version whose agents have labels."""
 
 ORIGIN = "origin:"
 """Before the uuid of the agent after which an origin is named: what its messages and its children call it."""
@@ -43,6 +48,7 @@ _NUMBER: Types = (int,)
 _MAYBE_TEXT: Types = (str, type(None))
 _MAYBE_NUMBER: Types = (int, type(None))
 _DATA: Types = (dict, str, type(None))
+_LABELS: Types = (dict,)
 
 RECORDS: Mapping[str, Mapping[str, Types]] = {
     "header": {
@@ -56,7 +62,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
         "exit_reason": _MAYBE_TEXT, "created_at": _NUMBER, "ended_at": _MAYBE_NUMBER, "on_orphan": _TEXT,
         "strategy": _TEXT, "intensity": _NUMBER, "period": _NUMBER, "deadline": _MAYBE_NUMBER,
         "exit_cause": _MAYBE_TEXT, "exit_sender": _MAYBE_TEXT, "spent_tokens": _NUMBER, "spent_usd": _NUMBER,
-        "pruned_at": _MAYBE_NUMBER,
+        "pruned_at": _MAYBE_NUMBER, "labels": _LABELS,
     },
     "message": {
         "agent": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _DATA, "created_at": _NUMBER,
@@ -70,6 +76,9 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
         "created_at": _NUMBER,
     },
     "merge": {"into": _TEXT, "from": _TEXT, "from_head": _NUMBER, "message": _NUMBER, "created_at": _NUMBER},
+    "spending": {
+        "agent": _TEXT, "id": _NUMBER, "labels": _LABELS, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,
+    },
     "blob": {"sha256": _TEXT, "media": _TEXT, "bytes": _TEXT},
     "end": {"lines": _NUMBER, "sha256": _TEXT},
 }  # fmt: skip
@@ -185,11 +194,13 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 def _read(lines: Iterable[bytes]) -> Iterator[Record]:
     digest, number, last = hashlib.sha256(), 0, "header"
-    ended = False
+    ended, version = False, FORMAT
     for number, line in enumerate(lines, 1):
         if ended:
             raise wrong_line(number, "expected nothing after the end of the file")
-        record = _decode(line, number)
+        record = _decode(line, number, version)
+        if number == 1:
+            version = record.fields["format"]
         if (number == 1 and record.kind != "header") or _ORDER[record.kind] < _ORDER[last]:
             raise wrong_line(number, f"expected no {record.kind} here; the records come in another order")
         if record.kind == "header" and number > 1:
@@ -204,7 +215,7 @@ def _read(lines: Iterable[bytes]) -> Iterator[Record]:
         raise wrong_line(number + 1, "expected more; the file was cut off")
 
 
-def _decode(line: bytes, number: int) -> Record:
+def _decode(line: bytes, number: int, version: int) -> Record:
     if not line.endswith(b"\n"):
         raise wrong_line(number, "expected a whole line; the file was cut off")
     try:
@@ -216,6 +227,8 @@ def _decode(line: bytes, number: int) -> Record:
         _check_format(kind, found)
     if not isinstance(kind, str) or kind not in RECORDS:
         raise wrong_line(number, f"expected one of the records {', '.join(RECORDS)}; got {kind!r:.60}")
+    if kind == "agent" and version < LABELLED:
+        found.setdefault("labels", {})
     wanted = RECORDS[kind]
     if found.keys() != wanted.keys():
         wrong = sorted(found.keys() ^ wanted.keys())[0]

@@ -34,8 +34,10 @@ from ikigai_actors.arguments import check_choice, check_flag
 from ikigai_actors.errors import AgentDead, BadInput, HostElsewhere, ImportRefused, StoreConflict
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
+from ikigai_actors.records.agents.labels import check_labels, set_id, set_of
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
+from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.fsck.check import judge
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
@@ -63,12 +65,13 @@ _MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at")
 _MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "data")
 _DOCUMENTS = ("path", "version", "author", "body", "created_at")
 _MERGES = ("into_uuid", "from_uuid", "from_head", "message", "created_at")
+_SPENDINGS = ("agent_uuid", "id", "labels", "created_at", "tokens", "usd")
 _BLOBS = ("sha256", "media", "bytes")
 _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
     "created_at", "ended_at", "epoch", "on_orphan", "strategy", "intensity", "period", "deadline", "exit_cause",
     "exit_sender", "mailed", "unread", "shard", "born", "budget", "spent_tokens", "spent_usd", "imported_at",
-    "pruned_at", "branch",
+    "pruned_at", "branch", "labels",
 )  # fmt: skip
 
 
@@ -207,9 +210,12 @@ class Graft:
             "mail": ("mail", _MAIL, self._mail),
             "document": ("documents", _DOCUMENTS, self._document),
             "merge": ("merges", _MERGES, self._merge),
+            "spending": ("spendings", _SPENDINGS, self._spending),
             "blob": ("blobs", _BLOBS, self._blob),
         }
         self._blobs = {name for (name,) in tx.run("all_blobs")}
+        for text in {set_of(one.labels) for one in self.records}:
+            keep_labels(tx, text)
         for kind, records in groupby(read_file(self._file.path), key=lambda record: record.kind):
             if kind in tables:
                 table, columns, row_of = tables[kind]
@@ -275,6 +281,7 @@ class Graft:
             budget=self._under.budget,
             branch=self._branch,
             imported_at=self._now,
+            labels=self._labels(one),
         )
         if one.uuid not in self._dead:
             why = self._file.why_stopped(one.uuid) if one.living else ""
@@ -284,6 +291,13 @@ class Graft:
             here, status=Status.DEAD.value, turn=0, deadline=None, ended_at=self._now, exit_reason=reason,
             exit_cause=Cause.TERMINATED.value,
         )  # fmt: skip
+
+    def _labels(self, one: AgentRecord) -> Mapping[str, str]:
+        """Its labels here: over those of the agent under which it comes, as if that had forked it."""
+        try:
+            return check_labels({**self._under.labels, **one.labels})
+        except BadInput as error:
+            raise ImportRefused(f"Agent {one.uuid} cannot come under agent {self._under.short}. {error}") from error
 
     def _supervisor(self, one: AgentRecord) -> str:
         """Its supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
@@ -306,7 +320,7 @@ class Graft:
         )  # fmt: skip
 
     def _row(self, one: AgentRecord) -> Row:
-        return tuple(getattr(one, name) for name in _COLUMNS)
+        return (*(getattr(one, name) for name in _COLUMNS[:-1]), set_of(one.labels))
 
     def _message(self, record: Record) -> Row:
         given = record.fields
@@ -369,6 +383,13 @@ class Graft:
         given = record.fields
         into, merged = self.uuids[given["into"]], self.uuids[given["from"]]
         return (into, merged, given["from_head"], given["message"], given["created_at"])
+
+    def _spending(self, record: Record) -> Row:
+        given = record.fields
+        labels = set_of(given["labels"])
+        keep_labels(self._tx, labels)
+        uuid = self.uuids[given["agent"]]
+        return (uuid, given["id"], set_id(labels), given["created_at"], given["tokens"], given["usd"])
 
     def _blob(self, record: Record) -> Row | None:
         name = record.fields["sha256"]

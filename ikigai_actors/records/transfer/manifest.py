@@ -13,6 +13,7 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
+from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import MOST
 from ikigai_actors.records.documents import check_path
@@ -61,6 +62,7 @@ class Manifest:
         """How many records of each kind there are."""
         self._blobs: set[str] = set()
         self._merges: set[tuple[str, int]] = set()
+        self._spendings: set[tuple[str, int]] = set()
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
         self._names: set[str] = set()  # of the living
         self._foretold: Mapping[str, Any] = {}
@@ -116,6 +118,7 @@ class Manifest:
         self.heads[ORIGIN + of] = 0
 
     def _agent(self, record: Record) -> None:
+        self._check_labels(record.line, record.fields["labels"])
         row = agent_record(record.fields)
         self._check_agent(record.line, row)
         self._check_family(record.line, row)
@@ -250,6 +253,23 @@ class Manifest:
             raise wrong_line(record.line, f"a second merge at message {merge['message']} of {merge['into']}")
         self._merges.add(key)
 
+    def _spending(self, record: Record) -> None:
+        spent = record.fields
+        self._known(record, spent["agent"])
+        self._check_labels(record.line, spent["labels"])
+        if max(spent["tokens"], spent["usd"]) > MOST:
+            raise wrong_line(record.line, f"expected a request to cost {MOST:,} tokens and micro-dollars at most")
+        key = spent["agent"], spent["id"]
+        if key in self._spendings:
+            raise wrong_line(record.line, f"a second cost of message {spent['id']} of {spent['agent']}")
+        self._spendings.add(key)
+
+    def _check_labels(self, line: int, labels: Mapping[str, Any]) -> None:
+        try:
+            check_labels(labels)
+        except BadInput as error:
+            raise wrong_line(line, str(error)) from error
+
     def _blob(self, record: Record) -> None:
         name = record.fields["sha256"]
         if name in self._blobs:
@@ -291,7 +311,7 @@ class Manifest:
             if amount > MOST:
                 raise wrong_line(line, f"expected {unit} of all agents to be {MOST:,} at most, got {amount:,}")
         counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
-        if dict(self._foretold) != counted:
+        if {"spending": 0, **self._foretold} != counted:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
 
     def _check_inheritance(self, line: int, row: AgentRecord, origin: str) -> None:

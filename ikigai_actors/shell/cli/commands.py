@@ -287,16 +287,26 @@ def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
 
 @click.command()
 @click.option("--tokens", is_flag=True, help="Also the tokens that each agent has used; reads every message.")
+@click.option("--by", metavar="LABEL", help="Only what was spent, by the value of this label: --by team.")
+@click.option("--since", metavar="TIME", help="With --by: from then on, as 7d, or 2026-11-26T08:00+00:00.")
 @click.option("--json", "json", is_flag=True, help="As a JSON object.")
 @click.pass_obj
-def stats(options: Options, tokens: bool, json: bool) -> None:
+def stats(options: Options, tokens: bool, by: str | None, since: str | None, json: bool) -> None:
     """Count what the database holds, and tell who runs its agents.
+
+    --by LABEL shows what requests to models have cost instead, for each value of a label that agents or prompts have.
 
     Reads the database, beside a running shell or without one. What only the process knows that runs the agents, how
     long they have waited for the model say, it does not tell: F4 in the shell does.
     """
-    from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures
+    from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures, read_spending, spending_lines
 
+    if since is not None and by is None:
+        raise click.UsageError("--since goes with --by LABEL.")
+    if by is not None:
+        spent = read_spending(options.database, by, since)
+        click.echo(as_object(spent) if json else "\n".join(spending_lines(by, spent)))
+        return
     figures = read_figures(options.database, tokens)
     if json:
         click.echo(as_object(figures))

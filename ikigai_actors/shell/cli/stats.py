@@ -8,11 +8,12 @@ from typing import Any
 from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.records.agents.identity import with_name
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
+from ikigai_actors.records.budgets.spendings import Spending
 from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.records.spending import spent_by_branches
 from ikigai_actors.shell.text.budgets import budget_lines
 from ikigai_actors.shell.text.colours import Coloured, Meaning, coloured
-from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.harmless import as_json, one_line
 from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
@@ -137,9 +138,28 @@ def _marked(found: Figures, title: str, text: str) -> Iterator[tuple[str, Meanin
             yield text, None
 
 
-def as_object(found: Figures) -> str:
+def as_object(found: Figures | Mapping[str, Spending]) -> str:
     """The same as a JSON object."""
-    return as_json(asdict(found), indent=2)
+    given = {value: asdict(one) for value, one in found.items()} if isinstance(found, Mapping) else asdict(found)
+    return as_json(given, indent=2)
+
+
+def read_spending(database: str | None, by: str, since: str | None) -> dict[str, Spending]:
+    """What was spent, by the value of a label. Raises what `Client.open` does, and `BadInput`."""
+    with Client.open(database) as client:
+        return client.spending_by(by, since)
+
+
+def spending_lines(by: str, found: Mapping[str, Spending]) -> Iterator[str]:
+    """A line for each value of a label, the dearest first."""
+    if not found:
+        yield "Nothing was spent."
+    dearest = sorted(found.items(), key=lambda pair: (-pair[1].usd, -pair[1].tokens, pair[0]))
+    rows = [(one_line(value) if value else f"no {by}", one) for value, one in dearest]
+    width = max((len(named) for named, _ in rows), default=0)
+    for named, one in rows:
+        cost = _cost_text([{"tokens": one.tokens, "usd": one.usd}])
+        yield f"{named:<{width}}  {cost}, {one.requests:,} request{'' if one.requests == 1 else 's'}"
 
 
 def _named(found: Figures, agent: str) -> str:

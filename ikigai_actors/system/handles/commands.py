@@ -44,7 +44,16 @@ from ikigai_actors.system.births import Child, births_of, note_of
 from ikigai_actors.system.handles.base import BaseRef, H
 from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
 from ikigai_actors.system.lateness import why_late
-from ikigai_actors.system.lifecycle import GRACE, data_of, had_effect, new_children, new_fork, prompt_text, supervision
+from ikigai_actors.system.lifecycle import (
+    GRACE,
+    data_of,
+    had_effect,
+    labels_over,
+    new_children,
+    new_fork,
+    prompt_text,
+    supervision,
+)
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
@@ -63,6 +72,7 @@ class ForkOptions(TypedDict, total=False):
     attach: Sequence[Attachable]
     at: int | None
     budget: Budget | Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
     timeout: float | None
 
 
@@ -76,7 +86,14 @@ class Commands(BaseRef[H]):
 
     # Turns
 
-    def prompt(self, text: str, *, output: Any = None, attach: Sequence[Attachable] = ()) -> Future[Reply]:
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply]:
         """Open a turn: the agent answers the text.
 
         A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
@@ -89,6 +106,8 @@ class Commands(BaseRef[H]):
                 does not fit, twice at most. None for an answer in words.
             attach: pictures, PDFs and sounds for the model: paths of files, bytes, or what `attachment` gives; 20 MB
                 together at most. They are read now, and stored once for all agents.
+            labels: on whose account this turn works, and the agents that it forks, as ``{"user": "ann"}``. They go over
+                the agent's own labels, 16 together at most; see `ActorSystem.spending`.
 
         Returns:
             A future of the `Reply`. It raises `ProviderError` when the model could not answer, `OutputError` when it
@@ -102,6 +121,8 @@ class Commands(BaseRef[H]):
         """
         prompt_text(text)
         data, blobs = data_of(output, attach)
+        if labels is not None and (over := labels_over(self.system.labels_of(self.uuid), labels)):
+            data = {**data, "labels": over}
         future = self._reply_of(output)
         command = on.Prompt(text, future, data=data, blobs=blobs)
         return self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
@@ -213,6 +234,7 @@ class Commands(BaseRef[H]):
         attach: Sequence[Attachable] = (),
         at: int | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Future[H] | Future[list[H]]:
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -243,6 +265,9 @@ class Commands(BaseRef[H]):
             budget: the most that the child and all that descend from it may spend: a `Budget`, or a dict of its
                 arguments; with ``count`` each child has one. None for no other limits than those of this agent, which
                 hold for the child in any case.
+            labels: on whose account the child works, and all that descend from it, as ``{"team": "sales"}``. They go
+                over the labels in force here, with those of the turn in progress, 16 together at most; see
+                `ActorSystem.spending`.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
@@ -269,6 +294,7 @@ class Commands(BaseRef[H]):
             attach=attach,
             at=at,
             budget=budget,
+            labels=labels,
         )
         if count is None and prompts is None:
             return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)))

@@ -177,7 +177,9 @@ class ProcessTable(Processes):
 
     def expect(self, birth: Birth) -> None:
         lifecycle = LifecycleState(permanent=birth.restart == "permanent")
-        child = Origin(birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, lifecycle)
+        child = Origin(
+            birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, lifecycle, labels=birth.labels
+        )
         actor = AgentActor(self._parts, child)
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor

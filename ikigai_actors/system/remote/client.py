@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.arguments import check_since
 from ikigai_actors.errors import IkigaiError, NoHost
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.remote_commands import RemoteCommand
     from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.budgets.budget import BudgetStatus
+    from ikigai_actors.records.budgets.spendings import Spending
     from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
     from ikigai_actors.records.hosts.liveness import Sign
@@ -253,6 +255,14 @@ class Client:
 
         check_types(self._store)
         return self._store.read(_overview)
+
+    def spending_by(self, by: str, since: str | None) -> "dict[str, Spending]":
+        """What was spent, by the value of a label; see `ActorSystem.spending`."""
+        from ikigai_actors.records.agents.labels import check_label_key
+        from ikigai_actors.records.budgets.spendings import spending
+
+        key, start = check_label_key(by), check_since(since, self._clock.now_ms())
+        return self._store.read(lambda tx: spending(tx, key, start))
 
     def figures(self) -> "tuple[Overview, Counts]":
         """Everybody, and how much there is of everything else, at one moment."""

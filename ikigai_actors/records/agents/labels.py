@@ -1,0 +1,96 @@
+"""Labels: on whose account an agent works, as ``{"user": "ann", "team": "sales"}``. Pure.
+
+A set of labels is kept as one text, its canonical JSON, so that equal sets are equal texts; no labels are ``""``. An
+agent has the set that was in force at its parent when it was born, with what the fork gave it. That never changes; a
+prompt may put further labels over it, for its turn alone. Table ``label_values`` has each set by its id, for those
+who add up what was spent.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+
+from ikigai_actors.arguments import check_mapping, check_type, shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.text import check_text
+
+MOST_LABELS = 16
+"""Labels of an agent, or of a turn, at most."""
+KEY_LENGTH = 64
+"""Characters of a label's key at most."""
+VALUE_LENGTH = 256
+"""Characters of a label's value at most."""
+
+
+def check_labels(value: object) -> dict[str, str]:
+    """Labels that somebody gives; None for none. Raises `BadInput`."""
+    given = {} if value is None else check_mapping(value, "labels", "a dict from keys to texts, as {'team': 'sales'}")
+    labels = {check_label_key(key): _check_value(key, text) for key, text in given.items()}
+    check_number(labels)
+    return labels
+
+
+def check_label_key(key: object) -> str:
+    """The key of a label. Raises `BadInput`."""
+    return _check_short(key, "the key of a label", KEY_LENGTH)
+
+
+def check_number(labels: Mapping[str, str]) -> None:
+    """Raise `BadInput` for more labels than an agent, or a turn, may have."""
+    if len(labels) > MOST_LABELS:
+        raise BadInput(f"Expected at most {MOST_LABELS} labels, with those that the agent has; got {len(labels)}.")
+
+
+def set_of(labels: Mapping[str, str]) -> str:
+    """Labels as the text that stands for this set."""
+    return json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else ""
+
+
+def labels_in(text: str) -> dict[str, str]:
+    """The labels of a set. Raises `ValueError` for what is none."""
+    found = json.loads(text) if text else {}
+    if not are_labels(found) or set_of(found) != text:
+        raise ValueError(f"expected labels as canonical JSON, got {text!r:.80}")
+    return dict(found)
+
+
+NO_LABELS: Mapping[str, str] = {}
+"""Shared, so never changed."""
+
+
+def labels_of_row(text: object) -> Mapping[str, str]:
+    """The labels in a column. What is no set, and only fsck reports, is none."""
+    try:
+        return labels_in(text) if isinstance(text, str) and text else NO_LABELS
+    except ValueError:
+        return NO_LABELS
+
+
+def are_labels(value: object) -> bool:
+    """Whether data of a message, or of a file, has the form of labels."""
+    if not isinstance(value, dict):
+        return False
+    return all(isinstance(key, str) and key and isinstance(text, str) for key, text in value.items())
+
+
+def joined(text: str, given: Mapping[str, str]) -> str:
+    """A set, with further labels over it."""
+    return set_of({**labels_in(text), **given}) if given else text
+
+
+@lru_cache(maxsize=1024)
+def set_id(text: str) -> str:
+    """The id by which tables refer to a set: 16 hexadecimal digits; empty for no labels."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] if text else ""
+
+
+def _check_value(key: object, text: object) -> str:
+    return _check_short(text, f"the label {key!r}", VALUE_LENGTH)
+
+
+def _check_short(text: object, what: str, most: int) -> str:
+    checked = check_text(check_type(text, str, what, "text"), what)
+    if not checked.strip() or len(checked) > most:
+        raise BadInput(f"Expected {what} to have 1 to {most} characters, and not to be blank; got {shown(text)}.")
+    return checked

@@ -1,0 +1,67 @@
+"""What requests have cost, and on whose account: tables ``spendings`` and ``label_values``.
+
+The row of a request is written with the message that tells of it, in one unit, so the sums are exact over every crash.
+There are no counters, which hosts would have to share: a sum is made when somebody asks for it. What no service has
+counted (code that answers, a request that a crash cut off) is in no row.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ikigai_actors.records.agents.labels import labels_in, set_id, set_of
+from ikigai_actors.records.budgets.amounts import SpendingRow
+from ikigai_actors.store.base import Store, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What requests to models have cost together."""
+
+    tokens: int
+    """Those that the services have counted: read, written, and of caches."""
+    usd: float
+    """Dollars, as far as the models had a price when they answered."""
+    requests: int
+    """How many requests it were."""
+
+
+def keep_labels(tx: Transaction, text: str) -> None:
+    """Write what a set of labels has, unless it is known."""
+    for key, value in labels_in(text).items():
+        tx.defer("keep_label", labels=set_id(text), key=key, value=value)
+
+
+def label_root(store: Store, shards: Collection[int], labels: Mapping[str, str]) -> None:
+    """Give agent 0 labels, if this process is to run it, which has not begun: the host of these shards."""
+
+    def write(tx: Transaction) -> None:
+        text = set_of(labels)
+        tx.run("set_root_labels", labels=text, shards=[str(shard) for shard in shards])
+        keep_labels(tx, text)
+
+    store.write(write)
+
+
+def kept_labels(tx: Transaction) -> dict[str, dict[str, str]]:
+    """The labels of every set, by its id."""
+    sets: dict[str, dict[str, str]] = {}
+    for labels, key, value in tx.run("all_labels"):
+        sets.setdefault(labels, {})[key] = value
+    return sets
+
+
+def spendings_of(tx: Transaction, agent: str) -> list[SpendingRow]:
+    """The rows of an agent, in order."""
+    return [SpendingRow._make(row) for row in tx.run("spendings_of", uuid=agent)]
+
+
+def spending(tx: Transaction, by: str, since: int) -> dict[str, Spending]:
+    """What was spent, by the value of a label; under ``""`` what has no such label.
+
+    Args:
+        tx: a transaction.
+        by: the key of the label; empty for one sum of all.
+        since: only what was written from then on, in milliseconds since 1970.
+    """
+    rows = tx.run("spending_by_label", key=by, since=since)
+    return {value: Spending(tokens, usd / 1_000_000, requests) for value, tokens, usd, requests in sorted(rows)}

@@ -1,0 +1,73 @@
+"""The part of fsck that looks at labels, and at what requests have cost."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.records.agents.labels import labels_in, set_id, set_of
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.budgets.spendings import kept_labels
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.store.base import Transaction
+
+
+class Counted(NamedTuple):
+    """What the messages of an agent tell of its requests, or its rows of table ``spendings``."""
+
+    requests: int
+    positions: int
+    """The sum of the positions of these messages."""
+    tokens: int
+
+
+NO_COST = Counted(0, 0, 0)
+
+
+def check_spendings(
+    tx: Transaction,
+    records: Mapping[str, AgentRecord],
+    told: Mapping[str, Counted],
+    unknown: Collection[str],
+    among: Collection[str] | None = None,
+) -> Iterator[Violation]:
+    """Every violation.
+
+    Args:
+        tx: a transaction.
+        records: the registry.
+        told: what the messages of each agent tell.
+        unknown: the agents of which some message cannot be read.
+        among: the agents that are looked at; None for all.
+    """
+    rows = tx.run("sums_of_spendings", all=int(among is None), uuids=list(among or ()))
+    kept = {row[0]: Counted(*row[1:]) for row in rows}
+    for uuid in sorted(kept.keys() | told.keys()):
+        one = records.get(uuid)
+        if one is None or one.pruned_at is not None or uuid in unknown:
+            continue
+        wanted, got = told.get(uuid, NO_COST), kept.get(uuid, NO_COST)
+        came = one.imported_at is not None and all(had <= may for had, may in zip(got, wanted, strict=True))
+        if wanted != got and not came:  # what it inherited in its file was paid for by others
+            text = (
+                f"expected a row of spendings for each of {wanted.requests} messages that tell a cost of "
+                f"{wanted.tokens} tokens together; got {got.requests} rows, of {got.tokens} tokens"
+            )
+            yield Violation(Invariant.COST, uuid, text)
+
+
+def check_label_sets(tx: Transaction) -> Iterator[Violation]:
+    """Every violation in the labels of agents, and in the sets that are kept."""
+    kept = kept_labels(tx)
+    for labels, found in sorted(kept.items()):
+        if set_id(set_of(found)) != labels:
+            yield Violation(Invariant.LABELS, None, f"expected the set {labels} to have the labels of its id")
+    for (labels,) in sorted(tx.run("sets_of_spendings")):
+        if labels and labels not in kept:
+            yield Violation(Invariant.LABELS, None, f"expected the labels {labels} of a cost to be kept, they are not")
+    for uuid, text in sorted(tx.run("labels_of_agents")):
+        try:
+            labels_in(text)
+        except ValueError as error:
+            yield Violation(Invariant.LABELS, uuid, str(error))
+        else:
+            if set_id(text) not in kept:
+                yield Violation(Invariant.LABELS, uuid, f"expected its labels {text} to be kept, they are not")

@@ -1,0 +1,179 @@
+"""On whose account requests are made: labels of agents and turns, and the sums of what was spent by them."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import (
+    ActorSystem,
+    BadInput,
+    Delta,
+    ProviderError,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Spent,
+    Stream,
+    Usage,
+)
+from ikigai_actors.records.budgets.spendings import Spending
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.log.pruning import prune_logs
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.tool_scripts import calling, results
+
+PRICES = "[tea]\ninput = 2.0\noutput = 10.0\n"
+
+
+def ten(request: Request) -> Reply:
+    return Reply("ok", usage=Usage(0, 10), model="tea-1")
+
+
+def opened(database: str, provider: Any = None, **options: Any) -> ActorSystem:
+    return ActorSystem.open(database, provider or ScriptedProvider(ten), **options)
+
+
+def tokens(system: ActorSystem, by: str | None, since: Any = None) -> Mapping[str, int]:
+    return {value: one.tokens for value, one in system.spending(by, since).items()}
+
+
+def test_a_child_works_on_the_account_of_its_parent_and_of_what_its_fork_says(durable: str) -> None:
+    with opened(durable, labels={"team": "sales", "user": "ann"}) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        kid = system.root.fork("go", name="kid", labels={"user": "bob"})
+        kid.fork("go", name="grandchild").reply(timeout=DEADLINE)
+        kid.reply(timeout=DEADLINE)
+        assert tokens(system, "user") == {"ann": 10, "bob": 20}
+        assert tokens(system, "team") == {"sales": 30}
+        assert tokens(system, "no such label") == tokens(system, None) == {"": 30}
+        assert [one.labels for one in system.agents()] == [
+            {"team": "sales", "user": "ann"},
+            {"team": "sales", "user": "bob"},
+            {"team": "sales", "user": "bob"},
+        ]
+    with opened(durable) as system:
+        system.agent("grandchild").prompt("go on").get(timeout=DEADLINE)
+        assert tokens(system, "user") == {"ann": 10, "bob": 30}
+        assert check(system.store) == []
+
+
+def test_the_labels_of_a_prompt_count_for_its_turn_and_for_whom_that_forks(durable: str) -> None:
+    def answer(request: Request) -> Reply:
+        if request.name != "kid" and not results(request) and "fork" in str(request.messages[-1]):
+            return Reply(tool_calls=calling(("fork", {"name": "kid", "prompt": "look"})).tool_calls, usage=Usage(0, 5))
+        return ten(request)
+
+    with opened(durable, ScriptedProvider(answer), labels={"team": "sales"}) as system:
+        root = system.root
+        root.prompt("fork", labels={"user": "ann"}).get(timeout=DEADLINE)
+        system.agent("kid").reply(timeout=DEADLINE)
+        root.prompt("alone").get(timeout=DEADLINE)
+        root.fork("later", name="late").reply(timeout=DEADLINE)
+        assert tokens(system, "user") == {"ann": 25, "": 20}
+        assert tokens(system, "team") == {"sales": 45}
+        assert system.agent("kid").record.labels == {"team": "sales", "user": "ann"}
+        assert system.agent("late").record.labels == {"team": "sales"}
+        assert check(system.store) == []
+
+
+def test_a_turn_that_was_cut_off_goes_on_for_whom_it_was_begun(durable: str) -> None:
+    script = ScriptedProvider([calling("agents")])  # and then it has no more replies: the turn fails
+    with opened(durable, script) as system, pytest.raises(ProviderError):
+        system.root.prompt("go", labels={"user": "ann"}).get(timeout=DEADLINE)
+    with opened(durable) as system:
+        system.root.resume()
+        system.root.reply(timeout=DEADLINE)
+        assert tokens(system, "user") == {"ann": 10}
+
+
+def test_a_reply_that_broke_off_counts_too(durable: str) -> None:
+    told = Delta(spent=Spent(Usage(3, 4), "tea-1"))
+    broken = Stream(("par", told), ProviderError("gone", "par", broke_off=True))
+    with opened(durable, ScriptedProvider([broken, Reply("ok", usage=Usage(0, 10), model="tea-1")])) as system:
+        system.root.prompt("go", labels={"user": "ann"}).get(timeout=DEADLINE)
+        assert system.spending("user") == {"ann": Spending(17, 0.0, 2)}
+        assert check(system.store) == []
+
+
+def test_dollars_are_those_of_then(tmp_path: Path) -> None:
+    prices, database = tmp_path / "prices.toml", str(tmp_path / "some.db")
+    prices.write_text(PRICES)
+    with opened(database, prices=prices) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.spending() == {"": Spending(10, 0.0001, 1)}
+    prices.write_text(PRICES.replace("10.0", "20.0"))
+    with opened(database, prices=prices) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        assert system.spending() == {"": Spending(20, 0.0003, 2)}
+        assert system.root.record.spent_usd == 300
+
+
+def test_since_when_is_said_in_any_of_four_ways() -> None:
+    wrong: Any
+    with opened(":memory:") as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        later = time.time() + 3_600
+        for before in (None, 0, 12.5, datetime(2020, 1, 1, tzinfo=UTC), "2020-01-01T00:00+01:00", "36h"):
+            assert tokens(system, None, before) == {"": 10}
+        for after in (later, datetime.fromtimestamp(later, UTC), datetime.fromtimestamp(later, UTC).isoformat()):
+            assert tokens(system, None, after) == {}
+        for wrong in (datetime(2020, 1, 1), "2020-01-01", "yesterday", -1, True, float("nan"), [], b"36h"):
+            with pytest.raises(BadInput, match="since to be a datetime with a zone"):
+                system.spending(since=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["", " ", "k" * 65, 5, "a\0b"])
+def test_what_can_be_no_key_is_refused(wrong: Any) -> None:
+    with opened(":memory:") as system, pytest.raises(BadInput, match="key of a label"):
+        system.spending(by=wrong)
+
+
+def test_wrong_labels_are_refused_and_nothing_is_begun() -> None:
+    many = {str(number): "x" for number in range(16)}  # too many with the one that the agent has
+    with pytest.raises(BadInput, match="labels to be a dict"):
+        opened(":memory:", labels="sales")
+    with opened(":memory:", labels={"team": "sales"}) as system:
+        root = system.root
+        wrongs: list[Any] = [{"team": ""}, "team=sales", [], many]
+        for wrong in wrongs:
+            with pytest.raises(BadInput):
+                root.prompt("go", labels=wrong)
+            with pytest.raises(BadInput):
+                root.fork(labels=wrong)
+        assert len(system.agents()) == 1
+        assert len(root.history()) == 0
+
+
+def test_an_import_brings_labels_and_costs_along(tmp_path: Path) -> None:
+    here, there, file = (str(tmp_path / name) for name in ("here.db", "there.db", "kid.jsonl"))
+    with opened(here, labels={"team": "sales", "user": "ann"}) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        kid = system.root.fork("go", name="kid", labels={"user": "bob"})
+        kid.reply(timeout=DEADLINE)
+        kid.prompt("go", labels={"user": "cid"}).get(timeout=DEADLINE)
+        system.export(kid, file)
+    with opened(there, labels={"team": "stock", "site": "north"}) as system:
+        system.import_(file)
+        assert system.agent("kid").record.labels == {"team": "sales", "user": "bob", "site": "north"}
+        assert tokens(system, "user") == {"bob": 10, "cid": 10}
+        assert check(system.store) == []
+        system.agent("kid").prompt("go").get(timeout=DEADLINE)
+        assert tokens(system, "site") == {"": 20, "north": 10}
+        assert check(system.store) == []
+        system.root.prompt("go").get(timeout=DEADLINE)
+        system.agent("kid").kill()
+
+
+def test_costs_outlive_the_messages_of_the_dead(tmp_path: Path) -> None:
+    database = str(tmp_path / "some.db")
+    with opened(database) as system:
+        kid = system.root.fork("go", labels={"user": "bob"})
+        kid.reply(timeout=DEADLINE)
+        kid.kill()
+        assert prune_logs(system.store, system.clock.now_ms() + 1, 1).agents == 1
+        assert tokens(system, "user") == {"bob": 10}
+        assert check(system.store) == []
