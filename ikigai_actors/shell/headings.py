@@ -35,8 +35,11 @@ class Contents:
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
-        "Look": "demo help completion agents log tail diff stats prices",
-        "Talk and act": "prompt fork send doc timers budget rename signal finish kill adopt orphans supervise",
+        "Look": "demo help completion agents log history context settings tail diff stats prices",
+        "Talk and act": (
+            "prompt fork resume undo mark rewind clear compact uncompact merge model system set send doc timers budget "
+            "rename signal finish kill adopt orphans supervise"
+        ),
         "Experiments": "search bisect replay regress evaluate",
         "Hosts": "serve host hosts drain move cluster",
         "Data": "backup copy export import prune fsck",

@@ -21,6 +21,7 @@ from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
 from ikigai_actors.system.conversation import Questions, say
+from ikigai_actors.system.handles.commands import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
 T = TypeVar("T")
@@ -64,8 +65,6 @@ class Window(Protocol):
 class AppPlace(ShellPlace):
     """The place of one line."""
 
-    prefix = "/"
-
     def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
         self._window = window
         self.system, self.questions, self.attended = window.system, window.questions, window.attended
@@ -89,33 +88,38 @@ class AppPlace(ShellPlace):
     def wait_for(self, work: Callable[[], T]) -> T:
         return work()
 
+    def spelled(self, verb: str, agent: AgentRef, rest: str = "") -> str:
+        return f"/{verb} {rest}".rstrip()
+
     def outcome(self, ask: Callable[[], Future[T]]) -> T:
         return ask().get()
 
-    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
-        """Fork the current agent. The log shows the birth of a child, so nothing is printed."""
-        parent, follow = self.current, self._window.follow if follow is None else follow
+    def make_child(
+        self, agent: AgentRef, prompt: str | None, name: str | None, how: ForkOptions, follow: bool | None
+    ) -> None:
+        """Fork an agent. The log shows the birth of a child, so nothing is printed."""
+        parent, follow = agent, self._window.follow if follow is None else follow
 
         def born(child: AsyncAgentRef) -> None:
             if follow:
                 self._window.stay_with(parent.uuid, child.uuid)
 
         given = attachments_in(prompt or "")
-        future = parent.aio.fork(prompt, attach=given, **how)
+        future = parent.aio.fork(prompt, name=name, **how | {"attach": given})
         self._later("the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
         """Have an agent change. The log shows most changes, so they are not printed as well."""
         self._later(what, ask(), lambda _: None)
 
-    def resume(self) -> None:
+    def resume_turn(self, agent: AgentRef) -> None:
         def resumed(there_was_one: bool) -> None:
             if not there_was_one:
-                self.screen.line(nothing_to_resume(self.current))
+                self.screen.line(nothing_to_resume(agent))
 
-        stands, future = resume_waits(self.current), self.current.aio.resume()
+        stands, future = resume_waits(agent), agent.aio.resume()
         if stands:
-            self.screen.line(waits_for_cont(self.current, "the resume", self.current), dim=True)
+            self.screen.line(waits_for_cont(agent, "the resume", self.current), dim=True)
         self._later("the resume", future, resumed)
 
     def go_to(self, agent: AgentRef) -> None:

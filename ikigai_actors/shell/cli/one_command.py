@@ -1,35 +1,35 @@
 """The place where a subcommand runs a verb: attached to the agents of a database, for one command.
 
-It waits for everything that the verb asks for, goes nowhere, and prints on standard output. With ``--json`` it prints
-the value of the verb alone. When ``--timeout`` is over, what was asked for is taken back: it is not done later either.
+It prints on standard output; with ``--json`` the value of the verb alone. With ``--wait`` it also waits for the answer
+to a prompt.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+import shutil
+import sys
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ikigai_actors.shell.cli.exit_status import ended_early
+from ikigai_actors.shell import text as words
+from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
+from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import Place, Printer
+from ikigai_actors.shell.verbs.place import Printer
+from ikigai_actors.shell.verbs.unattended import Unattended
 from ikigai_actors.shell.verbs.verb import ShellOption, Verb, VerbGroup
 
 if TYPE_CHECKING:
-    from ikigai_actors.actors.futures import Future
+    from ikigai_actors.system.handles.commands import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
-
-T = TypeVar("T")
-
-_TAKEN_BACK_WITHIN = 5.0
-"""Seconds within which something that was taken back is known to be done, or not to be."""
+    from ikigai_actors.system.remote.feed import Feed
+    from ikigai_actors.system.remote.turn import RemoteTurn
 
 
 class StandardOutput(Printer):
     """Prints the lines of a verb; nothing where only its value is wanted."""
-
-    columns = 10_000
 
     def __init__(self, is_silent: bool) -> None:
         self._is_silent = is_silent
@@ -39,46 +39,76 @@ class StandardOutput(Printer):
             click.echo(harmless(text))
 
     def block(self, text: str) -> None:
-        self.line(text)
+        """Print a text of somebody's: whole for a program, harmless for a terminal."""
+        if not self._is_silent:
+            click.echo(harmless(text) if sys.stdout.isatty() else text)
 
     def error(self, text: str) -> None:
-        click.echo(f"ikigai: {harmless(text)}", err=True)
+        show_notice(text)
+
+    @property
+    def columns(self) -> int:
+        return shutil.get_terminal_size().columns
 
 
-class OneCommand(Place):
-    """The place of one command."""
+class OneCommand(Unattended):
+    """The place of one subcommand."""
 
-    prefix = "ikigai "
+    def __init__(self, system: "System", screen: Printer, timeout: float | None, awaits_answer: bool) -> None:
+        """Make it; ``awaits_answer`` says whether it waits for the answer to a prompt."""
+        super().__init__(system, screen, timeout)
+        self._until = None if timeout is None else monotonic() + timeout
+        self._awaits_answer = awaits_answer
+        self.status = 0
+        """The exit status."""
 
-    def __init__(self, system: "System", screen: Printer, timeout: float | None) -> None:
-        """Make it; ``timeout`` is how many seconds it waits for the process that runs the agents."""
-        self.system, self.screen, self._timeout = system, screen, timeout
+    def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
+        return f"ikigai {verb} {agent.record.short} {rest}".rstrip()
 
-    def wait_for(self, work: Callable[[], T]) -> T:
-        return work()
+    def make_child(
+        self, agent: "AgentRef", prompt: str | None, name: str | None, how: "ForkOptions", follow: bool | None = None
+    ) -> object:
+        if not self._awaits_answer:
+            return super().make_child(agent, prompt, name, how)
+        if prompt is None:
+            raise click.UsageError("--wait is for a PROMPT.")
+        child = self.outcome(lambda: agent.aio.fork(prompt, name=name, **how)).sync
+        row, client = words.agent_row(child) | {"parent_uuid": agent.uuid}, self._client()
+        with client.feed([child.uuid]) as feed:
+            answer = self._answer(
+                child, feed, client.first_turn(child.uuid), f"{child.record.short} is there, and goes on."
+            )
+        return row | answer
 
-    def outcome(self, ask: "Callable[[], Future[T]]") -> T:
-        from ikigai_actors.actors.futures import TimedOut
-        from ikigai_actors.errors import NoHost
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
+        from ikigai_actors.system.remote.turn import RemoteTurn
 
-        future = ask()
-        try:
-            return future.get(timeout=self._timeout)
-        except TimedOut:
-            future.take_back()
-            with suppress(NoHost, TimedOut):  # the answer of what was taken back
-                return future.get(timeout=_TAKEN_BACK_WITHIN)
-            raise TimedOut(f"Not done within {self._timeout:g} s, and not done later either.") from None
+        if not self._awaits_answer:
+            return super().leave_prompt(agent, text, attach)
+        client, record = self._client(), agent.record
+        with client.feed([agent.uuid]) as feed:
+            mail = self._store_prompt(client, record, text, attach)
+            self._note_delay(record, is_hosted=feed.host is not None)
+            turn = RemoteTurn(agent.uuid, prompt=mail.id)
+            answer = self._answer(agent, feed, turn, f"Prompt {mail.id} of {record.short} stays.")
+        return words.agent_row(agent) | {"mail": mail.id} | answer
 
-    def change(self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]) -> T:
-        from ikigai_actors.shell.text.naming import named
-
-        done = self.outcome(ask)
-        self.screen.line(f"{named(agent)}: {text if isinstance(text, str) else text(done)}")
-        return done
-
-    def leave_the_dead(self) -> None:
-        """Nobody is here."""
+    def _answer(self, agent: "AgentRef", feed: "Feed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
+        """Wait for the end of a turn, and print the answer; empty when it is late. Raises how it ended without one."""
+        record = agent.record
+        left = None if self._until is None else max(0.0, self._until - monotonic())
+        end = feed.await_turn(turn, left, lambda: self._note_delay(record, is_hosted=False))
+        if isinstance(end, Exception):
+            raise end
+        if end is None:
+            why = self._client().why_late(agent.uuid)
+            self.screen.error(f"No answer within {self._timeout:g} s. {if_late} {why}".rstrip())
+            self.status = TIMED_OUT
+            return {}
+        self.screen.block(end.text)
+        if note := words.stop_note(end.stop_reason, not end.text.strip()):
+            self.screen.error(note)
+        return {"text": end.text, "stop_reason": end.stop_reason}
 
 
 def subcommand(verb: Verb | VerbGroup) -> click.Command:
@@ -92,17 +122,21 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
         /,
         as_value: bool,
         acted_on: str | None = None,
+        wait: bool = False,
         timeout: float | None = None,
         **arguments: object,
     ) -> None:
         from ikigai_actors.system.attached import AttachedSystem
 
+        if verb.opens_turn and not verb.waits and timeout is not None and not wait:
+            raise click.UsageError("--timeout is for --wait.")
         with ended_early(context), AttachedSystem.open(context.obj.database) as system:
-            place = OneCommand(system, StandardOutput(is_silent=as_value), timeout)
+            place = OneCommand(system, StandardOutput(is_silent=as_value), timeout, awaits_answer=wait)
             agent = None if acted_on is None else system.agent(acted_on)
             value = verb.work(place, *([agent] if verb.needs_agent else []), **arguments)
         if as_value:
-            click.echo(as_json(value))
+            click.echo(as_json(words.as_value(value)))
+        context.exit(place.status)
 
     own = [one for one in verb.params if not isinstance(one, ShellOption)]
     params = verb.script.among(own, TEXT, "The agent that acts; else a person outside of any agent.")

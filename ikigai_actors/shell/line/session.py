@@ -27,6 +27,7 @@ from ikigai_actors.shell.text.naming import named
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future
+from ikigai_actors.system.handles.commands import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from supervisors.signals import Signal, Status
 
@@ -52,7 +53,6 @@ class BackgroundCommand:
 class Shell(ShellPlace):
     """One session over a running system. Only the main thread uses it: signals arrive there."""
 
-    prefix = "/"
     screen: Screen
 
     def __init__(
@@ -106,6 +106,9 @@ class Shell(ShellPlace):
         except KeyboardInterrupt:
             raise TimedOut("Stopped waiting; the request may still be carried out.") from None
 
+    def spelled(self, verb: str, agent: AgentRef, rest: str = "") -> str:
+        return f"/{verb} {rest}".rstrip()
+
     def outcome(self, ask: Callable[[], Future[T]]) -> T:
         return self.wait_for(lambda: ask().get())
 
@@ -129,9 +132,11 @@ class Shell(ShellPlace):
         """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
         self._turns.follow(self.current)
 
-    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
-        """Fork the current agent. The fork of a busy agent waits in the background, and does not go to the child."""
-        parent, busy = self.current, how.get("at") is None and self.is_busy(self.current)
+    def make_child(
+        self, agent: AgentRef, prompt: str | None, name: str | None, how: ForkOptions, follow: bool | None
+    ) -> None:
+        """Fork an agent. The fork of a busy one waits in the background, and does not go to the child."""
+        parent, busy = agent, how.get("at") is None and self.is_busy(agent)
         follow = self._follow if follow is None else follow
 
         def go(child: AgentRef) -> None:
@@ -147,7 +152,7 @@ class Shell(ShellPlace):
                 self._turns.expect(child)
 
         given = attachments_in(prompt or "")
-        future = parent.aio.fork(prompt, attach=given, **how)
+        future = parent.aio.fork(prompt, name=name, **how | {"attach": given})
 
         def of(done: Callable[[AgentRef], None]) -> Callable[[AsyncAgentRef], None]:
             return lambda child: done(child.sync)
@@ -163,9 +168,8 @@ class Shell(ShellPlace):
 
         self._do(agent, what, busy, ask(), tell, tell)
 
-    def resume(self) -> None:
-        """Go on with the latest turn of the current agent."""
-        agent, stands = self.current, resume_waits(self.current)
+    def resume_turn(self, agent: AgentRef) -> None:
+        stands = resume_waits(agent)
 
         def tell(resumed: bool) -> None:
             if not resumed:

@@ -1,5 +1,15 @@
-from ikigai_actors.shell.text.harmless import as_json as as_json
-from ikigai_actors.shell.text.naming import called as called
+from ikigai_actors.shell.text.diff import diff_page as diff_page
 from ikigai_actors.shell.text.naming import named as named
+from ikigai_actors.shell.text.pages import context_page as context_page
+from ikigai_actors.shell.text.pages import history_page as history_page
+from ikigai_actors.shell.text.pages import merged_document as merged_document
+from ikigai_actors.shell.text.pages import stop_note as stop_note
+from ikigai_actors.shell.text.pages import written as written
 from ikigai_actors.shell.text.rows import agent_row as agent_row
 from ikigai_actors.shell.text.rows import as_row as as_row
+from ikigai_actors.shell.text.rows import as_value as as_value
+from ikigai_actors.shell.text.tree import tree_lines as tree_lines
+from ikigai_actors.shell.text.wording import inherited as inherited
+from ikigai_actors.shell.text.wording import nothing_to_resume as nothing_to_resume
+from ikigai_actors.shell.text.wording import resume_waits as resume_waits
+from ikigai_actors.shell.text.wording import waits_for_cont as waits_for_cont

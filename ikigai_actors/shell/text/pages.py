@@ -43,10 +43,10 @@ class MessageWords(NamedTuple):
     """Whether it parts what came before from what follows, so that a rule is beside its line."""
 
 
-def history_page(messages: Sequence[Message], uuid: str, most: int) -> list[MessageView]:
-    """The latest messages of a history, oldest first; ``<`` marks inherited ones."""
+def history_page(messages: Sequence[Message], uuid: str, most: int, command: str) -> list[MessageView]:
+    """The latest messages of a history, oldest first; ``<`` marks inherited ones. The command shows all of it."""
     left_out = len(messages) - most
-    head = [MessageView(f"({left_out} earlier; /history {len(messages)} shows all)", False)] if left_out > 0 else []
+    head = [MessageView(f"({left_out} earlier; {command} shows all)", False)] if left_out > 0 else []
     return [*head, *(_entry(message, uuid) for message in messages[-most:])]
 
 

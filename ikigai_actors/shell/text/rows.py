@@ -1,5 +1,8 @@
 """Records as objects of JSON output: their fields by name, times as people and programs read them."""
 
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.frozen import as_dict
@@ -18,6 +21,17 @@ def _shown(name: str, value: Any) -> Any:
     if name.endswith("_at") or name == "deadline":
         return iso_time(value) if value else None  # 0 of `active_at`: never
     return value
+
+
+def as_value(value: object) -> object:
+    """A value as JSON has it: records by their fields, times in ISO 8601."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: as_value(one) for name, one in as_row(value).items()}
+    if isinstance(value, Mapping):
+        return {str(name): as_value(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_value(one) for one in value]
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def agent_row(agent: "AgentRef") -> dict[str, Any]:

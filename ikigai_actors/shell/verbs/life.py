@@ -66,8 +66,8 @@ def finish(place: "Place", agent: "AgentRef", text: tuple[str, ...]) -> object:
 
     if (record := agent.record).status == Status.STOPPED and record.turn:
         raise BadInput(
-            f"{words.named(agent)} is stopped in the middle of its turn. Let it go on ({place.prefix}signal CONT), or "
-            f"{place.prefix}kill it."
+            f"{words.named(agent)} is stopped in the middle of its turn. Let it go on "
+            f"({place.spelled('signal CONT', agent)}), or {place.spelled('kill', agent)} it."
         )
     place.outcome(lambda: agent.aio.exit(" ".join(text)))
     place.screen.line(f"{words.named(agent)} has ended")

@@ -1,17 +1,19 @@
 """What a verb needs of where it runs.
 
 A `Place` is whatever all verbs may use: line mode (``line/session.py``), the application (``app/place.py``), one
-command of a script (``cli/one_command.py``) and tools (`tools`) are places. A `ShellPlace` also has a current agent,
-and a person who goes from agent to agent: line mode and the application.
+command of a script (``cli/one_command.py``) and tools (`tools`) are places. The first two are a `ShellPlace`, with a
+current agent, and a person who goes from agent to agent. The others are a `ScriptPlace` (`unattended`): nobody stays,
+so a prompt is left there.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
     from ikigai_actors.system.conversation import Questions
+    from ikigai_actors.system.handles.commands import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
 
 T = TypeVar("T")
@@ -44,8 +46,9 @@ class Place(Protocol):
     """The open system."""
     screen: Printer
     """Prints the results."""
-    prefix: str
-    """What comes before the word of a verb where a person reads it: ``/`` in a shell, ``ikigai `` for a script."""
+
+    def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
+        """How a person calls a verb for an agent here: ``/history 5``, or ``ikigai history buyer 5``."""
 
     def wait_for(self, work: Callable[[], T]) -> T:
         """Do something that waits for its commit, and return its result."""
@@ -68,6 +71,29 @@ class Place(Protocol):
             What the future gives; None where the place does not wait for it.
         """
 
+    def make_child(
+        self, agent: "AgentRef", prompt: str | None, name: str | None, how: "ForkOptions", follow: bool | None
+    ) -> object:
+        """Fork an agent.
+
+        Args:
+            agent: the parent.
+            prompt: the child's first prompt; None for none.
+            name: the child's name.
+            how: further options of `AgentRef.fork`.
+            follow: whether a person goes to the child; None takes the usual.
+
+        Returns:
+            The child, and its answer where that was waited for, as JSON; None where the place does not wait.
+        """
+
+    def resume_turn(self, agent: "AgentRef") -> bool | None:
+        """Go on with the latest turn, when it was cut off or an error ended it.
+
+        Returns:
+            Whether there was such a turn; None where the place does not wait for that.
+        """
+
     def leave_the_dead(self) -> None:
         """If a person is at an agent that is dead, go to the nearest living one above it, and say so."""
 
@@ -81,18 +107,6 @@ class ShellPlace(Place, Protocol):
     """The calls that wait for the person."""
     attended: bool
     """Whether a person is there, who can use an editor."""
-
-    def fork(self, prompt: str | None, follow: bool | None = None, **how: Any) -> None:
-        """Fork the current agent.
-
-        Args:
-            prompt: the child's first prompt; None for none.
-            follow: whether to go to the child; None takes the shell's default.
-            how: further arguments of `AgentRef.fork`.
-        """
-
-    def resume(self) -> None:
-        """Go on with the latest turn of the current agent, when it was cut off or an error ended it."""
 
     def go_to(self, agent: "AgentRef") -> None:
         """Make an agent the current one."""
@@ -115,6 +129,17 @@ class ShellPlace(Place, Protocol):
 
     def leave(self) -> None:
         """End the session."""
+
+
+class ScriptPlace(Place, Protocol):
+    """Where a script or a program gives one command."""
+
+    def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
+        """Store a prompt, with the files at these paths.
+
+        Returns:
+            Its number, and its answer where that was waited for, as JSON.
+        """
 
 
 def last_active(system: "System") -> "AgentRecord":

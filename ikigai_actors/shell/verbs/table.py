@@ -36,6 +36,60 @@ class VerbLine(NamedTuple):
 
 
 TABLE = {
+    "agents": VerbLine("walking", "", "Show the tree of agents.", Callers.PEOPLE),
+    "child": VerbLine("walking", "", "Go down: to the newest child of this agent.", Callers.PEOPLE),
+    "clear": VerbLine("memory", "AGENT", "Start over: the agent forgets the conversation."),
+    "compact": VerbLine(
+        "memory", "AGENT [WHAT MATTERS]", "Let the model summarise the history, so that the next request is smaller."
+    ),
+    "context": VerbLine("memory", "AGENT", "Show the agent's context."),
+    "diff": VerbLine(
+        "branches", "AGENT ID", "Show where an agent's history and another's part, and what each has said since."
+    ),
+    "exit": VerbLine("walking", "", "Leave.", Callers.PEOPLE),
+    "fork": VerbLine(
+        "branches", "AGENT [PROMPT]...", "Fork an agent: make a child that remembers all that was said before."
+    ),
+    "help": VerbLine(
+        "walking", "", "List the first commands, explain one, or list all under headings.", Callers.PEOPLE
+    ),
+    "history": VerbLine("memory", "AGENT [N]", "Show the latest N messages of the agent's history."),
+    "mark": VerbLine("memory", "AGENT [LABEL]...", "Set a mark to which rewind comes back."),
+    "merge": VerbLine(
+        "branches",
+        "AGENT ID",
+        "Take in what an agent below this one has said, as a quotation that the model sees from then on.",
+    ),
+    "model": VerbLine("settings", "AGENT [NAME]", "Show the agent's model, or set it as provider:model."),
+    "next": VerbLine("walking", "", "Go to the next sibling, from the last to the first.", Callers.PEOPLE),
+    "parent": VerbLine("walking", "", "Go up: to the supervisor of this agent.", Callers.PEOPLE),
+    "prev": VerbLine("walking", "", "Go to the previous sibling, from the first to the last.", Callers.PEOPLE),
+    "prompt": VerbLine("branches", "AGENT TEXT...", "Prompt an agent.", Callers.SCRIPTS | Callers.PROTOCOLS),
+    "quit": VerbLine("walking", "", "Leave: the same as /exit.", Callers.PEOPLE),
+    "resume": VerbLine(
+        "branches", "AGENT", "Go on with the latest turn: one that a crash cut off, or that ended with an error."
+    ),
+    "rewind": VerbLine("memory", "AGENT [LABEL]...", "Go back to the latest mark, or to the one named LABEL."),
+    "set": VerbLine("settings", "AGENT NAME [VALUE]...", "Show one of the agent's settings, or set it."),
+    "settings": VerbLine(
+        "settings",
+        "AGENT",
+        "Show the settings that are in force, and where each comes from: an agent, or the start of ikigai.",
+    ),
+    "switch": VerbLine("walking", "", "Go to an agent.", Callers.PEOPLE),
+    "system": VerbLine("settings", "AGENT [TEXT]...", "Show the agent's system prompt, or set it."),
+    "tools": VerbLine(
+        "settings",
+        "AGENT [NAME]",
+        "List the tools that the agent's model is offered, or explain one.",
+        Callers.PEOPLE,  # only the process that runs the agents knows them
+    ),
+    "uncompact": VerbLine(
+        "memory",
+        "AGENT",
+        "Take off the latest summary: the model sees the messages again that it replaced, and everything since.",
+    ),
+    "undo": VerbLine("memory", "AGENT", "Take back the latest prompt, and everything after it."),
     "adopt": VerbLine("life", "AGENT ID", "Let an agent supervise another one, which goes on if it was stopped."),
     "finish": VerbLine("life", "AGENT [TEXT]...", "End an agent after its turn: the normal end."),
     "kill": VerbLine("life", "AGENT", "End an agent at once."),

@@ -1,4 +1,4 @@
-"""Verbs as tools of a protocol: a description with a JSON schema, and a place that keeps what a verb prints.
+"""Verbs as tools of a protocol: a description with a JSON schema, and what a verb prints, kept.
 
     tool_of(load("kill"))                           # {"name": "kill", "description": …, "input_schema": …}
     call(system, load("kill"), {"agent": "buyer"})  # Called(text="buyer is dead", value={"agent_uuid": …, …})
@@ -7,22 +7,21 @@ Nothing here knows a protocol. Arguments come as JSON, are checked by the verb's
 with them is a `BadInput`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.shell.text.rows import as_value
 from ikigai_actors.shell.verbs.arguments import TEXT
 from ikigai_actors.shell.verbs.place import Place, Printer
+from ikigai_actors.shell.verbs.unattended import Unattended
 from ikigai_actors.shell.verbs.verb import ShellOption, Verb
 
 if TYPE_CHECKING:
-    from ikigai_actors.actors.futures import Future
     from ikigai_actors.system.handles.ref import AgentRef, System
-
-T = TypeVar("T")
 
 _TYPES: Mapping[type[object], str] = {
     click.types.IntParamType: "integer",
@@ -58,29 +57,6 @@ class KeptLines(Printer):
         self.lines.append(text)
 
 
-class ToolPlace(Place):
-    """The place of one call."""
-
-    prefix = ""
-
-    def __init__(self, system: "System") -> None:
-        self.system, self.screen = system, KeptLines()
-
-    def wait_for(self, work: Callable[[], T]) -> T:
-        return work()
-
-    def outcome(self, ask: "Callable[[], Future[T]]") -> T:
-        return ask().get()
-
-    def change(self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]) -> T:
-        done = self.outcome(ask)
-        self.screen.line(text if isinstance(text, str) else text(done))
-        return done
-
-    def leave_the_dead(self) -> None:
-        """Nobody is here."""
-
-
 def tool_of(verb: Verb) -> dict[str, Any]:
     """The description of a verb as a tool."""
     params = list(_parameters(verb))
@@ -98,7 +74,8 @@ def tool_of(verb: Verb) -> dict[str, Any]:
 
 def call(system: "System", verb: Verb, given: Mapping[str, object]) -> Called:
     """Call a verb. Raises `BadInput` for arguments that cannot be used, and what the verb raises."""
-    place, known = ToolPlace(system), dict(_parameters(verb))
+    screen, known = KeptLines(), dict(_parameters(verb))
+    place = Unattended(system, screen)
     if unknown := [name for name in given if name not in known]:
         raise BadInput(f"Tool {verb.name} has no argument {unknown[0]!r}; it takes {', '.join(known)}.")
     if missing := [name for name, param in known.items() if param.required and name not in given]:
@@ -111,10 +88,10 @@ def call(system: "System", verb: Verb, given: Mapping[str, object]) -> Called:
         value = verb.work(place, *_agents(place, verb, values), **values)
     except click.ClickException as error:
         raise BadInput(error.format_message()) from error
-    return Called("\n".join(place.screen.lines), value)
+    return Called("\n".join(screen.lines), as_value(value))
 
 
-def _agents(place: ToolPlace, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
+def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
     """The agent that the verb is about, if it is about one; its name is taken out of the values."""
     if not verb.needs_agent:
         return []

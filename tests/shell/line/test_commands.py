@@ -87,8 +87,9 @@ def test_a_fork_goes_to_the_child_which_remembers(session: Session) -> None:
     assert dba.record.fork_message_id == 2
 
 
-def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session) -> None:
-    printed = session("tea", '/fork "two words" --name dba')
+@pytest.mark.parametrize("prompt", ['"two words"', "two words"])
+def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session, prompt: str) -> None:
+    printed = session("tea", f"/fork {prompt} --name dba")
     assert printed[2].startswith("You said “two words”. I remember 2 prompts")
 
 
@@ -286,12 +287,15 @@ def test_exit_leaves_at_once(session: Session) -> None:
     [
         ("/", "error: There is no command '/'. /help lists the commands."),
         ("/swich x", "error: There is no command '/swich'. Did you mean /switch?"),
-        ("/fork two words", "error: Got unexpected extra argument (words). Try /fork --help."),
+        ("/agents two words", "error: Got unexpected extra arguments (two words). Try /agents --help."),
         ("/switch", "error: Missing argument 'ID'. Try /switch --help."),
         ('/fork "half', "error: No closing quotation. Put text with quotes in it between quotes of the other kind."),
         ("/fork ''", "error: Expected a prompt for the child, got blank text. Leave it out to fork without one."),
         ("/fork --name 'no way'", "error: A name is 1 to 64 letters, digits or . _ + @ - and begins"),
-        ("/switch abc", "error: Expected a uuid, its first 4 or more characters, or a name; nobody is called 'abc'."),
+        (
+            "/switch abc",
+            "error: Expected a name, two words, or a uuid or its first 4 or more characters; nobody is called 'abc'.",
+        ),
     ],
 )
 def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: str, told: str) -> None:

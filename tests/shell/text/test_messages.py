@@ -149,7 +149,7 @@ def test_a_message_is_shown_in_the_words_of_its_kind(
     kind: str, content: str, data: Mapping[str, object], entry: str, pieces: list[tuple[Look, str]]
 ) -> None:
     message = Message("a" * 22, 1234, kind, content, data or NO_DATA, 0)
-    [shown] = history_page([message], message.agent_uuid, 1)
+    [shown] = history_page([message], message.agent_uuid, 1, "/history")
     first, *rest = shown.text.split("\n")
     assert "\n".join([first.removeprefix(f" 1234  {kind:<11}  "), *(line[20:] for line in rest)]) == entry
     assert [(piece.look, piece.text) for piece in pieces_of([message])] == pieces

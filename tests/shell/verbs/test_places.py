@@ -4,10 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import click
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput
+from ikigai_actors.agent.turn.merging import WAYS
 from ikigai_actors.shell.cli.main import run
+from ikigai_actors.shell.verbs.branches import merge_branch
 from ikigai_actors.shell.verbs.table import load
 from ikigai_actors.shell.verbs.tools import call, tool_of
 from ikigai_actors.shell.verbs.verb import Verb
@@ -60,13 +63,23 @@ CASES = (
     Case("/supervise --intensity 4", "supervise kid --intensity 4", {"intensity": 4},
          "kid: one_for_one, 4 restarts in 600 s"),
     Case("/adopt other", "adopt kid other", {"child": "other"}, "kid looks after other from now on"),
+    Case("/mark before milk", "mark kid before milk", {"label": "before milk"}, "marked 'before milk'"),
+    Case("/clear", "clear kid", {}, "cleared: the history starts over, the settings stay"),
+    Case("/undo", "undo kid", {}, "took back the latest prompt"),
+    Case("/resume", "resume kid", {},
+         "Nothing to resume: the latest turn of kid was neither cut off nor ended by an error."),
+    Case("/set temperature 0.5", "set kid temperature 0.5", {"name": "temperature", "value": "0.5"},
+         "temperature set to 0.5"),
+    Case("/model", "model kid", {}, "model: not set"),
+    Case("/system Be brief.", "system kid Be brief.", {"text": "Be brief."}, "system set to Be brief."),
     Case("/finish all done", "finish kid all done", {"text": "all done"}, "kid has ended"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, case: Case) -> None:
-    system, root, said = session.system, session.system.root, []
+    system, root, said = session.system, session.system.root, list[str]()
+    root.prompt("tea").get(timeout=DEADLINE)
 
     def without_ids(line: str) -> str:
         for record in system.agents():
@@ -93,12 +106,54 @@ def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, ca
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_json_is_what_the_verb_returns(session: Session, script: Script, case: Case) -> None:
+    session.system.root.prompt("tea").get(timeout=DEADLINE)
     kid = session.system.root.fork(name="kid")
     session.system.root.fork(name="other")
     [line] = script(*case.script.split(), "--json")
     value = json.loads(line)
     assert set(value) >= {"agent_uuid", "name"}
     assert kid.uuid in json.dumps(value)
+
+
+def test_a_script_remembers_marks_compacts_and_merges_as_a_person_does(session: Session, script: Script) -> None:
+    root = session.system.root
+    root.prompt("tea").get(timeout=DEADLINE)
+    kid = root.fork("milk", name="kid")
+    kid.reply(timeout=DEADLINE)
+    assert script("mark", "kid", "here") == ["marked 'here'"]
+    kid.prompt("sugar").get(timeout=DEADLINE)
+    assert script("rewind", "kid", "here") == ["back at mark 'here'"]
+    assert "sugar" not in " ".join(script("history", "kid"))
+    [first, *_] = script("history", "kid", "1")
+    assert first.endswith("earlier; ikigai history kid 7 shows all)")
+    [summarised] = script("compact", "kid", "--text", "They spoke of tea.")
+    assert summarised.startswith(
+        "summarised: ikigai history kid shows it, and ikigai uncompact kid brings the messages back"
+    )
+    assert json.loads(script("history", "kid", "1", "--json")[0])[0]["content"] == "They spoke of tea."
+    assert script("uncompact", "kid") == ["the summary is off: all of it is back"]
+    merged = json.loads(script("merge", root.uuid, "kid", "--json")[0])
+    assert merged["text"].startswith("You said “milk”")
+    assert any(line.startswith("messages") for line in script("context", "kid"))
+    assert script("settings", "kid")[-1].startswith("No setting is in force")
+
+
+def test_the_ways_of_a_merge_are_those_that_a_turn_knows() -> None:
+    kind = merge_branch.params[1].type
+    assert isinstance(kind, click.Choice)
+    assert tuple(kind.choices) == WAYS
+
+
+def test_a_tool_forks_and_prompts_without_waiting_for_an_answer(session: Session) -> None:
+    root = session.system.root
+    made = call(session.system, tool("fork"), {"agent": root.uuid, "name": "kid", "prompt": "tea"})
+    kid = session.system.agent("kid")
+    assert made.value == {"agent_uuid": kid.uuid, "name": "kid", "parent_uuid": root.uuid}
+    left = call(session.system, tool("prompt"), {"agent": "kid", "text": "milk"})
+    assert left.value == {"agent_uuid": kid.uuid, "name": "kid", "mail": 1}
+    many = call(session.system, tool("fork"), {"agent": "kid", "count": 3})
+    assert isinstance(many.value, list)
+    assert [one["parent_uuid"] for one in many.value] == [kid.uuid] * 3
 
 
 def test_a_subcommand_that_is_refused_changes_nothing_and_says_why(session: Session, script: Script) -> None:

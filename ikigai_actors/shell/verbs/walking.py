@@ -1,0 +1,138 @@
+"""Verbs of a shell alone: to look around, to go from agent to agent, help, and to leave."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ikigai_actors.shell import text as words
+from ikigai_actors.shell.headings import EVERYTHING, HeadedGroup
+from ikigai_actors.shell.verbs.arguments import AGENT, COMMAND
+from ikigai_actors.shell.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.agents.registry import AgentRecord
+    from ikigai_actors.shell.verbs.place import ShellPlace
+
+_GUIDE = """
+What you type goes to the current agent. A line that begins with / is a command; /COMMAND --help explains it. Put a
+blank before a text that begins with /, and quotes around an argument of several words.
+
+Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
+alone then shows the rest of it.
+"""
+"""What /help says before it lists the commands."""
+
+
+@verb("agents", script="")
+@click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
+def agents(shell: "ShellPlace", dead_too: bool) -> None:
+    """Show the tree of agents.
+
+    * marks the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
+    messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
+    too, but not in /context. Unread mail is counted where there is any. For an agent in a turn it shows its latest sign
+    of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
+    has, and shows the first of them, with their scores and prompts.
+    """
+    from ikigai_actors.behaviour.listing import books_in, listed_trials
+    from ikigai_actors.records.agents import registry
+    from ikigai_actors.store.hosts.rows import host_names, owners
+
+    records, own, hosts = shell.system.store.read(
+        lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
+    )
+    books = shell.system.store.read(lambda tx: books_in(tx, records))
+    current, signs, state = shell.current.uuid, shell.system.signs(), shell.system.state_of
+    trials = listed_trials(records, books, current)
+    for line in words.tree_lines(records, own, state, current, dead_too, hosts, signs, trials):
+        shell.screen.line(line.text, bold=line.current, dim=line.dead)
+
+
+@verb("switch", script="")
+@click.argument("agent", metavar="ID", type=AGENT)
+def switch(shell: "ShellPlace", agent: str) -> None:
+    """Go to an agent.
+
+    ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
+    """
+    shell.go_to(shell.system.agent(agent))
+
+
+@verb("parent", script="")
+def parent(shell: "ShellPlace") -> None:
+    """Go up: to the supervisor of this agent."""
+    above = shell.current.supervisor
+    if above is None:
+        shell.screen.error("This is agent 0: nobody is above it.")
+    else:
+        shell.go_to(above)
+
+
+@verb("child", script="")
+def child(shell: "ShellPlace") -> None:
+    """Go down: to the newest child of this agent."""
+    records = [record for record in _children(shell, shell.current.uuid) if record.living]
+    if not records:
+        shell.screen.error("This agent has no living child. /fork makes one.")
+    else:
+        newest = max(records, key=lambda record: (record.created_at, record.born))
+        shell.go_to(shell.system.handle(newest.uuid))
+
+
+@verb("next", script="")
+def next_sibling(shell: "ShellPlace") -> None:
+    """Go to the next sibling, from the last to the first."""
+    _go_sideways(shell, 1)
+
+
+@verb("prev", script="")
+def previous_sibling(shell: "ShellPlace") -> None:
+    """Go to the previous sibling, from the first to the last."""
+    _go_sideways(shell, -1)
+
+
+@verb("help", script="")
+@click.argument("command", metavar="[COMMAND|all]", type=COMMAND, required=False)
+def show_help(shell: "ShellPlace", command: str | None) -> None:
+    """List the first commands, explain one, or list all under headings."""
+    above = click.get_current_context().parent
+    assert above is not None  # it runs within the group of commands
+    group = above.command
+    assert isinstance(group, HeadedGroup)
+    if command is None:
+        formatter = above.make_formatter()
+        formatter.write_text(_GUIDE.strip())
+        group.format_commands(above, formatter)
+        shell.screen.block(formatter.getvalue().rstrip())
+    elif command == EVERYTHING:
+        shell.screen.block(group.all_commands(above))
+    else:
+        shell.screen.block(group.help_of(above, ["/" + command.removeprefix("/")]))
+
+
+@verb("exit", script="")
+def leave(shell: "ShellPlace") -> None:
+    """Leave. So do /quit and Ctrl-D."""
+    shell.leave()
+
+
+@verb("quit", script="")
+def leave_as_others_do(shell: "ShellPlace") -> None:
+    """Leave: the same as /exit."""
+    shell.leave()
+
+
+def _children(shell: "ShellPlace", uuid: str) -> "list[AgentRecord]":
+    from ikigai_actors.records.agents import registry
+
+    return shell.system.store.read(lambda tx: registry.children(tx, uuid))
+
+
+def _go_sideways(shell: "ShellPlace", step: int) -> None:
+    here = shell.current.record
+    family = _children(shell, here.supervisor_uuid) if here.supervisor_uuid is not None else [here]
+    row = [record.uuid for record in family if record.living or record.uuid == here.uuid]
+    if len(row) == 1:
+        shell.screen.error("This agent has no living sibling.")
+    else:
+        shell.go_to(shell.system.handle(row[(row.index(here.uuid) + step) % len(row)]))
