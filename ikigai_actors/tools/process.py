@@ -153,14 +153,14 @@ class ChildProcess:
         return self
 
     def _hold_lifeline(self, theirs: contextlib.ExitStack) -> int:
-        """Make the pipe that tells a guard of our end; return its end for the child, which ``theirs`` closes."""
+        """Make the pipe by which a guard learns of our end; return its end for the child, which ``theirs`` closes."""
         reading, writing = os.pipe()
         theirs.callback(os.close, reading)
         self._lifeline.callback(os.close, writing)
         return reading
 
     async def _connect(self, told: int | None) -> None:
-        """Connect its pipes, and wait for its fence, if ``told`` is the descriptor that tells of it."""
+        """Connect its pipes, and wait for its fence, if ``told`` is the descriptor that reports it."""
         assert self._child.stdout is not None
         self._pipes.callback(self._child.stdout.close)
         if self._child.stdin is not None:

@@ -1,10 +1,14 @@
-"""The pages in plain English have no word of the project's old dialect."""
+"""The pages and rooms in plain English have no word of the project's old dialect."""
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.kit.databases import ROOT
+from tests.project.test_layers import parsed
 
 PLAIN = (
     "README", "behaviour", "budgets", "cluster", "commands", "comparisons", "coverage", "databases", "endpoints",
@@ -13,9 +17,18 @@ PLAIN = (
 )  # fmt: skip
 """Pages of docs/. One joins when its English is plain."""
 
+ROOMS = (
+    "ikigai_actors/actors", "ikigai_actors/agent/builtin_calls", "ikigai_actors/arguments.py",
+    "ikigai_actors/attachments.py", "ikigai_actors/behaviour", "ikigai_actors/cluster", "ikigai_actors/errors.py",
+    "ikigai_actors/frozen.py", "ikigai_actors/lazy.py", "ikigai_actors/providers", "ikigai_actors/shell/app",
+    "ikigai_actors/shell/line", "ikigai_actors/shell/text", "ikigai_actors/shell/web", "ikigai_actors/store",
+    "ikigai_actors/text.py", "ikigai_actors/tools", "supervisors",
+)  # fmt: skip
+"""Folders and modules whose strings and docstrings are plain. One joins when its English is."""
+
 WORDS = {
     "anew": "again",
-    "behind": "after",
+    "behind(?! (?:the|a) fence)": "after",
     "by (?:now|then)": "now, then",
     "for ever": "forever",
     "in the midst": "in the middle",
@@ -25,13 +38,16 @@ WORDS = {
     "so many": "this many",
     "stands?(?!-in)(?! in for)": "is, are",
     "(?:am|are|be|been|is|was|were) told": "reads, gets, hears",
-    "tells?": "reports, prints, raises, says",
+    "tells?(?!:)": "reports, prints, raises, says",
     "whence": "from where",
     "(?-i:Who)(?! [^.]*[?])": "you, or if you",
     "whoever": "the one who acts, by name",
     "whom": "who",
 }
 """What to write in place of each; an expression for what has several forms."""
+
+ANY = re.compile(rf"\b(?:{'|'.join(WORDS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
+"""Whether a text has one of them, perhaps within code."""
 
 CODE = re.compile(r"^```.*?^```$|`[^`]+`|[“\"][^”\"\n]*[”\"]", re.MULTILINE | re.DOTALL)
 
@@ -46,6 +62,8 @@ def without_code(text: str) -> str:
 
 def dialect(text: str) -> list[str]:
     """Each such word of a page outside of code and quotations: its line, itself, what to write."""
+    if not ANY.search(text):
+        return []
     prose = without_code(text)
     found = [
         (prose.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), better)
@@ -83,3 +101,32 @@ def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
         "8: 'is told'; write: reads, gets, hears",
     ]
     assert dialect("Of “for ever” and `anew` nothing is reported.") == []
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, and its strings of several words, each with its line."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_strings_of_a_room_are_in_plain_english(room: str) -> None:
+    place = ROOT / room
+    modules = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    assert modules
+    assert [
+        f"{path.relative_to(ROOT)}:{line} {each}"
+        for path in modules
+        for line, text in texts(path)
+        for each in dialect(text)
+    ] == []
+
+
+def test_a_string_of_a_module_is_reported_and_a_name_is_not(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('"""What it tells."""\n\nTELL = "tell"\nERROR = f"{TELL} anew"\n', encoding="utf-8")
+    assert [(line, dialect(text)) for line, text in texts(module) if dialect(text)] == [
+        (1, ["1: 'tells'; write: reports, prints, raises, says"]),
+        (4, ["1: 'anew'; write: again"]),
+    ]

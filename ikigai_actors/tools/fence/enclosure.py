@@ -145,7 +145,7 @@ def _variables(environment: Mapping[str, str], network: Network) -> dict[str, st
 
 
 def _identity() -> dict[str, str]:
-    """Who commits, for git: the rest of a person's configuration stays outside."""
+    """The author of commits, for git: the rest of a person's configuration stays outside."""
     git = shutil.which("git")
     if git is None:
         return {}

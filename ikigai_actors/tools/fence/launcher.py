@@ -146,7 +146,7 @@ def _keep_descriptors(lifeline: int, status: int) -> None:
 
 
 def _let_go() -> None:
-    """Hold neither the pipes of the program nor the descriptor that tells the host of its start."""
+    """Hold neither the pipes of the program nor the descriptor that reports its start to the host."""
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2, _status):
         os.dup2(nothing, descriptor, inheritable=False)

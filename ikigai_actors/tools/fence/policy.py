@@ -131,7 +131,7 @@ def is_beneath(path: str, above: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Whom a program may reach."""
+    """The hosts that a program may reach."""
 
     kind: str = "all"
     """``all``, ``none``, ``ports`` or ``proxy``."""
@@ -179,7 +179,7 @@ class Fence:
     read: Sequence[str | os.PathLike[str]] = ()
     """Directories and files that they may read, beside the system's programs."""
     network: str | Sequence[int] = "all"
-    """Whom they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
+    """What they may reach: ``all``, ``none``, a list of ports, or ``proxy:PORT``."""
     protect: Sequence[str] = PROTECTED
     """Names beneath the workspace that stay as they are."""
     mode: str = "auto"

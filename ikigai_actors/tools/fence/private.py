@@ -1,7 +1,7 @@
 """Private directories of the programs behind the fence: a home and temporary files for each agent.
 
 They lie in ``fence/<random>`` beneath the host's directory, each with a lock that the kernel frees when the host is
-gone. So whoever opens next finds what a killed host has left, and removes it.
+gone. So the next host that opens finds what a killed one has left, and removes it.
 """
 
 import fcntl

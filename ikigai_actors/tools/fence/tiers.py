@@ -19,10 +19,10 @@ KNOWN_LANDLOCK = 9
 """The version of Landlock up to which its rights are used here."""
 
 WHOLE_LANDLOCK = 6
-"""The version from which signals and abstract sockets are behind it."""
+"""The version from which it covers signals and abstract sockets."""
 
 TCP_LANDLOCK = 4
-"""The version from which ports can be told apart."""
+"""The version from which it distinguishes ports."""
 
 _MACHINES = ("x86_64", "aarch64")
 _CREATE_RULESET, _VERSION, _ERRATA = 444, 1, 2
@@ -133,7 +133,7 @@ def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] =
 
     Args:
         mode: what was asked for.
-        network: whom programs may reach.
+        network: what programs may reach.
         of: what the system says.
         failures: what each fence that was tried has said.
     """
