@@ -35,7 +35,7 @@ class Contents:
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
-        "Look": "demo help completion agents log history context settings tail diff stats prices",
+        "Look": "demo help completion agents log history context settings tail diff stats prices doctor",
         "Talk and act": (
             "prompt fork resume undo mark rewind clear compact uncompact merge model system set send doc timers budget "
             "rename signal finish kill adopt orphans supervise"

@@ -12,7 +12,7 @@ from tests.project.test_layers import parsed
 
 PLAIN = (
     "README", "behaviour", "budgets", "cluster", "commands", "comparisons", "coverage", "databases", "endpoints",
-    "figures", "first-hour", "fuzz", "history", "library", "mail", "mutants", "providers", "shell", "soak",
+    "figures", "first-hour", "fuzz", "history", "library", "mail", "mutants", "providers", "security", "shell", "soak",
     "supervision", "tasks", "testing", "timers",
 )  # fmt: skip
 """Pages of docs/. One joins when its English is plain."""

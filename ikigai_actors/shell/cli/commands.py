@@ -439,6 +439,22 @@ def fsck(context: click.Context, json: bool) -> None:
 
 
 @click.command()
+@click.option("--json", "json", is_flag=True, help="As one JSON object.")
+@click.pass_context
+def doctor(context: click.Context, json: bool) -> None:
+    """Show which fence for agents' programs holds on this machine, and what it leaves open.
+
+    Exit status: 0 for namespaces, 1 for Landlock alone, 2 for none. With --workspace and the options beside it before
+    the command, for these.
+    """
+    from ikigai_actors.shell.cli import doctor
+
+    found = doctor.examination(context.obj)
+    click.echo(as_json(doctor.as_fields(found)) if json else harmless("\n".join(doctor.report(found))))
+    context.exit(doctor.STATUS[found.tier])
+
+
+@click.command()
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option("--update", is_flag=True, help="Write the prices of the installed genai-prices, extra [prices], first.")
 @click.option("--to", metavar="FILE", help="With --update: write them to this file, which nothing reads by itself.")
@@ -571,8 +587,8 @@ def import_agents(
 
 
 COMMANDS = (
-    agents, backup, budget, copy, diff, drain, export, fork, fsck, hosts, import_agents, kill, log, move, prices,
-    prompt, prune, rename, send, send_signal, stats, tail, timers,
+    agents, backup, budget, copy, diff, doctor, drain, export, fork, fsck, hosts, import_agents, kill, log, move,
+    prices, prompt, prune, rename, send, send_signal, stats, tail, timers,
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ Beside a running shell, or without one (commands.py, documents.py):
     ikigai export AGENT FILE        a branch of agents as a file of JSON lines, or --markdown
     ikigai import FILE              the agents of such a file, under an agent
     ikigai prices MODEL             what a model costs; --update takes newer prices
+    ikigai doctor                   which fence for agents' programs holds on this machine
     ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 

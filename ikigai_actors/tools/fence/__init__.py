@@ -9,4 +9,5 @@
 | `launcher` | what runs there: namespaces, mounts, Landlock, seccomp, and the processes that guard the program |
 | `private` | the homes and temporary files of programs, and how those of a killed host are found |
 | `enclosure` | all of it put together: a fence that was made |
+| `doctor` | what holds on this machine, for a person |
 """

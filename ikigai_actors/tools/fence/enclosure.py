@@ -7,7 +7,7 @@ process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.envi
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ikigai_actors.errors import BadInput
@@ -93,19 +93,17 @@ def open_enclosure(
     directory = None if workspace is None else os.path.realpath(workspace)
     found = grounds(paths, directory, environment)
     reach = reach_of(fence, directory, found, real, names_in)
-    variables = _variables(environment, reach.network)
-    of, failures = kernel(), list[str]()
+    variables = variables_of(environment, reach.network)
+    of = kernel()
     directories = PrivateDirectories(paths.state)
     try:
-        for how in candidates(fence.mode, reach.network, of):
-            code = compiled(reach, how, directories.mount_point)
-            failure = trial(FencedStart(code, directories.of(_TRIAL)), variables)
-            if not failure:
-                directories.remove(_TRIAL)
-                for warning in _warnings(reach, how, found):
-                    tell(warning)
-                return Enclosure(reach, how, code, directories, variables)
-            failures.append(failure)
+        how, code, failures = first_that_starts(
+            candidates(fence.mode, reach.network, of), reach, directories, variables
+        )
+        if how is not None:
+            for warning in _warnings(reach, how, found):
+                tell(warning)
+            return Enclosure(reach, how, code, directories, variables)
         why = shortfall(fence.mode, reach.network, of, failures)
         if fence.mode != "auto" or reach.network.kind != "all":
             asked = f"fence={fence.mode!r}" if fence.mode != "auto" else f"network={fence.network!r}"
@@ -116,6 +114,21 @@ def open_enclosure(
     directories.close()
     tell(f"No fence holds here, so programs of agents do what you may do: {why}.")
     return None
+
+
+def first_that_starts(
+    among: Sequence[Candidate], reach: Reach, directories: PrivateDirectories, environment: Mapping[str, str]
+) -> tuple[Candidate | None, bytes, list[str]]:
+    """Try fences; the first that starts, its launcher, and what those before it have said. Blocks."""
+    failures = list[str]()
+    for how in among:
+        code = compiled(reach, how, directories.mount_point)
+        failure = trial(FencedStart(code, directories.of(_TRIAL)), environment)
+        directories.remove(_TRIAL)
+        if not failure:
+            return how, code, failures
+        failures.append(failure)
+    return None, b"", failures
 
 
 def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
@@ -133,7 +146,7 @@ def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
     return told
 
 
-def _variables(environment: Mapping[str, str], network: Network) -> dict[str, str]:
+def variables_of(environment: Mapping[str, str], network: Network) -> dict[str, str]:
     """The variables of programs, with what they need behind the fence."""
     made = {**_identity(), **environment, "PATH": search_path(environment.get("PATH", os.defpath))}
     if network.kind == "proxy":

@@ -1,0 +1,37 @@
+"""``ikigai doctor``: the fence that holds on this machine."""
+
+import os
+from dataclasses import asdict
+
+from ikigai_actors.shell.cli.options import Options
+from ikigai_actors.system.configuration import host_paths
+from ikigai_actors.tools.fence.doctor import Examination, look_at_fence
+from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.fence.tiers import Tier
+
+STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.NONE: 2}
+"""The exit status, by the tier that holds."""
+
+
+def examination(options: Options) -> Examination:
+    """Look at this machine. Raises `BadInput`."""
+    fence = Fence(options.write, options.read, options.network or "all", mode=options.fence or "auto")
+    return look_at_fence(fence, host_paths(options.database, options.config), options.workspace, os.environ)
+
+
+def report(found: Examination) -> list[str]:
+    """Lines for a person."""
+    rows = {
+        "tier": found.tier,
+        "Landlock": f"version {found.landlock_abi}, errata {found.errata}" if found.landlock_abi else "no",
+        "namespaces": "yes" if found.namespaces else "no",
+        "seccomp": "yes" if found.seccomp else "no",
+        "network": ", ".join(found.network),
+        "open": "; ".join(found.open) or "nothing",
+    }
+    return [f"{name:<12}{text}" for name, text in rows.items()] + [f"{'advice':<12}{text}" for text in found.advice]
+
+
+def as_fields(found: Examination) -> dict[str, object]:
+    """For a program."""
+    return asdict(found)

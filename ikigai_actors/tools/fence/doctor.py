@@ -1,0 +1,76 @@
+"""What fence holds on this machine, for ``ikigai doctor``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ikigai_actors.tools.base import HostPaths
+from ikigai_actors.tools.fence.enclosure import first_that_starts, variables_of
+from ikigai_actors.tools.fence.grounds import grounds, names_in, real
+from ikigai_actors.tools.fence.policy import Fence, reach_of
+from ikigai_actors.tools.fence.private import PrivateDirectories
+from ikigai_actors.tools.fence.tiers import TCP_LANDLOCK, Candidate, Kernel, Tier, candidates, kernel, shortfall
+
+_WITHOUT = ("files, processes, sockets, terminals and keys of the user", "processes that outlive their agent")
+"""What is open without any fence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What holds."""
+
+    tier: Tier
+    landlock_abi: int
+    errata: int
+    namespaces: bool
+    seccomp: bool
+    network: tuple[str, ...]
+    """The forms of ``network`` that hold."""
+    open: tuple[str, ...]
+    """What the fence leaves open that it should close."""
+    advice: tuple[str, ...]
+    """What a person can do about it, and should know."""
+
+
+def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environment: Mapping[str, str]) -> Examination:
+    """Start a program in the strongest fence that starts here. Blocks.
+
+    Args:
+        fence: what a person allows.
+        paths: the host's own files.
+        workspace: the directory of agents; None for none.
+        environment: has ``PATH``.
+
+    Raises:
+        BadInput: the fence would hold a secret.
+    """
+    directory = None if workspace is None else real(workspace)
+    reach = reach_of(fence, directory, grounds(paths, directory, environment), real, names_in)
+    of, directories = kernel(), PrivateDirectories(paths.state)
+    try:
+        variables = variables_of(environment, reach.network)
+        among = candidates(fence.mode, reach.network, of)
+        how, _, failures = first_that_starts(among, reach, directories, variables)
+    finally:
+        directories.close()
+    why = shortfall("required", reach.network, of, failures)
+    return examined(how, of, why, [f"there is no {place} to read" for place in reach.missing])
+
+
+def examined(how: Candidate | None, of: Kernel, why: str, notes: list[str]) -> Examination:
+    """What holds, from the fence that has started, if one has; ``why`` says why there is none that is stronger."""
+    whole = how is not None and how.namespaces
+    network = ["all"] if how is None else ["all", "none"]
+    if whole and of.landlock >= TCP_LANDLOCK:
+        network.append("ports")
+    if whole:
+        network.append("proxy")
+    return Examination(
+        tier=how.tier if how is not None else Tier.NONE,
+        landlock_abi=of.landlock,
+        errata=of.errata,
+        namespaces=whole,
+        seccomp=of.seccomp,
+        network=tuple(network),
+        open=how.open if how is not None else _WITHOUT,
+        advice=tuple(notes if whole else [*notes, why]),
+    )
