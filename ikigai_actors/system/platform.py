@@ -10,8 +10,8 @@ from ikigai_actors.actors.dispatcher import ThreadDispatcher
 from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads
 from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.records.agents.identity import RandomBytes
-from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
+from ikigai_actors.store.memory import open_with_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +28,5 @@ class Platform:
     """Hear what the agents do."""
 
 
-SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_store, ThreadDispatcher)
+SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_with_tables, ThreadDispatcher)
 """The machine's own."""

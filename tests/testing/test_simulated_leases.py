@@ -12,10 +12,11 @@ from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Watch
 from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.hosts.shards import shares
+from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock, Schedule
 from ikigai_actors.testing.simulation.scheduler import Agenda
-from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, StoredChange, empty_image
+from ikigai_actors.testing.simulation.store import Commits, CommitTrouble, SimulatedStore, StoredChange
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from tests.kit.databases import DEADLINE, Admin, eventually, tree_change
 

@@ -102,6 +102,13 @@ class _Session:
                 raise ours(error, self._location) from error
 
 
+def _fill(connection: sqlite3.Connection, image: bytes) -> None:
+    """Give a database in memory its first contents. Deserialized itself, it could not grow beyond a gigabyte."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as given:
+        given.deserialize(image)
+        given.backup(connection)
+
+
 class SQLiteStore(Store):
     """A `Store` in an SQLite file, or in memory."""
 
@@ -144,7 +151,7 @@ class SQLiteStore(Store):
             self._writer = self._reader = _Session(self._connect(), self.location)
             try:
                 if image:
-                    self._writer.connection.deserialize(image)
+                    _fill(self._writer.connection, image)
                 self._prepare()
             except BaseException:
                 self._writer.connection.close()

@@ -22,12 +22,12 @@ from ikigai_actors.records.transfer.export import export_file
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.host import claim_new
+from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing.machine.base import AGENTS
 from ikigai_actors.testing.machine.targeted_rules import AimedRules
 from ikigai_actors.testing.simulation.process import Broken
-from ikigai_actors.testing.simulation.store import empty_image
 
 DEAD_FOR = st.sampled_from((0, 0, 60, 600))
 """For how many seconds who is pruned has been dead at least."""

@@ -10,13 +10,12 @@ another, and can be cut off from it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Hint, Row, SchemaTransaction, Store, Transaction, Watch
-from ikigai_actors.store.migrations import ensure_schema, migrate
 from ikigai_actors.store.queries import query
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
 
@@ -435,14 +434,3 @@ def changes_rows(name: str) -> bool:
     """Whether a statement changes rows; a common table expression comes before the verb."""
     sql = query(name).lstrip()
     return sql.startswith(_CHANGING) or (sql.startswith("WITH") and any(f"\n{verb}" in sql for verb in _CHANGING))
-
-
-@cache
-def empty_image() -> bytes:
-    """A database with the schema and nothing in it: making one anew takes longer than a short run."""
-    store = SQLiteStore(None, now_ms=lambda: 0)
-    ensure_schema(store)
-    migrate(store)
-    image = store.image()
-    store.close()
-    return image

@@ -19,6 +19,7 @@ from ikigai_actors.providers.offline import OfflineProvider
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.store.hosts.host import LEASE
+from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.dispatcher import CHOICES, Chance
@@ -30,7 +31,7 @@ from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.remote import RemoteProvider, RemoteTool
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.scheduler import Abandoned, Agenda
-from ikigai_actors.testing.simulation.store import Link, StoredChange, Undisturbed, empty_image
+from ikigai_actors.testing.simulation.store import Link, StoredChange, Undisturbed
 from ikigai_actors.testing.simulation.threads import SimulatedThreads
 from ikigai_actors.testing.simulation.trace import Trace, calling_line, names_of, story, tree
 from ikigai_actors.tools.base import Toolset
