@@ -36,9 +36,18 @@ def members(name: str) -> Iterator[tuple[str, object, bool]]:
             yield f"{name}.{key}", value, False
 
 
-def docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    """Every docstring of a file, of attributes too, with its line."""
-    for node in ast.walk(parsed(path)):
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Every statement below a node, without a look at what is in expressions, which is nearly all."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for node in getattr(tree, field, ()):
+            if isinstance(node, ast.stmt):
+                yield node
+            yield from statements(node)
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every docstring of a module, of attributes too, with its line."""
+    for node in statements(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 
@@ -55,6 +64,15 @@ OTHERS = ("asyncio", "pykka", "queue", "ray")
 """Libraries whose names docstrings may have."""
 
 
+def set_by(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement sets."""
+    match statement:
+        case ast.Assign(targets=targets):
+            yield from (part for one in targets for part in (one.elts if isinstance(one, ast.Tuple) else (one,)))
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield target
+
+
 def defined(body: list[ast.stmt]) -> Iterator[str]:
     """The names that statements define: of classes, functions and their arguments, attributes, constants, imports."""
     for node in body:
@@ -62,12 +80,12 @@ def defined(body: list[ast.stmt]) -> Iterator[str]:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 given = node.args
                 yield from (node.name, *(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)))
-                every = (one for one in ast.walk(node) if isinstance(one, ast.Attribute))
-                yield from (one.attr for one in every if isinstance(one.ctx, ast.Store))
+                every = (one for statement in statements(node) for one in set_by(statement))
+                yield from (one.attr for one in every if isinstance(one, ast.Attribute))
             case ast.ClassDef():
                 yield from (node.name, *defined(node.body))
             case ast.Assign() | ast.AnnAssign():
-                yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+                yield from (one.id for one in set_by(node) if isinstance(one, ast.Name))
             case ast.Import() | ast.ImportFrom():
                 yield from ((one.asname or one.name).split(".")[-1] for one in node.names)
             case ast.If():
@@ -77,9 +95,11 @@ def defined(body: list[ast.stmt]) -> Iterator[str]:
 @pytest.mark.slow("takes two seconds")
 def test_a_name_that_a_docstring_has_in_backticks_is_there() -> None:
     known = {*dir(builtins), *keyword.kwlist}
+    every: list[tuple[str, int, str]] = []
     for path in MODULES.values():
-        known.update(path.relative_to(ROOT).with_suffix("").parts, defined(parsed(path).body))
-    every = ((str(path), *found) for path in MODULES.values() for found in docstrings(path))
+        tree = parsed(path)
+        known.update(path.relative_to(ROOT).with_suffix("").parts, defined(tree.body))
+        every += ((str(path), *found) for found in docstrings(tree))
     named = [
         (path, line, name)
         for path, line, text in every
