@@ -109,7 +109,17 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_and_the_screen_comes_back(tmp_pa
         assert program.is_clean()
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+AGAIN = pytest.mark.thorough("a program at a terminal for another way to the same end")
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=AGAIN),
+        pytest.param(signal.SIGINT, 130, marks=AGAIN),
+    ],
+)
 def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
@@ -120,14 +130,16 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
         assert program.is_clean()
 
 
-@pytest.mark.parametrize("controlling", [True, False], ids=["with SIGHUP", "without a signal"])
+@pytest.mark.parametrize(
+    "controlling", [True, pytest.param(False, marks=AGAIN)], ids=["with SIGHUP", "without a signal"]
+)
 def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> None:
     with FullScreen(*arguments(tmp_path), controlling=controlling) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
         assert program.hang_up() == 129
 
 
-@pytest.mark.parametrize("leave", ["key", "window"])
+@pytest.mark.parametrize("leave", ["key", pytest.param("window", marks=AGAIN)])
 def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends(tmp_path: Path, leave: str) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"\[\w[\w-]+\].*idle")
@@ -144,6 +156,7 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
         assert program.is_clean()
 
 
+@pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path), NO_COLOR="1") as program:
         program.expect(r"\[\w[\w-]+\].*idle")
@@ -156,6 +169,7 @@ def test_no_color_sends_no_colours(tmp_path: Path) -> None:
             assert not re.search(rb"(^|;)(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;|$)", codes), codes
 
 
+@pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"\[\w[\w-]+\].*idle")

@@ -146,7 +146,11 @@ def test_a_paste_into_a_search_is_searched_for_once(tmp_path: Path) -> None:
         on_stage(system, play, history=tmp_path / "history")
 
 
-@pytest.mark.parametrize("focus", ["", "\x1b[13~"], ids=["prompt", "tree"])
+@pytest.mark.parametrize(
+    "focus",
+    ["", pytest.param("\x1b[13~", marks=pytest.mark.thorough("a program at a terminal; one is pasted to in each run"))],
+    ids=["prompt", "tree"],
+)
 def test_what_is_pasted_at_a_terminal_is_sent_once_and_whole(tmp_path: Path, focus: str) -> None:
     pasted = [*PASTES.values(), "y" * (LARGE + 1), "z" * 100_000]
     with FullScreen("--database", str(tmp_path / "team.db"), "--model", "offline", size=(160, 30)) as program:
@@ -176,6 +180,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough("a program at a terminal; pastes lose their escapes in test_start")
 def test_escape_sequences_in_a_paste_are_text_and_no_keys(tmp_path: Path) -> None:
     from ikigai_actors.shell.text.harmless import harmless
 

@@ -177,6 +177,7 @@ def test_the_tab_key_completes_commands_and_names(database: str) -> None:
         shell.expect("solicitor> $")
 
 
+@pytest.mark.thorough("programs; a killed one is taken over in each run, and hosts that share PostgreSQL in test_host")
 def test_on_postgresql_the_end_of_a_killed_program_is_noticed_long_before_its_lease_ends(
     new_postgres: NewDatabase,
 ) -> None:

@@ -62,7 +62,10 @@ def locked(directory: Path) -> "closing[sqlite3.Connection]":
     return closing(other)
 
 
-@pytest.mark.parametrize("early", [True, False], ids=["at once", "while it imports"])
+LATER = pytest.mark.thorough("a program at a terminal; keys within its start are pressed below")
+
+
+@pytest.mark.parametrize("early", [True, pytest.param(False, marks=LATER)], ids=["at once", "while it imports"])
 def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path: Path, early: bool) -> None:
     with start(*arguments(tmp_path)) as program:
         if not early:
@@ -108,6 +111,7 @@ def test_what_is_typed_before_the_prompt_of_line_mode_is_there_for_it(tmp_path: 
         assert termios.tcgetattr(program._terminal) == program.before
 
 
+@pytest.mark.thorough("a program at a terminal; the prompt of line mode and of the screen are typed to in each run")
 def test_ctrl_d_that_is_pressed_in_the_start_leaves(tmp_path: Path) -> None:
     with start(*arguments(tmp_path)) as program:
         begun(program)

@@ -157,6 +157,7 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
         assert f"ikigai: Port {port} cannot be had" in done.stderr
 
 
+@pytest.mark.thorough("programs; pages are attached to the server in each run")
 def test_a_page_that_is_closed_or_whose_server_is_killed_leaves_no_process(tmp_path: Path) -> None:
     def pages() -> list[str]:
         found = []
@@ -186,6 +187,7 @@ def test_a_page_that_is_closed_or_whose_server_is_killed_leaves_no_process(tmp_p
         eventually(lambda: not pages(), "the end of the page")
 
 
+@pytest.mark.thorough("programs; pages are attached to the server in each run")
 def test_a_server_beside_a_running_shell_serves_its_agents(tmp_path: Path) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         assert await status(browser, link) == 200
