@@ -7,7 +7,6 @@ import inspect
 import keyword
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
