@@ -12,7 +12,8 @@ Commands that begin or follow a turn keep their order. There are five exceptions
                                    decides between it and other commands, as far as they know of it. One that was
                                    known here comes before a later command of this process
     a word                         enters the turn in progress: `Backlog.words` gives those that wait to every step.
-                                   It is a prompt of another process where no turn is in progress
+                                   Where no turn is in progress it is a prompt of another process, and comes after
+                                   the commands of this one
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -45,7 +46,7 @@ class Backlog:
         self._unstored = sum(map(_must_be_stored, self._commands))
         self._remote: list[on.Prompt] = []
         self._words: list[on.Prompt] = []
-        self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt or word before a command came
+        self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         # Of all prompts that wait. A dict: an empty set is 0.2 KB, and every idle agent would have one.
         self._mails = {mail: None for one in self._commands if (mail := _mail_of(one))}
@@ -89,8 +90,8 @@ class Backlog:
             self._commands.append(command)
             self._passing += _passes(command)
             self._unstored += _must_be_stored(command)
-            if (others := self._from_elsewhere) and (caller := getattr(command, "caller", None)) is not None:
-                self._behind[caller] = max(line[-1].mail for line in others)
+            if self._remote and (caller := getattr(command, "caller", None)) is not None:
+                self._behind[caller] = self._remote[-1].mail
             self._know(_mail_of(command))
 
     def add_first(self, command: on.Resume | on.TurnPoisoned) -> None:
@@ -128,8 +129,8 @@ class Backlog:
         Args:
             state: the agent's state.
             loading: whether its log is being read; a fork that could do without the log then waits for it.
-            more: whether commands wait in the inbox. A word, which overtakes them there, opens no turn before them: one
-                may be the prompt of the turn that it is meant for.
+            more: whether commands wait in the inbox. A word overtakes those, and opens no turn before them: one may be
+                the prompt of the turn that it is meant for.
         """
         if (unkept := self._next_unkept(state)) is not None:
             return unkept

@@ -148,7 +148,7 @@ class Executor:
                 self._call_function(provider, request, agent, call, begin)
             else:
                 self._jobs[call] = None
-                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call.delta, prepare, gate)))
+                self._loop.call_soon_threadsafe(lambda: begin(_answer(provider, request, call, prepare, gate)))
         return call
 
     def _call_function(
@@ -423,7 +423,7 @@ class Executor:
 async def _answer(
     provider: Provider,
     request: Request,
-    on_delta: OnDelta,
+    call: ModelRequest,
     prepare: Callable[[], object] | None,
     gate: ServiceGate | None,
 ) -> Reply:
@@ -431,7 +431,9 @@ async def _answer(
     async with gate or contextlib.nullcontext():
         if prepare is not None:
             await in_thread(prepare, "ikigai-attachments")
-        answer: object = provider.respond(request, on_delta)
+        if call.is_over():  # it was cancelled on its way: its task hears of that a moment later
+            raise asyncio.CancelledError
+        answer: object = provider.respond(request, call.delta)
         if not inspect.isawaitable(answer):
             raise TypeError(f"Expected respond() to be declared with `async def`; when called, it gave {answer!r}.")
         return await _checked(answer)

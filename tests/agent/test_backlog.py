@@ -8,6 +8,7 @@ import pytest
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.backlog import Backlog
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import Call, Progress
 from ikigai_actors.agent.turn.state import UNKNOWN, LifecycleState, Phase, State
 from ikigai_actors.records.log.history import EMPTY
 from supervisors.signals import Status
@@ -212,3 +213,58 @@ def test_what_goes_on_with_the_open_turn_comes_first_and_can_be_dropped() -> Non
     backlog.discard_resumption()
     backlog.add_first(resume := on.Resume(Future()))
     assert [backlog.next(interrupted), backlog.next(interrupted)] == [resume, waiting]
+
+
+def word(mail: int, *, at_once: bool = False, text: str = "word") -> on.Prompt:
+    return on.Prompt(text, object(), mail, data={"steer": "now" if at_once else True})
+
+
+def test_a_word_opens_no_turn_before_a_command_that_it_has_overtaken_in_the_inbox() -> None:
+    backlog, idle = Backlog(), State("a", 1, phase=Phase.IDLE)
+    backlog.add_remote(word(1))
+    assert backlog.next(idle, more=True) is None
+    prompt = on.Prompt("go", object())
+    backlog.add(prompt)
+    assert backlog.next(idle) is prompt
+    assert [one.mail for one in backlog.words] == [1]
+    assert backlog.next(idle) is not None
+
+
+def test_words_and_prompts_of_other_processes_keep_one_order_and_a_step_takes_in_the_oldest_words() -> None:
+    backlog, idle = Backlog(), State("a", 1, phase=Phase.IDLE)
+    backlog.add_remote(on.Prompt("first", object(), 1))
+    for mail in range(2, 200):
+        backlog.add_remote(word(mail))
+    assert [one.mail for one in backlog.words] == list(range(2, 102))
+    opened = backlog.next(idle)
+    assert isinstance(opened, on.Prompt)
+    assert opened.mail == 1
+    backlog.drop_words([2, 3])
+    opened = backlog.next(idle)
+    assert isinstance(opened, on.Prompt)
+    assert opened.mail == 4
+    large = Backlog()
+    for mail in range(1, 7):
+        large.add_remote(word(mail, text="x" * 64 * 1024))
+    assert [one.mail for one in large.words] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("phase", "at_once", "taken"),
+    [
+        (Phase.WAITING_FOR_MODEL, False, None),
+        (Phase.WAITING_FOR_MODEL, True, on.TakeWords(at_once=True)),
+        (Phase.RUNNING_TOOLS, False, None),
+        (Phase.RUNNING_TOOLS, True, on.TakeWords(at_once=True)),
+        (Phase.WAITING_FOR_BUDGET, False, on.TakeWords()),
+        (Phase.COMPACTING, True, None),
+        (Phase.MERGING, True, None),
+        (Phase.INTERRUPTED, True, None),
+        (Phase.UNLOADED, True, None),
+    ],
+)
+def test_a_step_is_cut_off_for_words_that_do_not_wait_alone(phase: Phase, at_once: bool, taken: object) -> None:
+    backlog, state = Backlog(), State("a", 3, turn=1, phase=phase, calls=(Call("1", "look", {}, Progress.RUNNING),))
+    backlog.add_remote(word(1, at_once=at_once))
+    assert backlog.next(state) == taken
+    assert backlog.next(replace(state, lifecycle=LifecycleState(Status.STOPPED))) is None

@@ -233,9 +233,8 @@ def step(
         words: the words that wait and may enter now, oldest first; a prompt that is decided on is none of them.
     """
     if not words:
-        return _step(state, event, now, tools, told=False)
-    told = state.status is Status.RUNNING and may_ask(state)
-    return _with_words(_step(state, event, now, tools, told), words, now)
+        return _step(state, event, now, tools, words=False)
+    return _with_words(_step(state, event, now, tools, words=True), words, now)
 
 
 def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
@@ -249,11 +248,11 @@ def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
     return replace(step, state=advance(state, messages), unit=unit)
 
 
-def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
-    """As `step`, without words. ``told``: some wait, for which the turn goes on behind its last reply."""
+def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], words: bool) -> Step:
+    """As `step`, before words enter; ``words`` says whether any wait."""
     match event:
         case on.TakeWords():
-            return _take_words(state, event, now)
+            return _take_words(state, event, now, words)
         case on.Loaded():
             return Step(_loaded(state, event))
         case on.Prompt() if puts_aside(state, event):
@@ -261,7 +260,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Prompt():
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
-            return _reply(state, event, now, told)
+            return _reply(state, event, now, words and _goes_on(state))
         case on.WindowFull() if _expects(state, event.request):
             return compaction.window_full(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event):
@@ -304,7 +303,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.CallRefused():
             return refuse(state, event.call, event.reason, now)
         case on.Continue():
-            return continue_calls(state, event, now, tools, told)
+            return continue_calls(state, event, now, tools, words and _goes_on(state))
         case on.Interrupt():
             return _interrupt(state, event, now)
         case on.Resume():
@@ -430,16 +429,22 @@ def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
     return joined(state.own_labels, given) if given else ""
 
 
-def _take_words(state: State, event: on.TakeWords, now: int) -> Step:
-    """End what the words that wait need not wait for, and ask again."""
+def _goes_on(state: State) -> bool:
+    """Whether the turn goes on behind its last reply when words wait."""
+    return state.status is Status.RUNNING and may_ask(state)
+
+
+def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Step:
+    """End what words need not wait for, and ask again, also where the words were withdrawn meanwhile."""
     if state.phase is Phase.WAITING_FOR_BUDGET:
         return request_anew(state)
     if state.phase is Phase.RUNNING_TOOLS:
         return end_calls(state, now, event.at_once)
     if state.phase is not Phase.WAITING_FOR_MODEL:
         return Step(state)
-    cut = (_cut_off(event.partial, event.spent, Kind.RETRY, "The request was cut off: the agent is told something."),)
-    messages = messages_of(state.uuid, state.head, now, cut if event.asked else ())
+    told = "The request was cut off, since the agent was told something."
+    cut = _cut_off(event.partial if words else "", event.spent, Kind.RETRY, told)
+    messages = messages_of(state.uuid, state.head, now, (cut,) if event.asked else ())
     request = state.request + 1
     after = advance(state, messages, request=request, retries=0, hold=None)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))

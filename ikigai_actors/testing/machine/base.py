@@ -16,6 +16,7 @@ from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.records.agents.registry import AgentRecord, descendants
 from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.commit_invariants import CommitCheck
 from ikigai_actors.testing.machine.fixtures import (
@@ -35,7 +36,8 @@ from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
-from ikigai_actors.testing.simulation.process import Broken, ProcessCrashed
+from ikigai_actors.testing.machine.word_oracle import WordOracle
+from ikigai_actors.testing.simulation.process import Broken, Process, ProcessCrashed
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import Simulation
@@ -74,6 +76,9 @@ class Stage(RuleBasedStateMachine):
 
     groups: GroupOracle
     """Follows its groups and monitors."""
+
+    words: WordOracle
+    """Follows the words into turns."""
 
     upkeep: UpkeepOracle
     """Knows what was pruned."""
@@ -116,7 +121,8 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        oracles = (self.memory, self.ledger.oracle, self.commits, self.timers, self.groups, self.merges, self.upkeep)
+        followed = (self.timers, self.groups, self.merges, self.upkeep)
+        oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
         return tuple(oracle.committed for oracle in oracles)
 
     def comes_to_rest(self) -> None:
@@ -132,6 +138,10 @@ class Stage(RuleBasedStateMachine):
         """Whether the database, or the host that was asked, may fail so."""
         return isinstance(trouble, StoreUnavailable) and self.world.luck.spent("unreadable")
 
+    def runs(self, process: Process) -> bool:
+        """Whether a process can be asked."""
+        return process is self.world.process
+
     def serves(self) -> bool:
         """Whether somebody is there who could answer."""
         return True
@@ -145,6 +155,7 @@ class Stage(RuleBasedStateMachine):
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.groups = GroupOracle(self.world)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
+        self.words = WordOracle(self.world, self.commits.agents)
         self.upkeep = UpkeepOracle(self.ledger.oracle, self.commits, lambda what: self.world.process.broken(what))
         self.ledger.pruned = self.upkeep.pruned
         self.memory = MemoryCheck(
@@ -153,7 +164,7 @@ class Stage(RuleBasedStateMachine):
             lambda what: self.world.process.broken(what),
             f"{NOTES}:facts",
         )
-        self.world.askers.append(self.memory.asked)
+        self.world.askers += [self.memory.asked, self.words.asked]
         self.world.watchers += self.watchers()
         self.world.open(self.provider(), self.providers(), self.tools(), **self.options())
         self.ledger.known[self.system.root.uuid] = None
@@ -338,6 +349,15 @@ class Stage(RuleBasedStateMachine):
             lambda number: self.ledger.was_sent(by.uuid, to.uuid, number, body),
         )
 
+    def steer_agent(self, agent: AgentRef, *, now: bool) -> None:
+        """Say a word into the turn of an agent."""
+        asked, text = self.world.calling or self.world.process, f"word {self.fact()}"
+
+        def said(receipt: Receipt) -> None:
+            self.words.receipts.append((asked, agent.uuid, receipt))
+
+        self.attempt(lambda: agent.steer(text, now=now), said)
+
     def send_to_group(self, agent: AgentRef, group: str) -> None:
         """An agent sends a mail to a group."""
         self.tokens += 1
@@ -376,5 +396,5 @@ class Stage(RuleBasedStateMachine):
         for call in reply.tool_calls:
             self.tokens += 1
             added = {WORK: {TOKEN: str(self.tokens)}, "send": {"to": self.system.root.uuid}}.get(call.name, {})
-            calls.append(ToolCall(call.name, {**call.input, **added}))
+            calls.append(ToolCall(call.name, {**added, **call.input}))
         return Reply(reply.text, tuple(calls), reply.stop_reason)

@@ -82,6 +82,8 @@ class Standing:
     """The numbers of its mails of kind ``prompt`` that it has not taken up."""
     paused: bool = False
     """Whether it is stopped, has heard of that, and has no request in flight."""
+    heard_stop: bool = False
+    """Whether it is stopped and has heard of that, whatever is in flight."""
     intensity: int = DEFAULT_INTENSITY
     period: int = DEFAULT_PERIOD
     restarts: list[int] = field(default_factory=list)
@@ -147,8 +149,10 @@ class CommitCheck:
         one.head, self._last[uuid] = message.id, message
         if kind in IN_TURN and not (turns.get(uuid) or one.turn):
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
-        if one.paused and kind in (Kind.USER, Kind.ASSISTANT):
+        if one.paused and kind in (Kind.USER, Kind.ASSISTANT, Kind.STEER):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
+        if one.heard_stop and kind == Kind.STEER:
+            self._broken(f"signals: agent {uuid} is stopped, knows it, and reads {message.content!r}")
         one.cut_off = one.cut_off and kind not in IN_TURN
         self._check_output(one, message)
         self._check_blobs(message)
@@ -204,6 +208,8 @@ class CommitCheck:
                     del one.unread[number]
             case "take_prompt":
                 self.agents[given["recipient"]].prompts.discard(given["id"])
+            case "take_words":
+                self.agents[given["recipient"]].prompts -= set(map(int, given["ids"]))
             case "mark_one_read" | "delete_mail":
                 self.agents[given["recipient"]].unread.pop(given["id"], None)
             case "set_supervision":
@@ -243,7 +249,7 @@ class CommitCheck:
                 self._broken(f"otp: agent {uuid} is {one.restart}, has {given['cause']}, and is buried")
             if given["cause"] == GAVE_UP and one.supervisor is not None:
                 self._gave_up(one.supervisor)
-            one.status, one.turn, one.paused = "dead", 0, False
+            one.status, one.turn, one.paused, one.heard_stop = "dead", 0, False, False
 
     def _status(self, given: Mapping[str, Any]) -> None:
         for uuid in given["uuids"]:
@@ -253,7 +259,7 @@ class CommitCheck:
             if given["reason"] == GAVE_UP and one.supervisor is not None:
                 self._gave_up(one.supervisor)
                 self.agents[one.supervisor].gave_up = True
-            one.status, one.paused = given["status"], False
+            one.status, one.paused, one.heard_stop = given["status"], False, False
 
     def _restarted(self, uuid: str, by: str, now: int) -> None:
         one, above = self.agents[uuid], self.agents[by]

@@ -17,7 +17,7 @@ from ikigai_actors.testing.machine.fleet_ledger import FleetLedger
 from ikigai_actors.testing.simulation.faults import OF_HOSTS, Faults
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from ikigai_actors.testing.simulation.ownership import LEASES
-from ikigai_actors.testing.simulation.process import ProcessCrashed
+from ikigai_actors.testing.simulation.process import Process, ProcessCrashed
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
@@ -60,6 +60,9 @@ class FleetStage(Stage):
 
     def excuses(self, trouble: IkigaiError) -> bool:
         return self.facts.excuses()
+
+    def runs(self, process: Process) -> bool:
+        return any(host.running is process and host.answers for host in self.world.hosts)
 
     def serves(self) -> bool:
         return bool(self.facts.takers())
@@ -180,3 +183,4 @@ class FleetStage(Stage):
                 break
         self.facts.check_rest(self.living())
         self.timers.check_rest()
+        self.words.check_rest({host.running for host in self.world.hosts})

@@ -31,6 +31,7 @@ After every rule, and at rest:
     monitor               a death is told to all who monitor it
     prune                 histories are deleted of the dead whom nobody needs, whole, and whoever reads them is told
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
+    steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
@@ -121,6 +122,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
             self.attempt(rest)
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
+        self.words.check_rest({self.world.process})
         self.check_upkeep()
 
     # Invariants

@@ -22,6 +22,7 @@ from ikigai_actors.testing.simulation.store import StoredChange, Written
 LONG_RESULT = 2_000
 """Characters of a result that may be shown by reference."""
 
+_TELLING = (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE)
 _FACT = re.compile(r"FACT-\d+")
 _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
 
@@ -139,7 +140,7 @@ class MemoryCheck:
 def _told_at(copy: Copy, place: int) -> list[str]:
     """The facts of a message that its model is told in words."""
     _, kind, content, _ = copy.written[place - 1]
-    return facts_in(content) if kind in (Kind.USER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
+    return facts_in(content) if kind in _TELLING else []
 
 
 def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

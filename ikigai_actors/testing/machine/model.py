@@ -23,6 +23,7 @@ from ikigai_actors.testing.machine.commit_invariants import SLACK, CommitCheck
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
 from ikigai_actors.testing.simulation.process import Broken, Process, asks_for_summary
 from ikigai_actors.testing.simulation.world import Simulation
+from supervisors.signals import Status
 
 
 class Ledger:
@@ -85,6 +86,8 @@ class Ledger:
                 rests = (phase in (Phase.IDLE, Phase.UNLOADED) and not agent.turn) or phase is Phase.RUNNING_TOOLS
                 busy = actor.actor_inbox.held or not rests
                 agent.paused = agent.paused or not busy
+                held = actor.actor_inbox.held  # a unit that was decided on before
+                agent.heard_stop = agent.heard_stop or (actor.state.status is Status.STOPPED and not held)
 
     def check_histories(self, world: Simulation) -> None:
         """Check ``history``, in memory and in the database."""

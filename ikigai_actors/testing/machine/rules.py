@@ -8,7 +8,7 @@ from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.system.births import Child
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SUMMARIES, TOOL_CALLS
+from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SLOW, SUMMARIES, TOOL_CALLS, WORK
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
@@ -133,6 +133,44 @@ class AgentRules(Stage):
         else:
             self.set_mark(self.agent(before), "here")
         self.attempt(self.world.settle)
+
+    @rule(who=AGENTS)
+    def steer(self, who: int) -> None:
+        """An agent is told something within its turn."""
+        self.steer_agent(self.agent(who), now=False)
+
+    @rule(who=AGENTS)
+    def steer_now(self, who: int) -> None:
+        """An agent is told something that cuts off its step."""
+        self.steer_agent(self.agent(who), now=True)
+
+    @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK)), now=st.booleans(), words=st.integers(1, 3))
+    def steer_in_turn(self, who: int, how: str, now: bool, words: int) -> None:
+        """An agent is told something in the midst of a turn."""
+        calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
+        self.script(self.agent(who), SLOW if how == "slow" else Reply("", (calls[how],)), "ok", SLOW)
+        self.prompted(self.agent(who))
+        self.goes_on_for(12)
+        for _ in range(words):
+            self.steer_agent(self.agent(who), now=now)
+
+    @rule(back=st.integers(1, 3))
+    def withdraw(self, back: int) -> None:
+        """A word is withdrawn, if it is unread."""
+        if len(self.words.receipts) < back:
+            return
+        asked, agent, receipt = self.words.receipts[-back]
+        if not self.runs(asked):
+            return
+        self.attempt(receipt.withdraw, lambda gone: self.words.withdrew(agent, receipt) if gone else None)
+
+    @rule(sender=AGENTS, recipient=AGENTS)
+    def send_steer(self, sender: int, recipient: int) -> None:
+        """The model of an agent tells another one something within its turn, which is refused unless that is below."""
+        by, to = self.agents(sender, recipient)
+        call = ToolCall("send", {"to": to.uuid, "body": f"word {self.fact()}", "steer": True})
+        self.script(by, Reply("", (call,)))
+        self.prompted(by)
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:
@@ -277,6 +315,7 @@ class AgentRules(Stage):
         """Agents live or are dead as was said; mails, marks, documents and prompts are there, each once."""
         self.ledger.check_acknowledged(self.system)
         self.timers.check_acknowledged(self.ledger.timers)
+        self.words.check()
         self.look_at_work()
 
     def look_at_work(self) -> None:

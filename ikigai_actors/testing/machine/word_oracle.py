@@ -1,0 +1,189 @@
+"""Words into turns, as the commits tell them: the law ``steer``.
+
+A word that is kept enters the history of its agent once, by the commit that marks its mail as read, in the order of the
+mails, in the turn that is open or as the prompt that opens one. It parts no call from its result, stands in no unit of
+a summary, and the reply that follows it is one to a request that told it. A word that was withdrawn enters no more.
+Only an agent above says one to another. A receipt tells where its word has entered, as soon as it has.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ikigai_actors.agent.turn.calls import calls_of
+from ikigai_actors.errors import AgentDead, Withdrawn
+from ikigai_actors.providers.base import Request
+from ikigai_actors.records.mail.mail import PROMPT
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import INTERRUPTED
+from ikigai_actors.records.messages.steered import Steered, steered_in
+from ikigai_actors.system.receipts import Receipt
+from ikigai_actors.testing.machine.commit_invariants import Standing
+from ikigai_actors.testing.simulation.process import Broken, Process, asks_for_summary
+from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
+
+if TYPE_CHECKING:
+    from ikigai_actors.testing.simulation.world import Simulation
+
+_ENDS_STEP = (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
+
+
+@dataclass(slots=True)
+class Listener:
+    """What is known of the words of one agent."""
+
+    unread: dict[int, str] = field(default_factory=dict)
+    """Those that wait, by their mails."""
+    entered: dict[int, Steered] = field(default_factory=dict)
+    latest: int = 0
+    """The mail of the word that has entered last."""
+    calls: set[str] = field(default_factory=set)
+    """Calls of the latest reply that have no result."""
+    told: str = ""
+    """The latest request that has left to its model."""
+    due: list[str] = field(default_factory=list)
+    """The words of the turn that its model must be told before its next reply."""
+
+
+class WordOracle:
+    """Follows the words of a run, and those who wait for them."""
+
+    def __init__(self, world: "Simulation", agents: Mapping[str, Standing]) -> None:
+        """Make one for a world without any commit yet; ``agents`` are as the commits leave them."""
+        self._world, self._agents = world, agents
+        self._listeners: dict[str, Listener] = {}
+        self._withdrawn: set[tuple[str, int]] = set()
+        self.receipts: list[tuple[Process, str, Receipt]] = []
+        """Who waits for words: the process that was asked, the agent, and the receipt."""
+
+    def of(self, agent: str) -> Listener:
+        """What is known of the words of an agent."""
+        return self._listeners.setdefault(agent, Listener())
+
+    def asked(self, request: Request) -> None:
+        """Note what a model is told."""
+        if not asks_for_summary(request):
+            self.of(request.agent).told = json.dumps(request.messages[-1]["content"], default=str, ensure_ascii=False)
+
+    def committed(self, changes: Sequence[StoredChange]) -> None:
+        """Check one commit."""
+        read: set[tuple[str, int]] = set()
+        before: dict[str, str] = {}  # the kind of the latest message of each agent in this commit
+        for change in changes:
+            if isinstance(change, RanStatement):
+                read |= self._read_by(change)
+                self._withdraw(change)
+            elif change.table == "mail" and change.row[3] == PROMPT:
+                agent, mail, sender, _, text, _, _, data = change.row
+                if "steer" in json.loads(data or "{}"):
+                    self._kept(agent, mail, sender, text)
+        for change in changes:
+            if isinstance(change, Written) and change.table == "messages":
+                message = Message.from_row(change.row)
+                self._wrote(message, read, before.get(message.agent_uuid, ""))
+                before[message.agent_uuid] = message.kind
+        for agent, mail in read:
+            if self.of(agent).unread.pop(mail, None) is not None:
+                self._broken(f"agent {agent} has read mail {mail}, and its history does not have it")
+
+    def _broken(self, what: str) -> None:
+        self._world.process.broken(f"steer: {what}")
+
+    def _kept(self, agent: str, mail: int, sender: str | None, text: str) -> None:
+        self.of(agent).unread[mail] = text
+        above, one = set[str | None](), self._agents[agent].supervisor
+        while one is not None:
+            above.add(one)
+            one = self._agents[one].supervisor
+        if sender is not None and sender not in above:
+            self._broken(f"agent {sender} is not above {agent}, and says {text!r} to it")
+
+    @staticmethod
+    def _read_by(change: RanStatement) -> set[tuple[str, int]]:
+        given = change.parameters
+        match change.query:
+            case "take_words":
+                return {(given["recipient"], int(mail)) for mail in given["ids"]}
+            case "take_prompt":
+                return {(given["recipient"], given["id"])}
+        return set()
+
+    def _withdraw(self, change: RanStatement) -> None:
+        if change.query == "withdraw_prompt":
+            agent, mail = change.parameters["recipient"], change.parameters["id"]
+            if self.of(agent).unread.pop(mail, None) is not None:
+                self._withdrawn.add((agent, mail))
+
+    def _wrote(self, message: Message, read: set[tuple[str, int]], before: str) -> None:
+        one, agent = self.of(message.agent_uuid), message.agent_uuid
+        if message.kind in _ENDS_STEP:
+            one.calls = set()
+        if message.kind == Kind.ASSISTANT:
+            self._replied(one, message)
+        elif message.kind == Kind.TOOL_RESULT:
+            one.calls.discard(str(message.data.get("tool_use_id")))
+        if (found := steered_in(message)) is None or "from" in message.data:
+            one.due = [] if message.kind == Kind.USER else one.due
+            return
+        mail, steered = found
+        where = f"agent {agent} has word {mail} at {message.id}"
+        if (agent, mail) not in read or one.unread.pop(mail, None) != message.content:
+            self._broken(f"{where}, which did not wait, or waits still")
+        if mail <= one.latest:
+            self._broken(f"{where}, behind word {one.latest}")
+        if one.calls:
+            self._broken(f"{where}, before the results of {sorted(one.calls)}")
+        if before == Kind.SUMMARY:
+            self._broken(f"{where}, in the unit of a summary")
+        turn = self._agents[agent].turn
+        if not steered.opened and steered.turn != turn:
+            self._broken(f"{where}, of turn {steered.turn}; turn {turn} is open")
+        one.latest, one.entered[mail] = mail, steered
+        one.due = [message.content] if steered.opened else [*one.due, message.content]
+
+    def _replied(self, one: Listener, message: Message) -> None:
+        one.calls = {call.id for call in calls_of(message)}
+        if message.data.get("stop_reason") == INTERRUPTED or self._agents[message.agent_uuid].status == "dead":
+            return
+        if untold := [text for text in one.due if json.dumps(text, ensure_ascii=False)[1:-1] not in one.told]:
+            self._broken(f"the model of agent {message.agent_uuid} replies at {message.id}, and was not told {untold}")
+        one.due = []
+
+    def withdrew(self, agent: str, receipt: Receipt) -> None:
+        """Check that a word was withdrawn, as who asked for that was told."""
+        mail = receipt.kept.get(timeout=0)
+        if (agent, mail) not in self._withdrawn:
+            raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and is said to be")
+
+    def check(self) -> None:
+        """Check that receipts tell what has happened, and that kept words are unread, entered or withdrawn."""
+        for _, agent, receipt in self.receipts:
+            if not receipt.kept.done() or receipt.kept.exception() is not None:
+                continue
+            mail, one = receipt.kept.get(timeout=0), self.of(agent)
+            known = mail in one.unread, mail in one.entered, (agent, mail) in self._withdrawn
+            dead = self._agents[agent].status == "dead"
+            if known.count(True) != 1 and not dead:
+                raise Broken(f"steer: word {mail} of agent {agent} was kept, and is nowhere or twice: {known}")
+            if receipt.done():
+                self._check_receipt(receipt, agent, mail, one)
+
+    def _check_receipt(self, receipt: Receipt, agent: str, mail: int, one: Listener) -> None:
+        error = receipt.exception()
+        if error is None and one.entered.get(mail) != receipt.get(timeout=0):
+            told, found = receipt.get(timeout=0), one.entered.get(mail)
+            raise Broken(f"steer: word {mail} of agent {agent} is at {found}, and its receipt says {told}")
+        if isinstance(error, Withdrawn) and (agent, mail) not in self._withdrawn:
+            raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and its receipt says so")
+        if isinstance(error, AgentDead) and self._agents[agent].status != "dead":
+            raise Broken(f"steer: agent {agent} lives, and the receipt of word {mail} says otherwise: {error}")
+
+    def check_rest(self, running: set[Any]) -> None:
+        """Check that everybody has the receipt of a word that has entered, in these processes; nothing can happen."""
+        self.check()
+        for asked, agent, receipt in self.receipts:
+            if asked not in running or receipt.done() or not receipt.kept.done():
+                continue
+            if receipt.kept.get(timeout=0) in self.of(agent).entered:
+                raise Broken(f"steer: a word of agent {agent} has entered, and who waits for it was not told")
