@@ -21,7 +21,7 @@ from typing import Any
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
-from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
@@ -231,8 +231,13 @@ class Documents(OfOneProcess):
         if expect is not None:
             check_count(expect, "expect")
         check_timeout(timeout)
-        uuid = None if author is None else registry.uuid_of(self._store, author)
-        version: int = self._perform(WriteVersion(path, body, uuid, expect, self._now_ms()), timeout)
+        now = self._now_ms()
+
+        def written(by: str | None) -> WriteVersion:
+            return WriteVersion(path, body, by, expect, now)
+
+        unit = written(None) if author is None else about(author, WriteVersion, written)
+        version: int = self._perform(unit, timeout)
         return version
 
 

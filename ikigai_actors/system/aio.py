@@ -52,6 +52,18 @@ def _asks(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Besi
     return ask
 
 
+def _asks_in_order(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Beside[_S], _P], Future[_T]]:
+    """The form of a call that gives a future, and is done after those that were asked for before."""
+
+    @wraps(call)
+    def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        blocking, done = self._blocking, Future[_T]()
+        self._beside.post(lambda: done.settle(call(blocking, *args, **kwargs)), done)
+        return done
+
+    return ask
+
+
 def _gives(
     call: Callable[Concatenate[_S, _P], _T], face: Callable[[_T], _U]
 ) -> Callable[Concatenate[_Beside[_S], _P], Future[_U]]:
@@ -68,8 +80,8 @@ def _gives(
 class AsyncDocuments(_Beside[Documents]):
     """The documents of a system, for an asyncio program."""
 
-    write = _asks(Documents.write)
-    delete = _asks(Documents.delete)
+    write = _asks_in_order(Documents.write)
+    delete = _asks_in_order(Documents.delete)
     read = _asks(Documents.read)
     list = _asks(Documents.list)
     log = _asks(Documents.log)
@@ -126,7 +138,7 @@ class AsyncSystem(_Beside[_System]):
     agents = _asks(System.agents)
     groups = _gives(System.groups, _grouped)
     hosts = _asks(System.hosts)
-    send = _asks(System.send)
+    send = _asks_in_order(System.send)
     move = _asks(System.move)
     export = _asks(System.export)
     import_ = _gives(System.import_, _aio)

@@ -55,10 +55,12 @@ from ikigai_actors.records.agents.registry import AgentRecord, Handle
 from ikigai_actors.records.budgets.spendings import Spending, spending
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
-from ikigai_actors.records.lives.membership import GroupSent, SendToGroup, group_in
+from ikigai_actors.records.lives.delivery import delivery
+from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt, letter
+from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt
+from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.records.mail.words import KeepWord
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.transfer.export import Exported, as_path, export_file
@@ -497,18 +499,30 @@ class Directory(OfOneProcess, ABC):
                 receipt.wait_until_kept()
         return receipt
 
-    def send(self, recipient: Handle | str, body: str, timeout: float | None = None) -> int:
-        """Send a mail for a person outside of any agent.
+    def send(
+        self,
+        recipient: Handle | str,
+        body: str,
+        timeout: float | None = None,
+        *,
+        at: datetime | str | None = None,
+        after: float | None = None,
+        zone: str | None = None,
+    ) -> int:
+        """Send a mail for a person outside of any agent, now or later.
 
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group, as ``"group:reviewers"``.
             body: the text, at most 64 KiB in UTF-8, and not blank.
             timeout: seconds to wait; None waits for ever.
+            at: when it is sent, as in `AgentRef.remind`, and so the next two; with neither it is sent now.
+            after: seconds from now on.
+            zone: whose clocks are meant.
 
         Returns:
-            After the commit, its number in the recipient's mailbox. Raises what `AgentRef.send` does.
+            After the commit, its number in the recipient's mailbox. Of one that is sent later it is the number of the
+            recipient's timer, and of one to a group how many members got it. Raises what `AgentRef.send` does.
         """
-        group, now = group_in(recipient), self.clock.now_ms()
-        unit = letter(self.store, None, recipient, body, now) if group is None else SendToGroup(group, None, body, now)
-        sent: Mail | GroupSent = self.writer.perform(unit, timeout)
+        unit = delivery(None, recipient, body, self.clock.now_ms(), at=at, after=after, zone=zone)
+        sent: Mail | Timer | GroupSent = self.writer.perform(unit, timeout)
         return sent.id

@@ -8,8 +8,9 @@ import pytest
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.agent.builtin_calls.documents import WriteDocument
-from ikigai_actors.agent.builtin_calls.mail import ReadMail, SendMail
+from ikigai_actors.agent.builtin_calls.mail import ReadMail
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.documents import DOCUMENT_LIMIT as DOCUMENT_LIMIT
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.log.append import AppendCall, FencingToken
@@ -156,7 +157,7 @@ def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -
 # What a crash leaves
 
 ACTS: list[Callable[[], Unit]] = [
-    lambda: SendMail("a", "root", "text", 5),
+    lambda: about("root", Send, lambda uuid: Send(uuid, "a", "text", 5)),
     lambda: ReadMail("a", None, LIMIT, 5),
     lambda: WriteDocument("a", "x.md", "text", None, 5),
     lambda: WriteDocument("a", "there.md", None, 1, 5),

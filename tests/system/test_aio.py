@@ -12,7 +12,6 @@ import pytest
 
 from ikigai_actors import (
     ActorSystem,
-    AgentRef,
     AsyncActorSystem,
     AsyncAgentRef,
     Child,
@@ -58,12 +57,12 @@ async def every_call(root: AsyncAgentRef) -> None:
     assert (await mast.record).uuid == mast.uuid
     assert await root.children() == [mast, sail]
     assert [message.kind for message in await mast.history()] == ["fork", "user", "assistant"]
-    assert await root.send(mast, "The keel is laid.") == 1
+    assert await root.send("mast", "The keel is laid.") == 1
     assert [mail.body for mail in await mast.read_mail(root)] == ["The keel is laid."]
     assert await mast.remind("look", after=60) == 1
     assert [timer.body for timer in await mast.timers()] == ["look"]
-    await mast.monitor(sail)
-    await mast.adopt(sail)
+    await mast.monitor("sail")
+    await mast.adopt("sail")
     assert (await root.merge("mast")).text
     assert await root.wait(["mast"], timeout=DEADLINE) == {"mast": "idle"}
     [twin] = await root.fork_many([Child("mast")])
@@ -76,7 +75,8 @@ async def every_call(root: AsyncAgentRef) -> None:
 async def every_call_of(system: AsyncSystem[Any]) -> None:
     """Ask the system itself."""
     assert (await system.agent("mast")).uuid == (await system.agents("running"))[1].uuid
-    assert await system.send("mast", "Is it done?") == 2
+    assert await asyncio.gather(*(system.send("mast", text) for text in ("Is it done?", "And now?"))) == [2, 3]
+    assert await system.send("mast", "And tomorrow?", at="23:59", zone="Europe/Berlin") == 2
     await (await system.agent("mast")).join("team")
     assert await system.groups() == {"team": [await system.agent("mast")]}
     assert await system.documents.write("plan.md", "# Mast", author="mast") == 1
@@ -106,8 +106,8 @@ def test_an_asyncio_program_never_waits_for_the_database_on_its_loop(tmp_path: P
 
 
 def test_an_attached_asyncio_program_writes_beside_its_loop_in_the_order_of_its_calls(durable: str) -> None:
-    async def program(root: AsyncAgentRef, kid: AgentRef, store: OffTheLoop) -> None:
-        sent = [root.send(kid, str(number)) for number in range(20)]
+    async def program(root: AsyncAgentRef, store: OffTheLoop) -> None:
+        sent = [root.send("kid", str(number)) for number in range(20)]
         prompt = root.prompt("tea")
         assert await asyncio.gather(*sent) == list(range(1, 21))
         with pytest.raises(TimedOut):
@@ -118,7 +118,7 @@ def test_an_attached_asyncio_program_writes_beside_its_loop_in_the_order_of_its_
         kid = system.root.fork(name="kid")
         store = OffTheLoop(open_existing(durable))
         with closing(AttachedSystem(store)) as attached:  # not started: nothing but the program uses the store
-            asyncio.run(program(attached.root.aio, kid, store))
+            asyncio.run(program(attached.root.aio, store))
         assert [mail.body for mail in kid.mails()] == [str(number) for number in range(20)]
 
 

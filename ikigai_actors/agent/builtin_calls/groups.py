@@ -3,12 +3,10 @@
 from typing import ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
-from ikigai_actors.errors import AgentError, AgentNotFound
-from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.lives.membership import GROUP_PREFIX, JoinGroup, LeaveGroup, MonitorAgent
 from ikigai_actors.records.mail.mail import Mail
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
+from ikigai_actors.store.unit import Unit
 
 
 class JoinGroupCall(BuiltinCall):
@@ -60,39 +58,11 @@ class MonitorCall(BuiltinCall):
     )
     arguments: ClassVar = {"agent": Argument("string", f"The agent to monitor. {WHICH_AGENT}", required=True)}
 
-    def act(self, agent: str, given: Given, now: int) -> "MonitorCalled":
-        return MonitorCalled(text(given, "agent"), agent, now)
+    def act(self, agent: str, given: Given, now: int) -> Unit:
+        return about(text(given, "agent"), MonitorAgent, lambda uuid: MonitorAgent(uuid, agent, now))
 
     def to_model(self, answer: Mail | None) -> str:
         return "You will get mail when it ends." if answer is None else f"It is dead: mail {answer.id} reports it."
 
 
 CALLS = (JoinGroupCall(), LeaveGroupCall(), MonitorCall())
-
-
-class MonitorCalled(Addressed):
-    """Let an agent hear of the death of one that is given by uuid, name or prefix; see `MonitorAgent`."""
-
-    tree = TreeLock.SHARED
-    concerns_others = True
-
-    def __init__(self, called: str, watcher: str, now: int) -> None:
-        self._called, self._watcher, self._now = called, watcher, now
-        self._watched: str | None = None
-        self._refusal: AgentError | None = None
-
-    def look_up(self, tx: Transaction) -> None:
-        self._watched = self._refusal = None
-        try:
-            self._watched = registry.find(tx, self._called).uuid
-        except AgentError as refusal:
-            self._refusal = refusal
-
-    @property
-    def touches(self) -> tuple[str, ...]:
-        return () if self._watched is None else (self._watched, self._watcher)
-
-    def write(self, tx: Transaction, locked: LockedRows) -> Mail | None:
-        if self._watched is None:
-            raise self._refusal or AgentNotFound(f"Nobody is called {self._called!r}.", self._called)
-        return MonitorAgent(self._watched, self._watcher, self._now).write(tx, locked)

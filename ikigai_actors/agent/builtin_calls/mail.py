@@ -1,25 +1,26 @@
 """The built-in calls about mail: send, check_mail, read_mail; and the line about its mail for an idle agent.
 
-Their units look names up, and check texts, when they are written, so any error becomes the call's result.
+Their units look names up when they are written, so any error becomes the call's result.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.agent.turn.state import MailNotice
-from ikigai_actors.errors import AgentError, AgentNotFound, BadInput, MailNotFound
+from ikigai_actors.errors import BadInput, MailNotFound
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import is_agent_uuid
-from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, SendToGroup, group_in
+from ikigai_actors.records.agents.called import about
+from ikigai_actors.records.lives.delivery import delivery
+from ikigai_actors.records.lives.membership import GROUP_PREFIX, GroupSent, group_in
 from ikigai_actors.records.log.append import AppendCall, FencingToken
 from ikigai_actors.records.mail import mail as mailbox
 from ikigai_actors.records.mail.mail import Mail, kind_mark
 from ikigai_actors.records.mail.words import KeepWord, KeptWord, check_below
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Addressed, LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import binary_size
 from ikigai_actors.tools.function import LIMIT
 
@@ -46,17 +47,15 @@ class SendCall(BuiltinCall):
 
     def check(self, given: Given) -> None:
         super().check(given)
-        if group_in(text(given, "to")) is not None:
-            mailbox.check_letter(text(given, "body"))
+        mailbox.check_letter(text(given, "body"))
+        if group_in(text(given, "to")) is not None and given.get("steer"):
+            raise BadInput("No group can be steered: send to each of its members that is below you.")
 
     def act(self, agent: str, given: Given, now: int) -> Unit:
         to, body = text(given, "to"), text(given, "body")
-        group = group_in(to)
-        if given.get("steer") and group is not None:
-            raise BadInput("No group can be steered: send to each of its members that is below you.")
         if given.get("steer"):
-            return SteerBelow(agent, to, body, now)
-        return SendMail(agent, to, body, now) if group is None else SendToGroup(group, agent, body, now)
+            return about(to, SteerBelow, lambda uuid: SteerBelow(agent, uuid, body, now))
+        return delivery(agent, to, body, now)
 
     def to_model(self, answer: Mail | GroupSent | KeptWord) -> str:
         if isinstance(answer, KeptWord):
@@ -102,48 +101,21 @@ class ReadMailCall(BuiltinCall):
 CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
 
 
-class SendMail(Addressed):
-    """Send a mail to an agent, given by uuid, name or prefix; answered with the `Mail`. Raises what `Send` does."""
-
-    __slots__ = ("_body", "_now", "_refusal", "_sender", "_to", "_uuid")
-
-    concerns_others = True
-
-    def __init__(self, sender: str, to: str, body: str, now: int) -> None:
-        self._sender, self._to, self._body, self._now = sender, to, body, now
-        self._uuid: str | None = to if is_agent_uuid(to) else None
-        self._refusal: AgentError | None = None
-
-    def look_up(self, tx: Transaction) -> None:
-        if is_agent_uuid(self._to):
-            return
-        self._uuid = self._refusal = None
-        try:
-            self._uuid = registry.find(tx, self._to).uuid
-        except AgentError as refusal:
-            self._refusal = refusal
-
-    locks = ("_uuid",)
-
-    def _unknown(self) -> AgentError:
-        return self._refusal or AgentNotFound(f"Nobody is called {self._to!r}.", self._to)
-
-    def write(self, tx: Transaction, locked: LockedRows) -> Any:
-        if self._uuid is None:
-            raise self._unknown()
-        return mailbox.write_mail(tx, locked, self._uuid, self._sender, mailbox.check_letter(self._body), self._now)
-
-
-class SteerBelow(SendMail):
+@dataclass(frozen=True, slots=True)
+class SteerBelow(Unit):
     """Keep a word for an agent below, within its turn; answered with `KeptWord`. Raises what `KeepWord` does."""
 
-    __slots__ = ()
+    sender: str
+    to: str
+    body: str
+    now: int
+
+    concerns_others = True
+    locks = ("to",)
 
     def write(self, tx: Transaction, locked: LockedRows) -> KeptWord:
-        if (uuid := self._uuid) is None:
-            raise self._unknown()
-        check_below(tx, self._sender, uuid)
-        return KeepWord(uuid, self._body, self._now, at_once=False, sender=self._sender).write(tx, locked)
+        check_below(tx, self.sender, self.to)
+        return KeepWord(self.to, self.body, self.now, at_once=False, sender=self.sender).write(tx, locked)
 
 
 @dataclass(frozen=True, slots=True)

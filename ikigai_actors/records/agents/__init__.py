@@ -3,6 +3,7 @@
     identity    uuids, their short forms, the clock of ids
     words       two words that stand for the beginning of a uuid
     registry    an agent's row, and how agents are found
+    called      units about agents by what they are called
     labels      on whose account an agent works
 
 A row is written once, at birth; afterwards only its status, name, turn and shard change.

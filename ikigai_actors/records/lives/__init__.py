@@ -4,6 +4,7 @@
     exit_mails          the mail that a death sends
     supervision, groups who restarts whom, and together with whom
     membership          groups by name, and monitors
+    delivery            mail to an agent or a group, now or later
     moves               an agent that goes to another parent
 
 The decisions are those of `supervisors`, which is pure; these modules write them.

@@ -219,23 +219,6 @@ def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, n
     return replace(mail, read_at=now)
 
 
-def letter(store: Store, sender: str | None, recipient: Handle | str, body: str, now: int) -> "Send":
-    """The unit that sends a mail.
-
-    Args:
-        store: where the recipient is looked up.
-        sender: the uuid of the agent that sends it; None is a person outside of any agent.
-        recipient: a handle, or a uuid, name, or unique prefix of a uuid.
-        body: the text.
-        now: milliseconds since 1970.
-
-    Raises:
-        AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
-        BadInput: the body cannot be sent.
-    """
-    return Send(uuid_of(store, recipient), sender, body, now)
-
-
 def sender_of(store: Store, sender: Handle | str | None) -> str | None:
     """The sender whose mail is asked for: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
     return sender if sender is None or sender == PERSON else uuid_of(store, sender)

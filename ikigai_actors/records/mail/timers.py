@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_count, is_span
 from ikigai_actors.errors import MailboxFull, TimerNotFound, TooManyTimers
 from ikigai_actors.frozen import maker
-from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.mail.mail import MAIL, NOTICE, PROMPT, Mail, check_letter, write_mail
 from ikigai_actors.records.mail.schedules import MOST_COUNTED, Appointment, appointment, clock_time, passed, with_delay
-from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 MOST_TIMERS = 100
@@ -276,13 +275,3 @@ def reminder(agent: str, text: str, now: int, *, prompt: bool, **when: Any) -> S
         when: the further arguments of `appointment`.
     """
     return SetTimer(agent, agent, text, appointment(now, **when), now, PROMPT if prompt else NOTICE)
-
-
-def delayed_letter(
-    store: Store, sender: str | None, recipient: Handle | str, body: str, now: int, **when: Any
-) -> SetTimer:
-    """The unit that sends a mail later; arguments as of `letter`, and the further ones of `appointment`.
-
-    Raises what `letter` does.
-    """
-    return SetTimer(uuid_of(store, recipient), sender, body, appointment(now, **when), now, MAIL)

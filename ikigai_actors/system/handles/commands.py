@@ -21,10 +21,11 @@ from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.merging import RESULT, check_merge
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type, shown
+from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import AgentDead, BadInput
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import Handle, Rename, uuid_of
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
@@ -32,10 +33,11 @@ from ikigai_actors.records.budgets.charges import ChargeAgent
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.records.budgets.limits import SetBudget
 from ikigai_actors.records.lives.deaths import LifecycleChange
-from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent, SendToGroup, group_in
+from ikigai_actors.records.lives.delivery import delivery
+from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent
 from ikigai_actors.records.lives.supervision import AdoptChild
-from ikigai_actors.records.mail.mail import Delete, Mail, Open, Read, check_mail_id, letter, sender_of
-from ikigai_actors.records.mail.timers import CancelTimer, check_timer_id, delayed_letter, reminder
+from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_mail_id
+from ikigai_actors.records.mail.timers import CancelTimer, check_timer_id, reminder
 from ikigai_actors.records.messages.outputs import as_output, expected, problems
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.messages.settings import check_settings
@@ -645,7 +647,8 @@ class Commands(BaseRef[H]):
                 new siblings, and lives on another host.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
-        return self._write(AdoptChild(uuid_of(self.system.store, child), self.uuid), timeout, lambda _: None)
+        unit = about(child, AdoptChild, lambda uuid: AdoptChild(uuid, self.uuid))
+        return self._write(unit, timeout, lambda _: None)
 
     def move(self, host: str, timeout: float | None = None) -> Future[None]:
         """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.
@@ -778,30 +781,9 @@ class Commands(BaseRef[H]):
             GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
         """
-        return self._write(self._letter(recipient, body, at, after, zone), timeout, lambda sent: sent.id)
-
-    def _letter(
-        self,
-        recipient: Handle | str,
-        body: str,
-        at: datetime | str | None,
-        after: float | None,
-        zone: str | None,
-    ) -> Unit:
-        store, now = self.system.store, self.system.clock.now_ms()
-        if (group := group_in(recipient)) is not None:
-            if at is not None or after is not None:
-                raise BadInput(
-                    "Expected an agent for a mail that is sent later: a group may have other members by then."
-                )
-            return SendToGroup(group, self.uuid, body, now)
-        if at is None and after is None:
-            if zone is not None:
-                raise BadInput(
-                    f"Expected at or after with a zone; got zone alone, {shown(zone)}: a mail is sent now without."
-                )
-            return letter(store, self.uuid, recipient, body, now)
-        return delayed_letter(store, self.uuid, recipient, body, now, at=at, after=after, zone=zone)
+        now = self.system.clock.now_ms()
+        unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
+        return self._write(unit, timeout, lambda sent: sent.id)
 
     def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:
         """Read one mail by its number, read before or not. It counts as read from now on.
@@ -829,7 +811,11 @@ class Commands(BaseRef[H]):
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called as the sender is.
         """
-        unit = Read(self.uuid, self.system.clock.now_ms(), sender_of(self.system.store, sender))
+        now = self.system.clock.now_ms()
+        if sender is None or (isinstance(sender, str) and sender == PERSON):
+            unit: Unit = Read(self.uuid, now, sender)
+        else:
+            unit = about(sender, Read, lambda uuid: Read(self.uuid, now, uuid))
         return self._write(unit, timeout, lambda taken: list(taken.mails))
 
     def delete_mail(self, number: int, timeout: float | None = None) -> Future[None]:
@@ -886,8 +872,9 @@ class Commands(BaseRef[H]):
             AgentDead: this agent is dead.
             BadInput: it is this agent itself.
         """
-        uuid, now = uuid_of(self.system.store, watched), self.system.clock.now_ms()
-        return self._write(MonitorAgent(uuid, self.uuid, now), timeout, lambda _: None)
+        now = self.system.clock.now_ms()
+        unit = about(watched, MonitorAgent, lambda uuid: MonitorAgent(uuid, self.uuid, now))
+        return self._write(unit, timeout, lambda _: None)
 
     def demonitor(self, watched: Handle | str, timeout: float | None = None) -> Future[bool]:
         """Have this agent hear no more of the death of another one; return whether it would have.
@@ -899,7 +886,7 @@ class Commands(BaseRef[H]):
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
         """
-        return self._write(Demonitor(uuid_of(self.system.store, watched), self.uuid), timeout)
+        return self._write(about(watched, Demonitor, lambda uuid: Demonitor(uuid, self.uuid)), timeout)
 
     def remind(
         self,

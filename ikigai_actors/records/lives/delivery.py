@@ -1,0 +1,53 @@
+"""How a mail is sent: to an agent or a group, now or later."""
+
+from datetime import datetime
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.agents.called import about
+from ikigai_actors.records.agents.registry import Handle
+from ikigai_actors.records.lives.membership import SendToGroup, group_in
+from ikigai_actors.records.mail.mail import MAIL, Send, check_letter
+from ikigai_actors.records.mail.schedules import appointment
+from ikigai_actors.records.mail.timers import SetTimer
+from ikigai_actors.store.unit import Unit
+
+
+def delivery(
+    sender: str | None,
+    recipient: Handle | str,
+    body: str,
+    now: int,
+    *,
+    at: datetime | str | None = None,
+    after: float | None = None,
+    zone: str | None = None,
+) -> Unit:
+    """The unit that sends a mail. Its answer has an ``id``: that of the mail or the timer, or how many members got it.
+
+    Args:
+        sender: the agent that sends it, by uuid; None is a person outside of any agent.
+        recipient: an agent, by its handle or by a text as in `about`; or a group, as ``group:NAME``.
+        body: the text.
+        now: milliseconds since 1970.
+        at: when it is sent, as in `appointment`, and so the next two; with neither it is sent now.
+        after: seconds from now on.
+        zone: whose clocks are meant.
+
+    Raises:
+        BadInput: the body cannot be sent, or not at that time, or this is no recipient.
+    """
+    check_letter(body)
+    later = at is not None or after is not None
+    if (group := group_in(recipient)) is not None:
+        if later:
+            raise BadInput("Expected an agent for a mail that is sent later: a group may have other members by then.")
+        return SendToGroup(group, sender, body, now)
+    if not later:
+        if zone is not None:
+            raise BadInput(
+                f"Expected at or after with a zone; got zone alone, {shown(zone)}: a mail is sent now without."
+            )
+        return about(recipient, Send, lambda uuid: Send(uuid, sender, body, now))
+    when = appointment(now, at=at, after=after, zone=zone)
+    return about(recipient, SetTimer, lambda uuid: SetTimer(uuid, sender, body, when, now, MAIL))
