@@ -101,7 +101,8 @@ from ikigai_actors.errors import (
     TurnInterrupted,
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
-from ikigai_actors.records.agents.identity import SHORT_LENGTH, new_agent_uuid
+from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.deaths import WriteDeath
@@ -158,8 +159,8 @@ class AgentActor(PooledActor):
 
     @property
     def called(self) -> str:
-        """What a person calls the agent: its name, or the first characters of its uuid. Thread-safe."""
-        return self.origin.name or self.state.uuid[:SHORT_LENGTH]
+        """What a person calls the agent: its name, or its two words. Thread-safe."""
+        return called(self.state.uuid, self.origin.name)
 
     def statistics(self) -> AgentStatistics:
         """What the agent is doing, and has done since the actor was made. Thread-safe; never waits."""

@@ -49,7 +49,7 @@ from ikigai_actors.providers.attachment_limits import AttachmentLimits
 from ikigai_actors.providers.base import CUT_BY_BUDGET, Delta, Exit, Provider, Reply, Request, Spent
 from ikigai_actors.providers.stand_in import other_writer, why_silent
 from ikigai_actors.providers.windows import learned_window
-from ikigai_actors.records.agents.identity import SHORT_LENGTH
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import Birth
@@ -334,7 +334,7 @@ class Effects:
         told = fit.is_to_be_told and self._warned != state.turn
         if self._runtime.providers.note_cramped(chosen.name) if fit.is_cramped else told:
             self._warned = state.turn
-            name = self._name or self._uuid[:SHORT_LENGTH]
+            name = called(self._uuid, self._name)
             self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window, fixed))
         return None
 

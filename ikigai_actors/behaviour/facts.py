@@ -7,8 +7,8 @@ from typing import Any
 
 from ikigai_actors.behaviour.experiment import Experiment
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import SHORT_LENGTH
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import amount_text
 from ikigai_actors.records.log.heads import latest_at_rest
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -60,7 +60,7 @@ class Facts:
 
     def called(self, uuid: str) -> str:
         """What people call an agent."""
-        return self.names.get(uuid, uuid[:SHORT_LENGTH])
+        return self.names.get(uuid) or words_of(uuid)
 
     def whose(self, uuid: str) -> str:
         """The same of one whose history was looked at; empty if there is no other one."""
@@ -95,6 +95,7 @@ class Facts:
         return {
             "experiment": None if one is None else one.uuid,
             "name": None if one is None else one.name,
+            "label": None if one is None else self.called(one.uuid),
             "of": list(self.of),
             "terms": dict(self.terms),
             "models": list(self.models),
@@ -125,12 +126,13 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     )
     terms = book.terms or {}
     whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
+    shown = registry.labels(everybody.values())
     told = {experiment.agent.uuid, *trials, *whose, *named}
     branch = _below(everybody, experiment.agent.uuid)
     replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
     return Facts(
         everybody.get(experiment.agent.uuid),
-        {uuid: _called(everybody[uuid]) for uuid in told if uuid in everybody},
+        {uuid: shown[uuid] for uuid in told if uuid in everybody},
         whose,
         terms,
         tuple(dict.fromkeys(name for one in replies.values() if (name := _model(one)))),
@@ -156,11 +158,6 @@ def _below(everybody: Mapping[str, AgentRecord], top: str) -> list[AgentRecord]:
         found += children
         waiting += (one.uuid for one in children)
     return found
-
-
-def _called(record: AgentRecord) -> str:
-    short = record.uuid[:SHORT_LENGTH]
-    return f"{record.name} ({short})" if record.name else short
 
 
 def _model(reply: Message) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.agents.identity import SHORT_LENGTH
-from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord, labels
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.heads import first_notes, section
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.messages import Message
@@ -52,7 +52,7 @@ def listed_trials(
         books: the experiments' books, by uuid.
         current: an agent that is not left out.
     """
-    names = {one.uuid: one.short for one in records}
+    names = labels(records)
     notes: dict[str, str] = {}
     folded: set[str] = set()
     for uuid, book in books.items():
@@ -73,7 +73,7 @@ def verdict_lines(book: Book, message: Message) -> list[str]:
     for number in numbers:
         if (one := book.trials.get(number)) is not None:
             why = " ".join(book.judged[number].verdict.why.split())
-            lines.append(f"trial {number} ({one.agent[:SHORT_LENGTH]}) {_said(book, one)} {why}".rstrip())
+            lines.append(f"trial {number} ({words_of(one.agent)}) {_said(book, one)} {why}".rstrip())
     return lines
 
 
@@ -88,7 +88,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
     """An experiment in a line: of what it is, how many trials it has, and which are the best and the worst."""
     terms = book.terms or {}
     of = terms.get("of")
-    what = f"{terms.get('verb')} of {names.get(of, of[:SHORT_LENGTH])}" if isinstance(of, str) else terms.get("verb")
+    what = f"{terms.get('verb')} of {names.get(of, words_of(of))}" if isinstance(of, str) else terms.get("verb")
     scores = {number: score for number, one in book.judged.items() if (score := one.verdict.score) is not None}
     said = f"{what}: {len(book.trials):,} trial{'' if len(book.trials) == 1 else 's'}, {len(book.judged):,} judged"
     if not scores:
@@ -97,7 +97,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
     worst = min(scores, key=lambda number: (scores[number], number))
     ends = {"best": best} if best == worst else {"best": best, "worst": worst}
     for which, number in ends.items():
-        said += f", {which} {scores[number]:g} (trial {number}, {book.trials[number].agent[:SHORT_LENGTH]})"
+        said += f", {which} {scores[number]:g} (trial {number}, {words_of(book.trials[number].agent)})"
     return said
 
 

@@ -326,12 +326,8 @@ SELECT {relative} FROM agents a WHERE a.parent_uuid IS NULL
 
 -- name: bury
 -- The epoch grows, so whatever they still do is fenced. Their logs are left as they are.
--- The reason of many that are orphaned names the supervisor of each, in the place of {}.
 UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL, ended_at = :now,
-       exit_reason = CASE WHEN CAST(:cause AS TEXT) = 'orphaned'
-                          THEN replace(CAST(:reason AS TEXT), '{}', (SELECT COALESCE(s.name || ' (' || s.uuid || ')', s.uuid)
-                                                                     FROM agents s WHERE s.uuid = agents.supervisor_uuid))
-                          ELSE CAST(:reason AS TEXT) END, exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
+       exit_reason = :reason, exit_cause = CAST(:cause AS TEXT), exit_sender = :sender, changed = (SELECT version FROM tree WHERE one = 1)
  WHERE uuid = ANY(:uuids)
 
 -- name: adopt
@@ -339,9 +335,7 @@ UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL,
 -- stays, in other words.
 UPDATE agents SET supervisor_uuid = :by,
        exit_reason = CASE WHEN status = 'stopped' AND exit_reason = 'gave up'
-                          THEN 'its supervisor ' || (SELECT COALESCE(s.name || ' (' || substr(s.uuid, 1, 6) || ')', substr(s.uuid, 1, 6))
-                                                     FROM agents s WHERE s.uuid = agents.supervisor_uuid) || ' gave up, and died'
-                          ELSE exit_reason END
+                          THEN CAST(:gave_up AS TEXT) ELSE exit_reason END
  WHERE uuid = ANY(:uuids)
 
 -- name: set_status

@@ -3,7 +3,7 @@
 from ikigai_actors.agent.turn.calls import asking
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import SHORT_LENGTH
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
@@ -29,4 +29,4 @@ def why_late(system: Directory, uuid: str) -> str:
 def _called(system: Directory, uuid: str) -> str:
     """What people call an agent, as far as memory tells."""
     actor = system.here(uuid)
-    return uuid[:SHORT_LENGTH] if actor is None else actor.called
+    return words_of(uuid) if actor is None else actor.called

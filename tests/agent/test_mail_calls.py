@@ -58,15 +58,14 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         system.send(boss, "from outside")
         boss.prompt("go").get(timeout=DEADLINE)
         first, sent, then, of_kid, rest, nothing = [one.content for one in results(requests_of(script, "boss")[1])]
-        called = {"kid": f"kid ({kid.uuid})", "boss": f"boss ({boss.uuid})"}
         assert first.splitlines() == [
-            f"2 unread: 1 of {called['kid']}, 1 of a person outside",
-            f"mail 1 from {called['kid']}: from the kid",
+            "2 unread: 1 of kid, 1 of a person outside",
+            "mail 1 from kid: from the kid",
             "mail 2 from a person outside: from outside",
         ]
-        assert sent == f"Sent: mail 3 in the mailbox of {boss.uuid}."
-        assert then.splitlines()[-1] == f"mail 3 from {called['boss']}: a note\ufffd to myself"
-        assert of_kid == f"mail 1 from {called['kid']}:\nfrom the kid\n\n(2 more unread)"
+        assert sent == "Sent: mail 3 in its mailbox."
+        assert then.splitlines()[-1] == "mail 3 from boss: a note\ufffd to myself"
+        assert of_kid == "mail 1 from kid:\nfrom the kid\n\n(2 more unread)"
         assert rest.startswith("mail 2 from a person outside:\nfrom outside\n\nmail 3 from ")
         assert nothing == "No unread mail."
         assert boss.record.unread == 0
@@ -146,11 +145,11 @@ def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -
     )
     texts = [text for text, _ in read]
     assert texts[:3] == ["No documents.", "Version 1.", "Version 2."]
-    assert texts[3].startswith("plan/a.md: version 2, written by boss (")
+    assert texts[3].startswith("plan/a.md: version 2, written by boss at ")
     assert texts[3].endswith("\n\n# A\ufffd, better")
     assert texts[4].endswith("\n\n# A")
     assert "at version 1; there is version 2" in texts[5]
-    assert texts[6].startswith("plan/a.md: version 2, written by boss (")
+    assert texts[6].startswith("plan/a.md: version 2, written by boss at ")
     assert texts[7:] == ["Deleted: that is version 3.", "No documents.", "Version 1."]
 
 

@@ -89,7 +89,7 @@ def test_resuming_does_with_each_call_what_is_right_for_it(durable: str, held: H
         assert once == ("2", PERHAPS_RUN, True)
         assert (again.content, alone.content) == ("again ran", "alone ran")
         assert [first.content, second.content] == [
-            f"Forked: the child is {child.uuid}." for child in system.root.children()
+            f"Forked: the child is {child.record.short}." for child in system.root.children()
         ]
         assert held.ran == {"once": 1, "again": 2, "alone": 1}
         assert len(system.agents()) == 3
@@ -163,5 +163,5 @@ def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: st
         assert [agent.name for agent in system.resume()] == ["kid"]
         assert system.agent("kid").reply(timeout=DEADLINE).text == "found it"
         [told] = results(script.requests[0])
-        assert told.content.startswith(f"You are the child {system.agent('kid').uuid}")
+        assert told.content.startswith("You are the child kid,")
         assert prompts(script.requests[0]) == ["look"]

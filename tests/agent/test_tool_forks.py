@@ -7,6 +7,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.agent.turn.request import NOT_RUN
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.function import tool
@@ -15,7 +16,7 @@ from tests.kit.tool_scripts import calling, prompts, requests_of, results, scrip
 
 
 def child_of(parent: str, child: str) -> str:
-    return f"You are the child {child}, forked from {parent}."
+    return f"You are the child {child}, forked from {words_of(parent)}."
 
 
 def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str) -> None:
@@ -25,8 +26,8 @@ def test_parent_and_child_both_return_from_the_same_call_and_go_on(database: str
         child = system.agent("kid")
         assert child.reply(timeout=DEADLINE).text == "found it"
         [mine], [hers] = results(requests_of(script, None)[1]), results(requests_of(script, "kid")[0])
-        assert mine == ("1", f"Forked: the child is {child.uuid}.", False)
-        assert hers == ("1", child_of(system.root.uuid, child.uuid), False)
+        assert mine == ("1", f"Forked: the child is {child.record.short}.", False)
+        assert hers == ("1", child_of(system.root.uuid, child.record.short), False)
         assert prompts(requests_of(script, "kid")[0]) == ["look"]
         assert prompts(requests_of(script, None)[1]) == []
         assert (child.parent, child.supervisor, system.root.children()) == (system.root, system.root, [child])
@@ -42,7 +43,7 @@ def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) ->
         child = system.agent("kid")
         assert child.reply(timeout=DEADLINE).text == "done"
         [told] = results(requests_of(script, "kid")[0])
-        mine = child_of(system.root.uuid, child.uuid)
+        mine = child_of(system.root.uuid, child.record.short)
         assert told.content == f"{mine} Your shell is new; what the parent runs is not yours."
 
 
@@ -56,8 +57,8 @@ def test_of_several_forks_in_one_reply_a_later_child_sees_its_earlier_siblings(d
         uuids = {name: system.agent(name).uuid for name in "abc"}
         for name in "abc":
             assert system.agent(name).reply(timeout=DEADLINE).text == f"I am {name}"
-        forked = {name: f"Forked: the child is {uuids[name]}." for name in "abc"}
-        mine = child_of(system.root.uuid, uuids["b"])
+        forked = {name: f"Forked: the child is {name}." for name in "abc"}
+        mine = child_of(system.root.uuid, "b")
         assert [one.content for one in results(requests_of(script, None)[1])] == list(forked.values())
         assert [one.content for one in results(requests_of(script, "b")[0])] == [forked["a"], mine, NOT_RUN]
         assert [one.is_error for one in results(requests_of(script, "b")[0])] == [False, False, True]
@@ -133,12 +134,12 @@ def test_a_model_forks_while_few_agents_live_in_its_own_branch(database: str) ->
             ann.fork()
         assert forks(ben).startswith("Forked")
         refused = forks(ann)
-        assert f"3 agents live in the branch of ann (max_agents, set by {system.root.uuid[:6]})" in refused
+        assert f"3 agents live in the branch of ann (max_agents, set by {words_of(system.root.uuid)})" in refused
         assert "altogether" in forks(system.root)
         leaf = ann.children()[0]
         leaf.configure(max_agents=4)
         assert forks(leaf).startswith("Forked")
-        assert f"set by {leaf.uuid[:6]}" in forks(leaf)
+        assert f"set by {words_of(leaf.uuid)}" in forks(leaf)
         ann.children()[1].kill()
         assert forks(leaf).startswith("Forked")
         assert check(system.store) == []

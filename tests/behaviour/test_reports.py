@@ -12,6 +12,7 @@ from ikigai_actors.behaviour import BestOf, Verdict, bisect, evaluate, recorded,
 from ikigai_actors.behaviour.listing import books_in, listed_trials
 from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRow
 from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.records.agents.words import words_of
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import sql
@@ -114,8 +115,8 @@ def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_i
         assert page.title.startswith(title)
         assert page.head == head
         assert page.facts.items() >= facts.items()
-        assert page.facts["experiment"] == f"{experiment.name} ({experiment.uuid[:6]})"
-        assert page.facts["history of"] == f"clerk ({agent.uuid[:6]})"
+        assert page.facts["experiment"] == experiment.name
+        assert page.facts["history of"] == "clerk"
         assert page.facts["answered by"] == "scripted"
         assert page.facts["go to a trial"].startswith("ikigai log ID shows it")
         about = data["about"]
@@ -125,7 +126,7 @@ def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_i
         trials = [row[head.index("trial")] for row in page.rows]
         for trial in trials:
             number, _, short = trial.partition(" ")
-            assert short == f"({found.experiment.agent_of(int(number)).uuid[:6]})"
+            assert short == f"({words_of(found.experiment.agent_of(int(number)).uuid)})"
         assert trials
         assert len(repr(found)) < 100
         text = found.text()
@@ -148,7 +149,7 @@ def test_a_failure_of_a_regression_names_the_trial_that_can_be_asked_why() -> No
             trial = system.handle(one.trial)
             assert trial.history()[-1].content.startswith("Be generous.")
             assert trial.prompt("Why?").get(timeout=DEADLINE).text
-            line = f"clerk ({agent.uuid[:6]}) {one.position} {one.why}; trial {one.number} ({one.trial[:6]})"
+            line = f"clerk {one.position} {one.why}; trial {one.number} ({words_of(one.trial)})"
             assert line in report.text()
         assert "go to a trial" not in Page(report.html()).facts  # a database in memory ends with its program
 
@@ -197,8 +198,8 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
         books = system.store.read(lambda tx: books_in(tx, records))
         listed = listed_trials(records, books)
         assert listed.notes[found.experiment.agent.uuid] == (
-            f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {shown.uuid[:6]}), worst 0.25 (trial 1, "
-            f"{found.experiment.agent_of(1).uuid[:6]}), 38 of them not shown: ikigai log many"
+            f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {words_of(shown.uuid)}), worst 0.25 (trial 1, "
+            f"{words_of(found.experiment.agent_of(1).uuid)}), 38 of them not shown: ikigai log many"
         )
         assert listed.notes[shown.uuid] == "trial 3 0.75 “More?”"
         assert listed.notes[few.experiment.agent_of(1).uuid] == "trial 1 not judged “How much?” (change)"
@@ -206,7 +207,7 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
         assert len(listed.hidden) == 39  # with what is below them
         assert last.uuid in listed.hidden
         assert last.uuid not in listed_trials(records, books, last.uuid).hidden
-        second = found.experiment.agent_of(2).uuid[:6]
+        second = words_of(found.experiment.agent_of(2).uuid)
     tree = run("--database", database, "agents").stdout.splitlines()
     assert sum("trial " in line for line in tree) == 7
     assert tree[-1] == "49 running, 0 dead"

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from ikigai_actors import ActorSystem, AgentRef, OfflineProvider
 from ikigai_actors.providers.base import Provider
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.app.application import Application
 from ikigai_actors.system.handles.ref import System
 
@@ -100,7 +101,7 @@ class Stage:
 
 def short(agent: AgentRef) -> str:
     """How an agent without a name is called."""
-    return agent.uuid[:6]
+    return words_of(agent.uuid)
 
 
 def open_memory(provider: Provider | None = None, database: str = "sqlite:///:memory:", **options: Any) -> ActorSystem:

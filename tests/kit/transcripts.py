@@ -6,7 +6,8 @@ that opens a shell goes on with what is typed at its prompts, until the next suc
 has printed a line; ``$ kill %1`` and ``$ kill -9 %1`` end the first of these.
 
 Left out of the comparison: remarks (``← …``), where a line is wrapped, times, where databases and processes are, and
-what ``…`` stands for, on a line of its own for lines. An agent's id is another one each time, but the same throughout.
+what ``…`` stands for, on a line of its own for lines. The two words of an agent are others each time, but the same
+throughout, and so is a uuid.
 """
 
 import re
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 import click
 
+from ikigai_actors.records.agents.words import beginnings
 from ikigai_actors.shell.cli.main import cli
 from tests.kit.databases import ROOT
 from tests.kit.program import COMMAND, PATIENCE, Program, completed
@@ -30,7 +32,8 @@ _TYPED = re.compile(r"[\w-]+(?: \([^()]*\))?> (.+)")
 _PROMPT = r"(?:(?<=\n)|\A)[\w-]+(?: \([^()\n]*\))?> \Z"
 
 _VARIABLE = re.compile(
-    r"(?P<id>(?<![\w-])(?=[\w-]+[A-Z0-9_-])[\w-]{6}(?:[\w-]{16})?(?![\w-]))"
+    r"(?P<words>(?<![\w-])[a-z]{3,8}-[a-z]{3,8}(?![\w-]))"
+    r"|(?P<id>(?<![\w-])(?=[\w-]*[A-Z0-9])[\w-]{22}(?![\w-]))"
     r"|(?P<time>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d)|(?P<place>(?:~/|postgresql://)[\w./@-]*[\w])"
     r"|(?P<process>[\w.-]+, pid \d+)|(?P<any>…)|(?P<gap>\s+)"
 )
@@ -124,18 +127,20 @@ def differs(shown: list[str], printed: str) -> str:
 
 
 def _pattern(line: str, known: dict[str, str]) -> str:
-    """What matches a line; ids that were met before are what they were."""
+    """What matches a line; words and uuids that were met before are what they were."""
     if line == "…\n":
         return "(?s:.*?)"
 
     def variable(found: re.Match[str]) -> str:
         match found.lastgroup:
-            case "id":
-                short, rest = found[0][:6], r"[\w-]{16}" if len(found[0]) > 6 else ""
-                if short in known:
-                    return f"(?P={known[short]}){rest}"
-                known[short] = f"id{len(known)}"
-                return rf"(?P<{known[short]}>[\w-]{{6}}){rest}"
+            case "words" if not beginnings(found[0]):
+                return re.escape(found[0])
+            case "words" | "id" if found[0] in known:
+                return f"(?P={known[found[0]]})"
+            case "words" | "id" as which:
+                known[found[0]] = f"id{len(known)}"
+                form = r"[a-z]{3,8}-[a-z]{3,8}" if which == "words" else r"[\w-]{22}"
+                return f"(?P<{known[found[0]]}>{form})"
             case "time":
                 return r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"
             case "place":

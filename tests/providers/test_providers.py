@@ -239,7 +239,7 @@ def test_a_prompt_makes_the_offline_provider_call_tools_and_tell_what_they_gave(
         lines = told.text.splitlines()
         assert lines[0].startswith('agents gave: {"you": {"agent": "')
         assert lines[1] == f"nope failed: There is no such tool. Tools on offer: {', '.join(OWN)}."
-        assert lines[2] == f"fork gave: Forked: the child is {child.uuid}."
+        assert lines[2] == f"fork gave: Forked: the child is {child.record.short}."
         assert "count the files" in child.reply(timeout=20).text
 
 

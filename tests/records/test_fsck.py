@@ -345,7 +345,7 @@ def change_fork_point(tx: Transaction, position: int) -> None:
 
 def test_orphans_whom_a_dead_supervisor_left_are_sound(store: Store) -> None:
     found_family(store)
-    store.write(lambda tx: tx.run("adopt", by="b", uuids=["g"]))
+    store.write(lambda tx: tx.run("adopt", by="b", uuids=["g"], gave_up=None))
     assert [violation.invariant for violation in check(store)] == [Invariant.LIVING_SUPERVISOR]
     store.write(lambda tx: sql(tx, "UPDATE agents SET on_orphan = 'continue' WHERE uuid = 'b'"))
     assert check(store) == []

@@ -1,6 +1,5 @@
 """The registry: who is found, and in what order."""
 
-import random
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -10,7 +9,7 @@ import pytest
 
 from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, HistoryError
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import PREFIX_LENGTH, new_agent_uuid
+from ikigai_actors.records.agents.identity import PREFIX_LENGTH
 from ikigai_actors.records.agents.registry import AgentRecord, make_root
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.lives.deaths import Relative
@@ -229,31 +228,3 @@ def test_a_damaged_circle_of_supervisors_ends(store: Store) -> None:
     assert names(store.read(lambda tx: registry.descendants(tx, "b"))) == ["a", "b", "c", "d"]
     with pytest.raises(HistoryError):
         store.read(lambda tx: registry.ancestors(tx, "b"))
-
-
-def agents(*uuids: str) -> list[AgentRecord]:
-    return [
-        AgentRecord(uuid, None, None, None, 0, "running", 0, "transient", None, 1, None, 0, None, 1) for uuid in uuids
-    ]
-
-
-def test_short_uuids_are_as_short_as_they_can_be() -> None:
-    assert registry.short_uuids([]) == {}
-    assert registry.short_uuids(agents(ABCD1)) == {ABCD1: "abcd1x"}
-    short = registry.short_uuids(agents("abcdefgh1", "abcdefgh2", "abcdef999", "zzzzzzzzz"))
-    assert short == {
-        "abcdefgh1": "abcdefgh1",
-        "abcdefgh2": "abcdefgh2",
-        "abcdef999": "abcdef9",
-        "zzzzzzzzz": "zzzzzz",
-    }
-
-
-def test_every_short_uuid_finds_its_agent(store: Store) -> None:
-    source = random.Random(7)
-    uuids = [new_agent_uuid(source.randbytes)[: source.choice([1, 2, 3])] for _ in range(60)]
-    uuids = sorted({(uuid + "A" * 21)[:20] + source.choice("-_ab") + "z" for uuid in uuids})
-    plant(store)
-    add_all(store, uuids)
-    for uuid, short in registry.short_uuids(store.read(registry.living)).items():
-        assert short == "root" or found(store, short) == uuid

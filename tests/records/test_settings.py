@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, Request, ScriptedProvider
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.messages import settings
 from ikigai_actors.records.messages.settings import SETTINGS, parse_setting
 from ikigai_actors.shell.verbs.slash import commands
@@ -72,7 +73,7 @@ def test_settings_are_set_shown_with_their_source_and_removed(session: Session) 
         "/set stop_sequences END,STOP", '/set temperature ""', "/settings", "/set max_tokens -1",
         "/set colour red", "/set tools", "/set",
     )  # fmt: skip
-    root = session.system.root.uuid[:6]
+    root = words_of(session.system.root.uuid)
     assert printed[0].startswith("No setting is in force")
     assert printed[1:5] == [
         "max_tokens set to 500",

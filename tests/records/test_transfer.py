@@ -348,8 +348,8 @@ def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Pa
         assert system.export(top, tmp_path / "2", from_clear=True).hidden == 0
         records = lines(tmp_path / "1")
         assert [one["outside"] for one in records if one["record"] == "origin"] == [
-            system.root.uuid,
-            f"outside ({outside.uuid})",
+            system.root.record.short,
+            "outside",
         ]
         assert done.hidden == hidden
         shared = next(one["parent"] for one in records if one["record"] == "agent" and one["uuid"] == made[0].uuid)
@@ -863,16 +863,16 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
         f"{tmp_path / '1'}; budgets are not in it.\n"
     )
     imported = run("--database", second, "import", "--stopped", str(tmp_path / "1"))
-    assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer (")
+    assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer on top.\n")
     assert run("--database", second, "fsck").stdout == "7 agents, 46 messages: no violation\n"
     refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
     assert (refused.returncode, refused.stdout) == (1, "")
     read = run("--database", first, "export", "buyer", str(tmp_path / "2"), "--markdown")
     assert read.stdout == f"Wrote the histories of 5 agents to {tmp_path / '2'}.\n"
     text = (tmp_path / "2").read_text()
-    assert text.startswith("# buyer (")
+    assert text.startswith("# buyer and all below it\n")
     assert "> We sell tea." in text
-    assert text.count(") and 1 more inherit\n") == 1
+    assert text.count(" and 1 more inherit\n") == 1
     assert "## Mail 1 to buyer" in text
 
 

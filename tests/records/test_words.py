@@ -82,6 +82,11 @@ def test_any_uuid_begins_as_its_words_say_and_no_words_look_like_a_uuid() -> Non
         assert beginnings(words_of(uuid, words.LONGEST)) == (uuid,)
 
 
+def test_what_a_damaged_row_has_for_a_uuid_is_shown_as_it_is(store: Store) -> None:
+    grow(store, ("a", None), ("b b", None), ("ß" * 22, None))
+    assert [labels(store)[uuid] for uuid in ("a", "b b", "ß" * 22)] == ["a", "b b", "ß" * 22]
+
+
 def test_the_words_find_an_agent_dead_or_alive(store: Store) -> None:
     grow(store, (BRAVE, None))
     assert labels(store)[BRAVE] == "brave-otter"

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, BadInput, Budget, BudgetStatus, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.cli.options import Options
@@ -43,9 +44,9 @@ def thirty(request: Request) -> Reply:
 def test_a_person_sees_a_budget_at_the_shell_and_grants_more_of_it(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(thirty))
     assert session("/budget") == ["no budget limits it"]
-    buyer = session.system.root.fork(name="buyer", budget=Budget(tokens=40, usd=5, strict=True))
+    session.system.root.fork(name="buyer", budget=Budget(tokens=40, usd=5, strict=True))
     assert session("/budget buyer") == [
-        f"budget of buyer ({buyer.uuid[:6]}) (strict)",
+        "budget of buyer (strict)",
         "  0 tokens of 40 tokens",
         "  $0.00 of $5.00",
     ]
@@ -72,7 +73,7 @@ def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: st
         assert row["state"] == "waiting for budget"
         assert (
             ikigai(durable, "budget", "buyer")
-            == f"budget of {system.root.uuid[:6]}, 1 waiting for it\n  0 tokens of 0 tokens\n"
+            == f"budget of {words_of(system.root.uuid)}, 1 waiting for it\n  0 tokens of 0 tokens\n"
         )
         assert "0 tokens of 100 tokens" in ikigai(durable, "budget", "buyer", "+100tokens")
         assert buyer.reply(timeout=DEADLINE).text == "ok"
@@ -110,12 +111,12 @@ def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_sp
     shown = CliRunner().invoke(cli, ["--database", durable, "stats"]).output.splitlines()
     lines = [" ".join(line.split()) for line in shown]
     assert "spent 120 tokens" in lines
-    assert f"{top} 0 tokens, with all below it 120 tokens" in lines
-    assert f"shop ({middle}) 60 tokens, with all below it 120 tokens" in lines
-    assert f"buyer ({leaf}) 60 tokens" in lines
-    assert f"budget {top} 120 tokens of 1,000 tokens; $0.00 of $5.00" in lines
-    assert f"budget shop ({middle}) 120 tokens of 500 tokens" in lines
+    assert f"{words_of(top)} 0 tokens, with all below it 120 tokens" in lines
+    assert "shop 60 tokens, with all below it 120 tokens" in lines
+    assert "buyer 60 tokens" in lines
+    assert f"budget {words_of(top)} 120 tokens of 1,000 tokens; $0.00 of $5.00" in lines
+    assert "budget shop 120 tokens of 500 tokens" in lines
     told = json.loads(CliRunner().invoke(cli, ["--database", durable, "stats", "--json"]).output)
-    assert told["names"] == {middle: "shop", leaf: "buyer"}
+    assert told["names"] == {top: words_of(top), middle: "shop", leaf: "buyer"}
     assert told["branches"][middle] == {"tokens": 120, "usd": 0}
     assert [(one["owner"], one["held"]["tokens"]) for one in told["budgets"]] == [(top, 0), (middle, 0)]

@@ -28,6 +28,7 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.status import budgets_that_limit
 from ikigai_actors.records.fsck.check import check, inspect
 from ikigai_actors.records.mail.mail import NOTICE
@@ -898,7 +899,7 @@ def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do
         lead.charge(tokens=100)
         assert not answered(lead)
         [told] = [notice for notice in notices(system.root) if "80 %" not in notice]
-        short = system.root.uuid[:6]
+        short = words_of(system.root.uuid)
         assert told == (
             "Too little is left of the 100 tokens of everybody (100 tokens spent, 0 tokens held; this request needs up "
             f"to 16,000 tokens). /budget {short} +100000tokens, or grant(), lets it go on. INT (Ctrl-C) ends the turn "

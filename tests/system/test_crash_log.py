@@ -8,6 +8,7 @@ import traceback
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, Budget, FunctionProvider, Request, ScriptedProvider
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.system.host.crash_log import span, users_frames
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -71,10 +72,10 @@ def test_a_supervisor_that_gives_up_and_an_agent_that_dies_are_one_line_each(cap
         with pytest.raises(AgentDead):
             system.root.fork(name="once", restart="temporary").prompt("go").get(timeout=DEADLINE)
         eventually(lambda: len(said(caplog)) == 3, "the line of the death")
-        root = system.root.uuid[:6]
+        root = words_of(system.root.uuid)
     assert said(caplog) == [
         f"lead gave up: buyer failed too often (more than 0 in 1.5 s): {REASON}",
-        f"lead restarted by {root}: gave up: buyer ({buyer.uuid}) failed too often: {REASON} (1 of 3 in 10 min)",
+        f"lead restarted by {root}: gave up: buyer failed too often: {REASON} (1 of 3 in 10 min)",
         "once is dead: crashed: LookupError: no tea for once",
     ]
 

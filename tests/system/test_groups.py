@@ -15,6 +15,7 @@ from ikigai_actors import (
     ScriptedProvider,
     ToolCall,
 )
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
@@ -142,7 +143,7 @@ def test_a_person_uses_groups_and_monitors_at_a_terminal(open_session: OpenSessi
     assert session("/group") == ["No groups."]
     ann = session.system.root.fork(name="ann")
     ann.join("team")
-    root = session.system.root.uuid[:6]
+    root = words_of(session.system.root.uuid)
     assert session("/group join team", "/group join team") == [f"{root} is now in team", f"{root} was already in team"]
     assert session("/group") == [f"team: {', '.join(sorted(['ann', root]))}"]
     assert session("/send group:team tea time") == ["mail to 1 members of team"]

@@ -31,6 +31,7 @@ from ikigai_actors import (
     Usage,
 )
 from ikigai_actors.providers.base import REPORT, OnDelta
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.store import Transaction, open_store
@@ -86,7 +87,7 @@ def test_a_model_sees_the_diff_of_its_child(database: str) -> None:
         "  4 user: look",
         "  5 assistant: [calls diff]",
         "",
-        f"kid ({child.uuid}): nothing more",
+        "kid: nothing more",
     ]
     assert results(requests_of(provider, None)[3])[0].is_error
 
@@ -94,12 +95,12 @@ def test_a_model_sees_the_diff_of_its_child(database: str) -> None:
 def test_the_shell_shows_a_diff(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(echo))
     lines = session("tea", "/fork --name kid --no-follow", "/diff kid", "/diff nobody")
-    root, child = session.system.root.uuid[:6], session.system.agent("kid").uuid[:6]
+    root = words_of(session.system.root.uuid)
     at = lines.index("In common: the messages up to 2.")
     assert lines[at + 1 : -1] == [
         "",
-        f"{root}: 1 more                         │ kid ({child}): 1 more",
-        f"   3  fork  forked {child}              │    3  fork  inherited: 2 messages from",
+        f"{f'{root}: 1 more':<38} │ kid: 1 more",
+        "   3  fork  forked kid                 │    3  fork  inherited: 2 messages from",
         f"                                       │       {root}",
     ]
     assert lines[-1].startswith("error: No agent is named 'nobody'")
@@ -114,7 +115,7 @@ def test_line_mode_names_the_documents_of_a_merged_branch_and_conflicts(open_ses
     documents.write("map.md", "v2", author=root)
     documents.write("plan.md", "v1", author=kid)
     assert session("/merge kid") == [
-        f"merged kid ({kid.uuid[:6]}): /history 1 shows it",
+        "merged kid: /history 1 shows it",
         "map.md, version 1, a conflict: somebody else has written version 2",
         "plan.md, version 1",
     ]

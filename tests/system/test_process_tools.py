@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
 from ikigai_actors.errors import NoHost
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.cli import client
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.store import open_store
@@ -65,7 +66,17 @@ def test_a_log_is_shown_without_a_host_its_own_part_or_all(abandoned: str) -> No
         (4, "user", "kid"),
         (5, "assistant", "kid"),
     ]
-    assert messages[-1].keys() == {"event", "name", "agent_uuid", "id", "kind", "content", "data", "created_at"}
+    assert messages[-1].keys() == {
+        "event",
+        "name",
+        "label",
+        "agent_uuid",
+        "id",
+        "kind",
+        "content",
+        "data",
+        "created_at",
+    }
     assert messages[-1]["content"] == "milk / 3"
 
 
@@ -141,7 +152,7 @@ def test_a_prompt_is_waited_for_and_its_answer_printed(durable: str) -> None:
         done = run("--database", durable, "prompt", "kid", "and now?", "--wait", "--json", "--timeout", "60")
         told = json.loads(done.stdout)
         assert told.pop("agent_uuid") == system.agent("kid").uuid
-        assert told == {"name": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
+        assert told == {"name": "kid", "label": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
 
 
 def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
@@ -150,7 +161,7 @@ def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
         root = system.root.uuid
         told, status = call(durable, "fork", root, "--name", "kid", "--restart", "permanent", "--system", "Be brief.")
         kid = system.agent("kid")
-        assert (told, status) == (f"kid ({kid.uuid[:6]}): forked from {root[:6]}; inherits 2 messages\n", 0)
+        assert (told, status) == (f"kid: forked from {words_of(root)}; inherits 2 messages\n", 0)
         assert (kid.record.parent_uuid, kid.record.restart) == (root, "permanent")
         assert {"system": "Be brief."} in [one.data for one in kid.history() if one.kind == "configure"]
         assert call(durable, "fork", "kid", "milk", "and sugar", "--wait") == ("milk and sugar / 3\n", 0)
@@ -345,7 +356,7 @@ def test_figures_are_counted(abandoned: str) -> None:
     }
     text = call(abandoned, "stats")[0]
     assert "spent      28 tokens, $0.25\n" in text
-    assert f"{root.uuid} 14 tokens, $0.25, with all below it 28 tokens, $0.25\n" in text
+    assert f"{words_of(root.uuid)} 14 tokens, $0.25, with all below it 28 tokens, $0.25\n" in text
 
 
 def test_agents_as_json_in_the_order_of_the_tree_have_depths(durable: str) -> None:

@@ -18,6 +18,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.agents.registry import Renamed
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli import client
 from ikigai_actors.system.attached import AttachedSystem
@@ -122,7 +123,7 @@ def test_an_agent_is_renamed_where_no_process_runs_it(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
         kid = host.root.fork(name="kid").uuid
     assert client.rename(durable, "kid", "child") == "kid is child now"
-    assert client.rename(durable, "child", "") == f"child is {kid[:6]} now"
+    assert client.rename(durable, "child", "") == f"child is {words_of(kid)} now"
     with pytest.raises(BadInput):
         client.rename(durable, kid, "two words")
 
@@ -136,11 +137,11 @@ def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session
         "/rename top",
         "/agents",
     )
-    root = session.system.root.uuid[:6]
-    assert printed[0] == f"{root} is boss ({root}) now"
+    root = words_of(session.system.root.uuid)
+    assert printed[0] == f"{root} is boss now"
     assert "A living agent is named 'boss'" in printed[2]
-    assert printed[3:5] == [f"boss ({root}) is {root} now", f"{root} is top ({root}) now"]
-    assert printed[5].startswith(f"* {root} top ")
+    assert printed[3:5] == [f"boss is {root} now", f"{root} is top now"]
+    assert printed[5].startswith("* top ")
 
 
 @pytest.mark.slow("takes half a second")

@@ -268,7 +268,7 @@ def test_a_model_tells_agents_below_it_and_no_others(database: str) -> None:
         model.asked().answer(calling(("send", {"to": "hand", **steer}), ("send", {"to": system.root.uuid, **steer})))
         asked = model.asked()
         sent, refused = asked.said
-        assert sent.startswith(f"Told {hand.uuid}")
+        assert sent == "Told: it reads this before it goes on."
         assert "below you" in refused
         asked.answer("done")
         working.answer("slowly")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ikigai_actors import AgentRecord, Message
 from ikigai_actors.agent.turn.calls import FORK, PERHAPS_RUN
-from ikigai_actors.records.agents.identity import with_name
 from ikigai_actors.records.lives.exit_mails import MOST_SINGLE
 from ikigai_actors.records.messages.messages import Kind
 from supervisors.orphans import OrphanPolicy
@@ -107,8 +106,7 @@ def _obituaries(now: Snapshot, dead: set[str]) -> Iterator[str]:
 def _taken_along(now: Snapshot, uuid: str) -> str:
     """The reason of an agent that died of its supervisor's orphan policy."""
     supervisor = now.records[str(now.records[uuid].supervisor_uuid)]
-    called = with_name(supervisor.uuid, supervisor.name)
-    return f"its supervisor {called} died, and takes those with it that it looks after"
+    return f"its supervisor {supervisor.short} died, and takes those with it that it looks after"
 
 
 def _above(now: Snapshot, uuid: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ikigai_actors.store.unit import Unit
 from ikigai_actors.text import storable
 from ikigai_actors.tools.policy import ToolTraits
 
-WHICH_AGENT = "Its id, the beginning of the id, or its name."
+WHICH_AGENT = "Its name, its two words as brave-otter, its id, or the beginning of the id."
 """How a model names an agent."""
 
 _WORDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {

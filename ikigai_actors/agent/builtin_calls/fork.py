@@ -1,6 +1,6 @@
 """The built-in call fork, which is Unix fork: parent and child both return from the same call.
 
-The parent's result is the child's uuid, the child's result is the news that it is the child. The turn goes on in both.
+The parent's result names the child, the child's result is the news that it is the child. The turn goes on in both.
 Calls of one reply that follow one another are one unit. When it is refused, each is carried out by itself, so that the
 one that cannot be gets the reason.
 """
@@ -17,6 +17,7 @@ from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import check_name
+from ikigai_actors.records.agents.words import called, words_of
 from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.messages.messages import NO_DATA, Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
@@ -29,7 +30,7 @@ class ForkCall(BuiltinCall):
     name = FORK
     description = (
         "Make a copy of yourself that goes on beside you, like fork() in Unix. Both of you return from this call: you "
-        "with the child's id, the child with the news that it is the child. It remembers all that you remember now. "
+        "with the child's name, the child with the news that it is the child. It remembers all that you remember now. "
         "Give it a prompt that says what it is to do; without one it goes on with what you are doing."
     )
     arguments: ClassVar = {
@@ -75,14 +76,14 @@ class ForkCall(BuiltinCall):
     def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
         self.check(call.input)
         name, prompt = call.input.get("name"), text(call.input, "prompt")
-        news = f"You are the child {child}, forked from {state.uuid}."
+        named = check_name(name) if name else None
+        news = f"You are the child {called(child, named)}, forked from {words_of(state.uuid)}."
         if SHELL in tools:
             news += " Your shell is new; what the parent runs is not yours."
         own = [_result(call, news)]
         if prompt:
             own.append((Kind.USER, prompt, NO_DATA))
-        told = (_result(call, f"Forked: the child is {child}."),)
-        named = check_name(name) if name else None
+        told = (_result(call, f"Forked: the child is {called(child, named)}."),)
         budget = parse_budget(given) if (given := call.input.get("budget")) else None
         limit = state.view.settings.get("max_agents")
         most = LIVING_LIMIT if limit is None else limit

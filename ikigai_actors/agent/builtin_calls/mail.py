@@ -59,11 +59,11 @@ class SendCall(BuiltinCall):
 
     def to_model(self, answer: Mail | GroupSent | KeptWord) -> str:
         if isinstance(answer, KeptWord):
-            return f"Told {answer.mail.recipient}: it reads this before it goes on."
+            return "Told: it reads this before it goes on."
         if isinstance(answer, GroupSent):
             full = f" The mailboxes of these are full: {', '.join(answer.full)}." if answer.full else ""
             return f"Sent to {answer.id} members.{full}"
-        return f"Sent: mail {answer.id} in the mailbox of {answer.recipient}."
+        return f"Sent: mail {answer.id} in its mailbox."
 
 
 class CheckMailCall(BuiltinCall):

@@ -8,13 +8,12 @@ OUTSIDE = "a person outside"
 
 
 class CalledAs(dict[str | None, str]):
-    """The names of agents, by uuid, looked up when first asked for. Valid within the transaction."""
+    """The labels of agents, by uuid, looked up when first asked for. Valid within the transaction."""
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__({None: OUTSIDE})
         self._tx = tx
 
     def __missing__(self, uuid: str | None) -> str:
-        name = registry.get(self._tx, str(uuid)).name
-        called = self[uuid] = f"{name} ({uuid})" if name else str(uuid)
-        return called
+        label = self[uuid] = registry.label_of(self._tx, str(uuid))
+        return label

@@ -183,14 +183,15 @@ def as_written(step: Step, unit: LogUnit) -> Step:
 
 
 def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[str, Any]) -> PendingMessage:
-    """The ``fork`` message of parent or child, which names the other one, and the fork point if that is no head.
+    """The ``fork`` message of parent or child: the other's uuid, a child's name, and the fork point if that is no head.
 
     ``of_another``: what it says as well of a child that inherits another history.
     """
+    about = {name: other, **({"name": bed.name} if bed.name and name == "child" else {})}
     if bed.of is not None:
         goes = {"go": True, **({"output": bed.output} if bed.output else {})} if bed.go else {}
-        return (Kind.FORK, "", {name: other, **of_another, "at": bed.at, **(bed.facts if name == "child" else goes)})
-    return (Kind.FORK, "", {name: other} if bed.at in (None, head) else {name: other, "at": bed.at})
+        return (Kind.FORK, "", {**about, **of_another, "at": bed.at, **(bed.facts if name == "child" else goes)})
+    return (Kind.FORK, "", about if bed.at in (None, head) else {**about, "at": bed.at})
 
 
 def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:

@@ -18,9 +18,6 @@ from ikigai_actors.errors import BadInput
 PREFIX_LENGTH = 4
 """The fewest characters of a uuid that find an agent."""
 
-SHORT_LENGTH = 6
-"""The fewest characters of a uuid that a person is shown."""
-
 NAME_LENGTH = 64
 """The most characters of a name."""
 
@@ -48,11 +45,6 @@ def is_agent_uuid(text: str) -> bool:
 def is_agent_prefix(text: str) -> bool:
     """Whether the text can be the beginning of an agent's uuid: 4 characters or more."""
     return _PREFIX.fullmatch(text) is not None
-
-
-def with_name(uuid: str, name: str | None) -> str:
-    """An agent in the text of a mail or a reason: its uuid, or the beginning of one, behind the name if it has one."""
-    return f"{name} ({uuid})" if name else uuid
 
 
 def same_name(name: str) -> str:

@@ -13,7 +13,6 @@ from ikigai_actors.errors import AgentNotFound, AmbiguousAgent, BadInput, Histor
 from ikigai_actors.frozen import maker
 from ikigai_actors.records.agents.identity import (
     PREFIX_LENGTH,
-    SHORT_LENGTH,
     RandomBytes,
     check_name,
     is_agent_prefix,
@@ -22,7 +21,7 @@ from ikigai_actors.records.agents.identity import (
     same_name,
 )
 from ikigai_actors.records.agents.labels import labels_of_row
-from ikigai_actors.records.agents.words import LONGEST, beginnings, letters_apart, words_of
+from ikigai_actors.records.agents.words import LONGEST, beginnings, called, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable
@@ -121,8 +120,8 @@ class AgentRecord:
 
     @property
     def short(self) -> str:
-        """Its name, or the first characters of its uuid: what a person calls it."""
-        return self.name or self.uuid[:SHORT_LENGTH]
+        """Its name, or its two words: what a person calls it. `label` and `labels` also tell apart who share them."""
+        return called(self.uuid, self.name)
 
 
 _record = maker(AgentRecord)
@@ -241,6 +240,8 @@ def _precedence(record: AgentRecord) -> tuple[bool, int, int, int]:
 
 def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
     """Ten agents whose uuids begin with one of these texts of one length, or all if they are fewer; by uuid."""
+    if not texts:
+        return []
     starts = sorted({text[:PREFIX_LENGTH] for text in texts})
     found = tx.run("agents_by_prefix", starts=starts, prefixes=list(texts), length=len(texts[0]), most=10)
     return sorted(_records(found), key=lambda record: record.uuid)
@@ -252,6 +253,12 @@ def label(tx: Transaction, record: AgentRecord) -> str:
         return record.name
     sharing = [other.uuid for other in _beginning_with(tx, beginnings(words_of(record.uuid)))]
     return _spelled(record.uuid, sharing, lambda text: _named(tx, text) is not None)
+
+
+def label_of(tx: Transaction, uuid: str) -> str:
+    """The label of an agent by its uuid; its two words where it is a stranger, whom an imported log names."""
+    found = some(tx, [uuid])
+    return label(tx, found[0]) if found else words_of(uuid)
 
 
 def labels(records: Collection[AgentRecord]) -> dict[str, str]:
@@ -354,24 +361,6 @@ def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
             raise HistoryError(f"The supervisors of agent {uuid} run in a circle or break off.")
         chain.append(current)
     return chain
-
-
-def short_uuids(records: list[AgentRecord]) -> dict[str, str]:
-    """For each agent the shortest prefix of its uuid, of 6 characters or more, that no other one shares."""
-    ordered = sorted(record.uuid for record in records)
-    short: dict[str, str] = {}
-    for place, uuid in enumerate(ordered):
-        neighbours = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        shared = max((_common(uuid, other) for other in neighbours), default=0)
-        short[uuid] = uuid[: max(SHORT_LENGTH, shared + 1)]
-    return short
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 @dataclass(frozen=True, slots=True)

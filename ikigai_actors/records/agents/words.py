@@ -20,6 +20,8 @@ from pathlib import Path
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 """The digits of base64url, in the order of their values."""
 
+_VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+
 _BITS = 11
 """The bits of a word."""
 
@@ -35,9 +37,12 @@ _SPELLED = re.compile(r"([a-z]{3,8})-([a-z]{3,8})(?:-([A-Za-z0-9_-]{1,19}))?")
 def words_of(uuid: str, letters: int = 0) -> str:
     """The two words of a uuid, and as many of its letters as are asked for.
 
-    One letter more follows where the text would have the length of a uuid and be taken for one.
+    One letter more follows where the text would have the length of a uuid and be taken for one. What a damaged row has
+    for a uuid is left as it is.
     """
-    values = [_ALPHABET.index(letter) for letter in uuid[: _KNOWN + 1]]
+    values = [_VALUES[letter] for letter in uuid[: _KNOWN + 1] if letter in _VALUES]
+    if len(values) <= _KNOWN:
+        return uuid
     number = (values[0] << 16) + (values[1] << 10) + (values[2] << 4) + (values[3] >> 2)
     adjectives, nouns = _lists()
     words = f"{adjectives[number >> _BITS]}-{nouns[number % (1 << _BITS)]}"
@@ -61,9 +66,15 @@ def beginnings(text: str) -> tuple[str, ...]:
     return (known + found[3],) if found[3][0] in last else ()
 
 
+def called(uuid: str, name: str | None) -> str:
+    """What people call an agent: its name, or its two words."""
+    return name or words_of(uuid)
+
+
 def letters_apart(uuid: str, other: str) -> int:
     """How many letters must follow the words of a uuid to tell it from another one with the same words."""
-    return 1 + next((place for place in range(LONGEST) if uuid[_KNOWN + place] != other[_KNOWN + place]), LONGEST - 1)
+    pairs = enumerate(zip(uuid[_KNOWN:], other[_KNOWN:], strict=False), 1)
+    return next((letters for letters, (one, another) in pairs if one != another), LONGEST)
 
 
 @cache

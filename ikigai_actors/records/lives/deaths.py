@@ -23,7 +23,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentDead, AgentNotFound, AgentStopped, Fenced, RootProtected
-from ikigai_actors.records.agents.identity import SHORT_LENGTH, with_name
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.holds import bury_holds
 from ikigai_actors.records.lives.exit_mails import End, exit_mails
 from ikigai_actors.records.lives.membership import forget_dead, watchers_of
@@ -35,7 +35,7 @@ from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, surviv
 from supervisors.signals import Refusal, Rejected, Signal, Status, deliver
 
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
-"""The reason of those who die by the policy ``cascade``; {} is the supervisor, as `with_name` has it."""
+"""The reason of those who die by the policy ``cascade``; {} is what people call the supervisor."""
 
 MANY = 100
 """Of so many deaths it is looked at first who of them has anything that is to be ended: few have."""
@@ -58,7 +58,7 @@ class Relative(NamedTuple):
     @property
     def called(self) -> str:
         """What people call it."""
-        return self.name or self.uuid[:SHORT_LENGTH]
+        return called(self.uuid, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,11 @@ def end_agents(
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     told = _told(tx, family, dead)
     locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told))))
-    for how, uuids in ((why, ends), (End(Cause.ORPHANED, ORPHANED), orphaned)):
-        if uuids:
-            cause = how.cause.value
-            tx.run("bury", uuids=list(uuids), cause=cause, sender=how.sender, reason=how.reason, now=now)
+    alike: dict[End, list[str]] = {}
+    for uuid, how in dead.items():
+        alike.setdefault(how, []).append(uuid)
+    for how, uuids in alike.items():
+        tx.run("bury", uuids=uuids, cause=how.cause.value, sender=how.sender, reason=how.reason, now=now)
     tied = _tied(tx, dead)
     tx.run("end_timers", agents=tied)
     forget_dead(tx, tied)
@@ -141,14 +142,14 @@ def end_agents(
     mails = exit_mails(dead, told, family)
     for mail in mails:
         write_mail(tx, locked, mail.recipient, mail.sender, mail.body, now, EXIT)
-    children: dict[str, list[str]] = {}
+    children: dict[tuple[str, str], list[str]] = {}
     for child, by in adopted.items():
-        children.setdefault(by, []).append(child)
-    for by, uuids in children.items():
-        tx.run("adopt", by=by, uuids=uuids)
+        children.setdefault((by, _supervisor(family, child)), []).append(child)
+    for (by, gone), uuids in children.items():
+        tx.run("adopt", by=by, uuids=uuids, gave_up=f"its supervisor {gone} gave up, and died")
     orphans: dict[str, list[str]] = {}
     for uuid in paused:
-        orphans.setdefault(_supervisor(family, uuid, SHORT_LENGTH), []).append(uuid)
+        orphans.setdefault(_supervisor(family, uuid), []).append(uuid)
     for gone, uuids in orphans.items():
         reason = f"its supervisor {gone} died, whose policy is stop"
         tx.run("set_status", uuids=uuids, status=Status.STOPPED.value, deadline=None, reason=reason)
@@ -156,10 +157,9 @@ def end_agents(
     return LifecycleChange(dead, dict.fromkeys(paused, Status.STOPPED), notified=notified, freed=freed)
 
 
-def _supervisor(family: Family, uuid: str, length: int | None = None) -> str:
-    """The supervisor of an agent, by so many letters of its uuid, and its name."""
-    supervisor = family[str(family[uuid].supervisor)]
-    return with_name(supervisor.uuid[:length], supervisor.name)
+def _supervisor(family: Family, uuid: str) -> str:
+    """What people call the supervisor of an agent."""
+    return family[str(family[uuid].supervisor)].called
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Itera
     for one in apart:  # before anything is written
         if one.owner != above.owner:
             raise BadInput(
-                f"Agent {one.name or one.short} lives on another host than its supervisor, so the siblings could not "
+                f"Agent {one.short} lives on another host than its supervisor, so the siblings could not "
                 "be restarted together. Move it there first."
             )
     for one in apart:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from ikigai_actors.arguments import check_seconds
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.agents.identity import with_name
 from ikigai_actors.records.agents.registry import find
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.lives.deaths import (
     Family,
     LifecycleChange,
@@ -127,7 +127,7 @@ class SendSignal(Unit):
         """Who sends it, in words; a sender is named if it is of the family."""
         if self._sender is None:
             return "a person"
-        return with_name(self._sender, family[self._sender].name if self._sender in family else None)
+        return called(self._sender, family[self._sender].name if self._sender in family else None)
 
     def _why(self, status: Status, why: End, family: Family) -> str | None:
         """The reason that the registry shows for agents with this new status.

@@ -216,7 +216,7 @@ class AdoptChild(Unit):
             raise BadInput(f"Agent {self.agent} is above agent {self.by}, or is it: no agent is below itself.")
         if registry.get(tx, self.by).strategy != Strategy.ONE_FOR_ONE:
             gather(tx, locked, self.by, [self.agent])
-        tx.run("adopt", by=self.by, uuids=[self.agent])
+        tx.run("adopt", by=self.by, uuids=[self.agent], gave_up=None)
         if locked[self.agent].status != Status.STOPPED:
             return LifecycleChange()
         tx.run("set_status", uuids=[self.agent], status=Status.RUNNING.value, deadline=None, reason=None)

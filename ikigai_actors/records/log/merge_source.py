@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.messages.messages import Message
 
 
@@ -61,8 +62,8 @@ class MergeSource:
 
     @property
     def called(self) -> str:
-        """Its name, or else its uuid."""
-        return self.name or self.agent
+        """What people call it."""
+        return called(self.agent, self.name)
 
 
 @dataclass(frozen=True, slots=True)

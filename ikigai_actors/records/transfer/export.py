@@ -342,9 +342,9 @@ class Branch:
         return None if uuid is None or uuid in self.agents else self.called(uuid)
 
     def called(self, uuid: str | None) -> str:
-        """An agent for a person: its name, if it has one, and its uuid."""
+        """What people call an agent."""
         one = self._everybody.get(uuid or "")
-        return f"{one.name} ({uuid})" if one is not None and one.name else str(uuid)
+        return str(uuid) if one is None else one.short
 
 
 def _birth(position: int, of: AgentRecord) -> Row:

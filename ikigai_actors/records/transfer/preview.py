@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from ikigai_actors.records.agents.words import called
+
 _MOST = 20
 """How many names a line lists."""
 
@@ -54,7 +56,7 @@ class ImportPreview:
                 f"It lets its agents use {_listed(self.allowed)} without asking. That does not count here: "
                 "each tool has the policy that it has for a new agent."
             )
-        waiting = [f"{one.name or one.uuid[:6]} ({one.waits})" for one in self.agents if one.waits]
+        waiting = [f"{called(one.uuid, one.name)} ({one.waits})" for one in self.agents if one.waits]
         if not waiting:
             return
         if stopped:

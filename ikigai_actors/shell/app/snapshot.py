@@ -25,6 +25,7 @@ from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.spending import Expenses, in_all
+from ikigai_actors.shell.text.naming import label_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions
@@ -70,7 +71,7 @@ class Snapshot:
     attached: str = ""
     """The process that runs the agents, when it is another one."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """The names of the agents with questions."""
+    """What people call the agents in sight, and those with questions, by uuid."""
     everybody: tuple[AgentRecord, ...] = ()
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
@@ -155,6 +156,8 @@ class Snapshots(Service):
         questions = self._questions.open()
         heir = next((each for each in above if each.living), None) if not record.living else None
         statistics = self._statistics(all_of_them)
+        label = label_in(system.store)
+        near = {each.uuid: each.short for each in (record, *above, *family, *found.below)}
         self._spent.read(system.store)
         sums = self._spent.sums(uuid)
         return Snapshot(
@@ -173,7 +176,7 @@ class Snapshots(Service):
             questions=questions,
             heir=heir,
             attached=system.attached,
-            names={call.agent: system.handle(call.agent).record.short for call in questions.values()},
+            names=near | registry.labels(all_of_them) | {one.agent: label(one.agent) for one in questions.values()},
             everybody=tuple(all_of_them),
             statistics=statistics,
             restarts=found.restarts,

@@ -32,6 +32,6 @@ def look_or_grant(database: str | None, agent: str, more: str | None) -> tuple[B
         return found, "" if found is None else client.get(found.owner).short
 
 
-def as_object(found: BudgetStatus | None) -> str:
-    """The same as JSON; null without a budget."""
-    return as_json(None if found is None else asdict(found), indent=2)
+def as_object(found: BudgetStatus | None, owner: str) -> str:
+    """The same as JSON, with the label of the owner; null without a budget."""
+    return as_json(None if found is None else {**asdict(found), "label": owner}, indent=2)

@@ -162,13 +162,14 @@ def fork(
 
 def fork_many(
     database: str | None, agent: str, prompt: str | None, count: int, *, timeout: float | None = None, **how: Any
-) -> tuple[AgentRecord, list[str]]:
-    """Fork an agent that another process runs several times in one unit; return it, and the uuids of the children.
+) -> tuple[AgentRecord, dict[str, str]]:
+    """Fork an agent that another process runs several times in one unit; return it, and its children's labels by uuid.
 
     Takes and raises what `fork` does.
     """
     with Client.open(database) as client:
-        return _forked(client, agent, prompt, count, timeout, how)
+        parent, uuids = _forked(client, agent, prompt, count, timeout, how)
+        return parent, {uuid: client.label(uuid) for uuid in uuids}
 
 
 def _forked(

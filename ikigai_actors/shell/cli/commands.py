@@ -49,7 +49,7 @@ def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:
 def log(context: click.Context, /, agent: str, **how: Any) -> None:
     """Show the log of an agent: every message that it wrote, clears and rewinds too. The dead have one as well.
 
-    AGENT is a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
+    AGENT is a name, two words, or 4 or more characters of a uuid. Works beside a running shell or without one.
     """
     from ikigai_actors.shell.cli.paint import show
     from ikigai_actors.shell.cli.tail import show_log
@@ -83,22 +83,25 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
 def diff(options: Options, a: str, b: str, json: bool) -> None:
     """Show where the histories of two agents part, and what each has said since. Of the dead, too.
 
-    AGENT and OTHER are a uuid, 4 or more characters of one, or a name. Works beside a running shell or without one.
+    AGENT and OTHER are a name, two words, or 4 or more characters of a uuid. Works beside a running shell or without
+    one.
     """
+    from ikigai_actors.records.agents.words import called
     from ikigai_actors.shell.text.diff import diff_page
     from ikigai_actors.shell.text.rows import as_row
     from ikigai_actors.system.remote.client import Client
 
     with Client.open(options.database) as client:
         found = client.diff(a, b)
+        lines = [] if json else diff_page(found, shutil.get_terminal_size().columns, client.label)
     if json:
         tails = {
-            name: as_row(tail) | {"messages": [*map(as_row, tail.messages)]}
+            name: as_row(tail) | {"label": called(tail.agent, tail.name), "messages": [*map(as_row, tail.messages)]}
             for name, tail in (("a", found.a), ("b", found.b))
         }
         click.echo(as_json(as_row(found) | tails))
         return
-    for line in diff_page(found, shutil.get_terminal_size().columns):
+    for line in lines:
         click.echo(harmless(line))
 
 
@@ -113,7 +116,7 @@ def diff(options: Options, a: str, b: str, json: bool) -> None:
 def send(options: Options, /, recipient: str, text: tuple[str, ...], sender: str | None, **when: str | None) -> None:
     """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
 
-    RECIPIENT and AGENT are a uuid, 4 or more characters of one, or a name.
+    RECIPIENT and AGENT are a name, two words, or 4 or more characters of a uuid.
     """
     from ikigai_actors.shell.cli import client
 
@@ -155,7 +158,7 @@ def prompt(
         )
     if json:
         reply = left.reply
-        told = {"agent_uuid": left.agent.uuid, "name": left.agent.name, "mail": left.mail}
+        told = {"agent_uuid": left.agent.uuid, "name": left.agent.name, "label": left.agent.short, "mail": left.mail}
         told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
         click.echo(as_json(told))
     elif left.reply is not None:
@@ -212,7 +215,6 @@ def fork(
     """
     from ikigai_actors.records.budgets.budget import parse_budget
     from ikigai_actors.shell.cli import client
-    from ikigai_actors.shell.text.naming import called
 
     if wait and not prompt:
         raise click.UsageError("--wait is for a PROMPT.")
@@ -222,24 +224,27 @@ def fork(
         if wait or how["name"] is not None:
             raise click.UsageError(f"{'--wait' if wait else '--name'} is for one child, not for --count.")
         with ended_early(context):
-            parent, uuids = client.fork_many(context.obj.database, agent, said, count, **how)
+            parent, children = client.fork_many(context.obj.database, agent, said, count, **how)
         if json:
-            click.echo(as_json([{"agent_uuid": uuid, "parent_uuid": parent.uuid} for uuid in uuids]))
+            born = [
+                {"agent_uuid": uuid, "label": label, "parent_uuid": parent.uuid} for uuid, label in children.items()
+            ]
+            click.echo(as_json(born))
         else:
-            click.echo("\n".join(uuids))
+            click.echo("\n".join(children.values()))
         return
     with ended_early(context):
         made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=show_notice)
     child, reply = made.child, made.reply
     if json:
-        told = {"agent_uuid": child.uuid, "name": child.name, "parent_uuid": made.parent.uuid}
+        told = {"agent_uuid": child.uuid, "name": child.name, "label": child.short, "parent_uuid": made.parent.uuid}
         told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
         click.echo(as_json(told))
     elif reply is not None:
         _answer(reply)
     else:
         messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
-        click.echo(f"{called(child)}: forked from {made.parent.short}; inherits {messages}")
+        click.echo(f"{child.short}: forked from {made.parent.short}; inherits {messages}")
     if wait and reply is None:
         show_notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on. {made.why}".rstrip())
         context.exit(TIMED_OUT)
@@ -335,7 +340,7 @@ def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
     if more is None and (agent.startswith("+") or "=" in agent):
         agent, more = "", agent
     found, owner = budgets.look_or_grant(options.database, agent, more)
-    click.echo(budgets.as_object(found) if json else harmless("\n".join(budget_lines(found, owner))))
+    click.echo(budgets.as_object(found, owner) if json else harmless("\n".join(budget_lines(found, owner))))
 
 
 @click.command()
@@ -371,7 +376,7 @@ def timers(options: Options, /, agent: str, text: tuple[str, ...], cancel: int |
         raise click.UsageError("Say of what: ikigai timers AGENT --after 10m TEXT.")
     else:
         found, names = timers.list_timers(options.database, agent)
-        click.echo(timers.as_list(found) if json else "\n".join(timers.as_lines(found, names)))
+        click.echo(timers.as_list(found, names) if json else "\n".join(timers.as_lines(found, names)))
 
 
 @click.command()

@@ -1,9 +1,10 @@
 """The registry of a database, as a tree and as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
-from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.registry import AgentRecord, labels
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
@@ -32,25 +33,32 @@ def as_tree(found: Overview, dead_too: bool, trials: ListedTrials = NO_TRIALS) -
 
 
 def registry_as_json(found: Overview, tree: bool = False) -> str:
-    """All agents, the dead too: columns of the registry, ``messages``, ``state``, ``host``, ``silent``, ``lately``.
+    """All agents, the dead too: columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.
 
     The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does.
     Silent are the seconds since the latest sign of life of an agent in a turn, lately the tokens of the last 3 s, or
     null. They come oldest first; with ``tree`` in the order of the tree, each under its supervisor, with its ``depth``.
     """
+    shown = labels(found.records)
     if not tree:
-        return as_json([_row(found, record) for record in found.records], indent=2)
+        return as_json([_row(found, record, shown) for record in found.records], indent=2)
     depths: dict[str | None, int] = {}
     rows = []
     for record, _ in drawn(found.records, dead_too=True):
         depths[record.uuid] = depths.get(record.supervisor_uuid, -1) + 1
-        rows.append(_row(found, record) | {"depth": depths[record.uuid]})
+        rows.append(_row(found, record, shown) | {"depth": depths[record.uuid]})
     return as_json(rows, indent=2)
 
 
-def _row(found: Overview, record: AgentRecord) -> dict[str, Any]:
+def _row(found: Overview, record: AgentRecord, shown: Mapping[str, str]) -> dict[str, Any]:
     host = next((one.name for one in found.hosts if one.id == record.owner and record.living), None)
     messages = found.own.get(record.uuid, 0)
     sign = found.signs.get(record.uuid)
     told = {"state": found.state(record), "host": host, "silent": None if sign is None else sign.seconds}
-    return {**as_row(record), "messages": messages, **told, "lately": None if sign is None else sign.tokens}
+    return {
+        **as_row(record),
+        "label": shown[record.uuid],
+        "messages": messages,
+        **told,
+        "lately": None if sign is None else sign.tokens,
+    }

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.agents.identity import with_name
+from ikigai_actors.records.agents.registry import labels
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
 from ikigai_actors.records.budgets.spendings import Spending
 from ikigai_actors.records.messages.replies import spent_of
@@ -51,7 +52,7 @@ class Figures:
     budgets: list[dict[str, Any]]
     """The budgets that limit something, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
     names: dict[str, str]
-    """The names of the agents that are named here by uuid, as far as they have one."""
+    """What people call the agents that are named here by uuid."""
     tokens: dict[str, dict[str, int]] | None = None
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
@@ -79,7 +80,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         spent=spent,
         branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, _cost(0, 0))},
         budgets=[asdict(one) for one in budgets],
-        names={one.uuid: one.name for one in records if one.name and one.uuid in shown},
+        names={uuid: label for uuid, label in labels(records).items() if uuid in shown},
         tokens=used,
         **counted._asdict(),
     )
@@ -163,8 +164,8 @@ def spending_lines(by: str, found: Mapping[str, Spending]) -> Iterator[str]:
 
 
 def _named(found: Figures, agent: str) -> str:
-    """An agent in a line: its uuid, and its name if it has one."""
-    return with_name(agent, found.names.get(agent))
+    """What people call an agent."""
+    return found.names.get(agent) or words_of(agent)
 
 
 def _cost(tokens: int, usd: int) -> dict[str, float]:

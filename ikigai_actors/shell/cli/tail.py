@@ -14,7 +14,7 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
-from ikigai_actors.shell.text.pages import message_words
+from ikigai_actors.shell.text.pages import Called, message_words
 from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
@@ -52,7 +52,7 @@ class LogPrinter:
         if self._json:
             self._show(Coloured(as_json(_as_object(record, news))))
         else:
-            self._show(_as_text(record, news, self.books.get(news.agent_uuid)))
+            self._show(_as_text(record, news, self.books.get(news.agent_uuid), self._client.label))
 
     def _record(self, uuid: str) -> AgentRecord:
         if uuid not in self._known:
@@ -62,14 +62,13 @@ class LogPrinter:
 
 def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
     """A message or a death as the process tools give it to scripts."""
+    about = {"name": record.name, "label": record.short}
     if isinstance(news, Died):
-        return {
-            "event": "died", "agent_uuid": record.uuid, "name": record.name, "cause": news.cause, "reason": news.reason,
-        }  # fmt: skip
-    return {"event": "message", "name": record.name, **as_row(news)}
+        return {"event": "died", "agent_uuid": record.uuid, **about, "cause": news.cause, "reason": news.reason}
+    return {"event": "message", **about, **as_row(news)}
 
 
-def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> Coloured:
+def _as_text(record: AgentRecord, news: Message | Died, book: Book | None, called: Called) -> Coloured:
     if isinstance(news, Died):
         death = f"{record.short} is dead: {' '.join((news.reason or news.cause).split())}"
         return coloured(" " * 10, (death, meaning_of_death(news.cause)))
@@ -77,7 +76,7 @@ def _as_text(record: AgentRecord, news: Message | Died, book: Book | None) -> Co
     told = verdict_lines(book, news) if book is not None else []
     if len(told) > MOST_OF_A_BOOK:
         told = [*told[:MOST_OF_A_BOOK], f"… {len(told) - MOST_OF_A_BOOK:,} more verdicts"]
-    first, *rest = told or message_words(news).entry.split("\n")
+    first, *rest = told or message_words(news, called).entry.split("\n")
     said = f"  {first}".rstrip()
     kind = f"{news.kind:<11}" if said else news.kind
     said = "\n".join([said, *(f"{_INDENT}{line}".rstrip() for line in rest)])

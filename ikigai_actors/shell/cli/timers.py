@@ -60,11 +60,12 @@ def as_lines(timers: Sequence[Timer], names: Mapping[str, str]) -> list[str]:
     return lines or ["No timers."]
 
 
-def as_list(timers: Sequence[Timer]) -> str:
+def as_list(timers: Sequence[Timer], names: Mapping[str, str]) -> str:
     """The same as JSON."""
     objects = [
         {
             "agent_uuid": timer.agent_uuid,
+            "label": names[timer.agent_uuid],
             "id": timer.id,
             "due_at": iso_time(timer.due_at),
             "every": timer.schedule,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
+from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.transfer.export import as_path, export_file
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
@@ -63,7 +64,7 @@ def import_agents(
     living = sum(one.living for one in done.agents)
     other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
     told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} live"
-    return f"{told}, with {top.short} ({top.uuid}) on top{other}."
+    return f"{told}, with {top.short} on top{other}."
 
 
 def preview_of(file: ImportFile, json: bool) -> str:
@@ -76,7 +77,14 @@ def preview_of(file: ImportFile, json: bool) -> str:
 
 def _as_object(found: ImportPreview, agents: Iterable[tuple[str, str | None, str]]) -> dict[str, object]:
     listed = [
-        {"uuid": uuid, "name": name, "status": status, "open_turn": one.open_turn, "prompts": one.prompts}
+        {
+            "uuid": uuid,
+            "name": name,
+            "label": called(uuid, name),
+            "status": status,
+            "open_turn": one.open_turn,
+            "prompts": one.prompts,
+        }
         for (uuid, name, status), one in zip(agents, found.agents, strict=True)
     ]
     return {"agents": listed, "models": found.models, "tools": found.tools, "allowed": found.allowed}

@@ -1,4 +1,6 @@
 from ikigai_actors.shell.text.diff import diff_page as diff_page
+from ikigai_actors.shell.text.harmless import as_json as as_json
+from ikigai_actors.shell.text.naming import label_in as label_in
 from ikigai_actors.shell.text.naming import named as named
 from ikigai_actors.shell.text.pages import context_page as context_page
 from ikigai_actors.shell.text.pages import history_page as history_page

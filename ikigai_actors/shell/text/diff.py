@@ -2,8 +2,8 @@
 
     In common: the messages up to 4.
 
-    dba (8xQ2aF): 2 more          │ kid (k3_Lp0): 3 more
-       5  user  and the indexes?  │    5  fork  inherited: 4 messages from 8xQ2aF
+    dba: 2 more                   │ kid: 3 more
+       5  user  and the indexes?  │    5  fork  inherited: 4 messages from dba
 
 A step is what one party has said, with all that belongs to it: a prompt, or a reply with the results of its calls.
 Where the terminal is narrow the two are one below the other.
@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.diff import Diff, Tail
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.pages import message_words
+from ikigai_actors.shell.text.pages import Called, message_words, no_name
 from ikigai_actors.shell.text.tree import pad
 from ikigai_actors.shell.text.wrap import width
 
@@ -30,10 +31,10 @@ _MOST_LINES = 5
 """How many lines of one message are shown."""
 
 
-def diff_page(found: Diff, columns: int) -> list[str]:
+def diff_page(found: Diff, columns: int, called: Called = no_name) -> list[str]:
     """The lines of a diff, each of at most this many columns."""
     column = columns if columns < SIDE_BY_SIDE else (columns - len(_BETWEEN)) // 2
-    a, b = ([_title(tail, column), *_steps(tail, column)] for tail in (found.a, found.b))
+    a, b = ([_title(tail, column), *_steps(tail, column, called)] for tail in (found.a, found.b))
     head = [*_folded(_common(found), columns), ""]
     if columns < SIDE_BY_SIDE:
         return [*head, *(line for step in a for line in step), "", *(line for step in b for line in step)]
@@ -54,23 +55,22 @@ def _common(found: Diff) -> str:
 
 
 def _title(tail: Tail, column: int) -> list[str]:
-    called = f"{tail.name} ({tail.agent[:6]})" if tail.name else tail.agent[:6]
     forgets = ", and forgets some of what is in common" if tail.forgets else ""
     more = f"{len(tail.messages)} more" if tail.messages else "nothing more"
-    return _folded(f"{called}: {more}{forgets}", column)
+    return _folded(f"{tail.name or words_of(tail.agent)}: {more}{forgets}", column)
 
 
-def _steps(tail: Tail, column: int) -> list[list[str]]:
+def _steps(tail: Tail, column: int, called: Called) -> list[list[str]]:
     steps: list[list[Message]] = []
     for message in tail.messages:
         if not steps or message.kind in (Kind.USER, Kind.ASSISTANT, Kind.MERGE):
             steps.append([])
         steps[-1].append(message)
-    return [[line for message in step for line in _entry(message, column)] for step in steps]
+    return [[line for message in step for line in _entry(message, column, called)] for step in steps]
 
 
-def _entry(message: Message, column: int) -> Sequence[str]:
-    words = message_words(message)
+def _entry(message: Message, column: int, called: Called) -> Sequence[str]:
+    words = message_words(message, called)
     told = words.line if words.rule and words.line else one_line(words.entry)
     lines = _folded(f"{message.id:>4}  {message.kind}  {told}", column, indent=_INDENT)
     return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"{_INDENT}…"]

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.transfer.export import Branch
 from ikigai_actors.records.transfer.format import ORIGIN
@@ -32,44 +31,40 @@ def export_markdown(store: Store, agent: str, file: Path) -> int:
 
 
 def _paragraphs(branch: Branch) -> Iterator[str]:
-    yield f"# {_called(branch.top)} and all below it"
+    yield f"# {branch.called(branch.top.uuid)} and all below it"
     log = ""
     for kind, fields in branch.texts():
         if kind == "mail":
-            who = fields["sender"] and _called(branch.agents[fields["sender"]])
-            whose = _called(branch.agents[fields["recipient"]])
+            who = fields["sender"] and branch.called(fields["sender"])
+            whose = branch.called(fields["recipient"])
             yield f"## Mail {fields['id']} to {whose} from {who or fields['outside'] or 'a person'}"
             yield _quoted(fields["body"])
             continue
         if fields["agent"] != log:
             log = fields["agent"]
             yield _heading(branch, log)
-        yield from _message(fields)
+        yield from _message(fields, branch)
 
 
 def _heading(branch: Branch, log: str) -> str:
     of = branch.agents[log.removeprefix(ORIGIN)]
     if log.startswith(ORIGIN):
         others = len(branch.origins[of.uuid].agents) - 1
-        return f"## What {_called(of)} {f'and {others:,} more inherit' if others else 'inherits'}"
+        return f"## What {branch.called(of.uuid)} {f'and {others:,} more inherit' if others else 'inherits'}"
     told = f"{of.status}{f': {of.exit_reason}' if of.exit_reason else ''}"
     where = f", forked from {branch.called(of.parent_uuid)} at {of.fork_message_id}" if of.parent_uuid else ""
-    return f"## {_called(of)}\n\n{told}{where}"
+    return f"## {branch.called(of.uuid)}\n\n{told}{where}"
 
 
-def _message(fields: dict[str, Any]) -> Iterator[str]:
+def _message(fields: dict[str, Any], branch: Branch) -> Iterator[str]:
     data = fields["data"] if isinstance(fields["data"], dict) else {}
     message: Message = new_message("", fields["id"], fields["kind"], fields["content"], data, fields["created_at"])
     when = datetime.fromtimestamp(message.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     yield f"**{message.id} {message.kind}** {when} UTC"
-    entry = message_words(message).entry
+    entry = message_words(message, branch.called).entry
     if entry.strip():
         yield entry if message.kind == Kind.ASSISTANT else _quoted(entry)
 
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-
-
-def _called(one: AgentRecord) -> str:
-    return f"{one.name} ({one.uuid})" if one.name else one.uuid

@@ -1,14 +1,17 @@
 """How a person reads which agent is meant."""
 
-from ikigai_actors.records.agents.registry import AgentRecord
+from collections.abc import Callable
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.store.base import Store
 from ikigai_actors.system.handles.ref import AgentRef
 
 
 def named(agent: AgentRef) -> str:
-    """The name of an agent, for a person."""
-    return called(agent.record)
+    """The label of an agent, which finds it."""
+    return label_in(agent.system.store)(agent.uuid)
 
 
-def called(record: AgentRecord) -> str:
-    """The name of an agent, for a person, by its row."""
-    return f"{record.name} ({record.uuid[:6]})" if record.name else record.uuid[:6]
+def label_in(store: Store) -> Callable[[str], str]:
+    """What gives the label of an agent for its uuid."""
+    return lambda uuid: store.read(lambda tx: registry.label_of(tx, uuid))

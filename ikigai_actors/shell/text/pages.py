@@ -2,12 +2,14 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.base import CUT_BY_BUDGET
+from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.mail.mail import preview
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
@@ -22,6 +24,14 @@ _INTERRUPTED = "[interrupted]"
 _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use", "output"})
 
 _INDENT = " " * 20
+
+
+Called = Callable[[str], str | None]
+"""What gives the label of an agent by its uuid; None where it knows none."""
+
+
+def no_name(uuid: str) -> None:
+    """The `Called` of who knows no agent."""
 
 
 class MessageView(NamedTuple):
@@ -43,21 +53,23 @@ class MessageWords(NamedTuple):
     """Whether it parts what came before from what follows, so that a rule is beside its line."""
 
 
-def history_page(messages: Sequence[Message], uuid: str, most: int, command: str) -> list[MessageView]:
+def history_page(
+    messages: Sequence[Message], uuid: str, most: int, command: str, called: Called = no_name
+) -> list[MessageView]:
     """The latest messages of a history, oldest first; ``<`` marks inherited ones. The command shows all of it."""
     left_out = len(messages) - most
     head = [MessageView(f"({left_out} earlier; {command} shows all)", False)] if left_out > 0 else []
-    return [*head, *(_entry(message, uuid) for message in messages[-most:])]
+    return [*head, *(_entry(message, uuid, called) for message in messages[-most:])]
 
 
-def _entry(message: Message, uuid: str) -> MessageView:
+def _entry(message: Message, uuid: str, called: Called) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
-    lines = message_words(message).entry.split("\n")
+    lines = message_words(message, called).entry.split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def message_words(message: Message) -> MessageWords:
+def message_words(message: Message, called: Called = no_name) -> MessageWords:
     """The words for a message, for line mode and the application."""
     data, content = message.data, message.content
     match message.kind:
@@ -108,15 +120,16 @@ def message_words(message: Message) -> MessageWords:
             told = f"the summary at {data.get('summary', '?')}"
             entry, line = f"took off {told}", f"took off {told}: the messages are back"
         case Kind.MERGE:
-            entry, line = _merged(message)
+            entry, line = _merged(message, called)
         case Kind.OMITTED:
             entry, line = "", "left out: it was cleared before these agents were exported"
         case Kind.FORK if "child" in data and "number" in data:
             trial = f"trial {data['number']}"
             asked = one_line(preview(str(data.get("prompt") or "go on")))
-            entry, line = f"{trial}, forked {data['child']}: {asked}", f"{trial} ({str(data['child'])[:6]}): {asked}"
+            child = _called(data, "child", called)
+            entry, line = f"{trial}, forked {child}: {asked}", f"{trial} ({child}): {asked}"
         case Kind.FORK if "child" in data:
-            entry, line = f"forked {data['child']}", f"forked {str(data['child'])[:6]}"
+            entry = line = f"forked {_called(data, 'child', called)}"
         case Kind.NOTE if isinstance(data.get("verdicts"), list):
             verdicts = [_verdict(one) for one in data["verdicts"]]
             entry, line = "\n".join(verdicts) or "no verdict yet", "; ".join(verdicts) or "no verdict yet"
@@ -127,8 +140,8 @@ def message_words(message: Message) -> MessageWords:
             entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
             line = entry
         case Kind.FORK:
-            parent, count = str(data.get("parent", "?")), message.id - 1
-            entry, line = f"forked from {parent}", f"inherited: {count:,} message{'s' * (count != 1)} from {parent[:6]}"
+            parent, count = _called(data, "parent", called), message.id - 1
+            entry, line = f"forked from {parent}", f"inherited: {count:,} message{'s' * (count != 1)} from {parent}"
         case _:
             return MessageWords(content, f"{message.kind}: {one_line(content)}")
     return MessageWords(entry, one_line(line), rule=True)
@@ -150,13 +163,20 @@ def _verdict(said: object) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def _merged(message: Message) -> tuple[str, str]:
+def _called(data: Mapping[str, Any], which: str, called: Called) -> str:
+    """What people call an agent that a message names; by the message, where that tells a name and nobody else does."""
+    uuid = str(data.get(which, "?"))
+    name = called(uuid) or data.get("name")
+    return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))
+
+
+def _merged(message: Message, called: Called) -> tuple[str, str]:
     """The words for a merge: in full, and on one line."""
     data = message.data
     positions = (
         ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
     )
-    told = f"{data.get('name') or str(data.get('from', '?'))[:6]}, messages {positions}"
+    told = f"{_called(data, 'from', called)}, messages {positions}"
     documents = [merged_document(one) for one in data.get("documents") or ()]
     entry = "\n".join([f"of {told}: {message.content}", *documents])
     return entry, "; ".join([f"merged: {told}", *documents])
@@ -199,12 +219,13 @@ def written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def context_page(record: AgentRecord, state: str, context: "Context") -> list[str]:
+def context_page(record: AgentRecord, state: str, context: "Context", called: Called) -> list[str]:
     """The meaning of an agent's history now."""
     settings = context.settings
     others = {key: value for key, value in settings.items() if key not in ("model", "system")}
     rows = {
-        "agent": f"{record.uuid}{f' ({record.name})' if record.name else ''}",
+        "agent": called(record.uuid) or record.short,
+        "uuid": record.uuid,
         "state": state,
         "model": settings.get("model", "the default of this shell"),
         "system": textwrap.shorten(str(settings.get("system", "none")), 70, placeholder=" …"),
@@ -215,7 +236,7 @@ def context_page(record: AgentRecord, state: str, context: "Context") -> list[st
         "filled": "\n".join(_filled(context)),
         "marks": ", ".join(f"{label or '(no label)'} at {place}" for label, place in context.marks) or "none",
         "ranges": ", ".join(
-            f"{stored.agent_uuid[:6]} {stored.start_id + 1} to {stored.end_id or 'the end'}"
+            f"{_called({'of': stored.agent_uuid}, 'of', called)} {stored.start_id + 1} to {stored.end_id or 'the end'}"
             for stored in context.ranges
         ),
     }

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.frozen import as_dict
+from ikigai_actors.shell.text.naming import named
 from ikigai_actors.text import iso_time
 
 if TYPE_CHECKING:
@@ -36,4 +37,4 @@ def as_value(value: object) -> object:
 
 def agent_row(agent: "AgentRef") -> dict[str, Any]:
     """Which agent is meant, in JSON."""
-    return {"agent_uuid": agent.uuid, "name": agent.name}
+    return {"agent_uuid": agent.uuid, "name": agent.name, "label": named(agent)}

@@ -1,9 +1,9 @@
 """The tree of agents as text. Pure: records in, lines out.
 
-    * 5dKq2x                 idle         0 inherited +  4 own
-      ├─ Xk3fQ9 dba          idle         4 inherited +  3 own
-      │  └─ pT0aaL           interrupted  7 inherited +  1 own
-      └─ 7hBv1c critic       idle         5 inherited + 12 own
+    * brave-otter            idle         0 inherited +  4 own
+      ├─ dba                 idle         4 inherited +  3 own
+      │  └─ leafy-cello      interrupted  7 inherited +  1 own
+      └─ critic              idle         5 inherited + 12 own
     4 running, 0 dead
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
-from ikigai_actors.records.agents.registry import AgentRecord, in_order, short_uuids
+from ikigai_actors.records.agents.registry import AgentRecord, in_order, labels
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.shell.text.colours import Span, meaning_of_agent
 from ikigai_actors.shell.text.harmless import one_line
@@ -72,17 +72,17 @@ def tree_lines(
         signs: the latest signs of life of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
     """
-    short = short_uuids(list(records))
+    shown = labels(records)
     nodes = drawn([one for one in records if one.uuid not in trials.hidden], dead_too)
     dead = {record.uuid for record in records if not record.living}
-    labels = [node.branch + short[node.record.uuid] + _name(node.record) for node in nodes]
+    names = [node.branch + shown[node.record.uuid] + _former_name(node.record, shown) for node in nodes]
     words = [state(node.record) for node in nodes]
     states = words
     if hosts:
         places = [hosts.get(node.record.owner or "", "-") if node.record.living else "" for node in nodes]
         first, second = max(map(width, states), default=0), max(map(width, places), default=0)
         states = [f"{pad(word, first)}  {pad(place, second)}" for word, place in zip(states, places, strict=True)]
-    label_width = min(max(map(width, labels), default=0), WIDEST)
+    label_width = min(max(map(width, names), default=0), WIDEST)
     state_width = max(map(width, states), default=0)
     before_width = max((len(str(node.record.fork_message_id)) for node in nodes), default=0)
     own_width = max((len(str(own.get(node.record.uuid, 0))) for node in nodes), default=0)
@@ -103,7 +103,7 @@ def tree_lines(
         spans = () if meaning is None else (Span(start, start + len(bare), meaning),)
         return Line(text, record.uuid == current, not record.living, spans)
 
-    lines = [line(*each) for each in zip(nodes, labels, states, words, strict=True)]
+    lines = [line(*each) for each in zip(nodes, names, states, words, strict=True)]
     return [*lines, Line(summary(records))]
 
 
@@ -172,8 +172,9 @@ def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str
     return (f"{indent}└─ ", f"{indent}   ") if last else (f"{indent}├─ ", f"{indent}│  ")
 
 
-def _name(record: AgentRecord) -> str:
-    return f" {record.name}" if record.name else ""
+def _former_name(record: AgentRecord, shown: Mapping[str, str]) -> str:
+    """The name of a dead agent that another agent has by now."""
+    return f" ({record.name})" if record.name not in (None, shown[record.uuid]) else ""
 
 
 def pad(text: str, columns: int) -> str:

@@ -65,11 +65,11 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def _agents(current: "AgentRef") -> list[str]:
-    from ikigai_actors.records.agents.registry import short_uuids
+    from ikigai_actors.records.agents.registry import labels
 
-    living = [record for record in current.system.agents() if record.living]
-    short = short_uuids(living)
-    return [*sorted(record.name for record in living if record.name), *sorted(short.values())]
+    everybody = current.system.agents()
+    shown = labels(everybody)
+    return sorted(shown[record.uuid] for record in everybody if record.living)
 
 
 def _hosts(current: "AgentRef") -> list[str]:
@@ -100,7 +100,7 @@ def _settings(current: "AgentRef") -> Iterable[str]:
 TEXT = Offering(lambda _: ())
 """A text of the person's own."""
 AGENT = Offering(_agents)
-"""An agent: the names of the living, and the beginnings of their uuids."""
+"""An agent: the names of the living, and the two words of those without one."""
 SENDER = Offering(lambda current: [*_agents(current), "person"])
 """The sender of mail: an agent, or a person."""
 HOST = Offering(_hosts)

@@ -117,11 +117,11 @@ def resume(place: "Place", agent: "AgentRef") -> object:
 def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     """Show where an agent's history and another's part, and what each has said since.
 
-    ID is a name, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step by step,
-    this agent on the left; in a narrow terminal, one below the other.
+    ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step
+    by step, this agent on the left; in a narrow terminal, one below the other.
     """
     found = agent.diff(other)
-    for line in words.diff_page(found, place.screen.columns):
+    for line in words.diff_page(found, place.screen.columns, words.label_in(place.system.store)):
         place.screen.line(line)
     tails = {
         name: words.as_row(tail) | {"messages": [*map(words.as_row, tail.messages)]}
@@ -139,10 +139,10 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
 def merge_branch(place: "Place", agent: "AgentRef", child: str, how: str | None, positions: tuple[int, ...]) -> object:
     """Take in what an agent below this one has said, as a quotation that the model sees from then on.
 
-    ID is a name, or 4 or more characters of a uuid; of the dead, too. By default it takes in the result with which that
-    agent has exited, or else its latest answer; with --how summary, what its model writes about its work; with --pick,
-    its messages at these positions, which diff shows. Each of its states is merged once. Documents are shared, so those
-    that it or others have written meanwhile are only named.
+    ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. By default it takes in the result with
+    which that agent has exited, or else its latest answer; with --how summary, what its model writes about its work;
+    with --pick, its messages at these positions, which diff shows. Each of its states is merged once. Documents are
+    shared, so those that it or others have written meanwhile are only named.
     """
     branch, chosen = place.system.agent(child), how or ("pick" if positions else "result")
 

@@ -2,7 +2,7 @@
 
 /sw            → /switch
 /kill --c      → /kill --cascade
-/switch bu     → /switch buyer           names of the living, and the beginnings of their uuids
+/switch bu     → /switch buyer           names of the living, and two words for the others
 /rewind be     → /rewind before          marks of the current agent
 /doc show pl   → /doc show plan/mast.md  paths
 /orphans s     → /orphans stop

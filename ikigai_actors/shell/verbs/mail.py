@@ -34,8 +34,8 @@ def send(
 ) -> None:
     """Send a mail as the current agent, now or later.
 
-    ID is a name, or 4 or more characters of a uuid; or group:NAME, which is all members of that group. The mail waits
-    until its recipient reads it. Later: /send --after 10m buyer The fair begins.
+    ID is a name, two words, or 4 or more characters of a uuid; or group:NAME, which is all members of that group. The
+    mail waits until its recipient reads it. Later: /send --after 10m buyer The fair begins.
     """
     sender, body = shell.current, " ".join(text)
     if zone is not None and at is None:

@@ -28,7 +28,7 @@ alone then shows the rest of it.
 def agents(shell: "ShellPlace", dead_too: bool) -> None:
     """Show the tree of agents.
 
-    * marks the current one. Each line has the beginning of the uuid, the name, the state, and two counts of
+    * marks the current one. Each line has the name, or two words for an agent without one, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
     too, but not in /context. Unread mail is counted where there is any. For an agent in a turn it shows its latest sign
     of life. Where several hosts run the agents, a column names the host of each. An experiment says how many trials it
@@ -53,7 +53,8 @@ def agents(shell: "ShellPlace", dead_too: bool) -> None:
 def switch(shell: "ShellPlace", agent: str) -> None:
     """Go to an agent.
 
-    ID is its name, or 4 or more characters of its uuid. The agent that you leave goes on with what it does.
+    ID is its name, its two words, or 4 or more characters of its uuid. The agent that you leave goes on with what it
+    does.
     """
     shell.go_to(shell.system.agent(agent))
 

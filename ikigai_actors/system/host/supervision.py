@@ -34,8 +34,8 @@ from ikigai_actors.agent.messages import Restarted
 from ikigai_actors.agent.remote_commands import Fail, RemoteCaller, encode
 from ikigai_actors.errors import AgentDead, Fenced, IkigaiError, StoreUnavailable, StoreUnusable
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.agents.identity import SHORT_LENGTH, with_name
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.grants import Serve, time_lines
 from ikigai_actors.records.budgets.holds import holds_of, pauses_of
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
@@ -364,9 +364,7 @@ class SupervisionLoop(Worker, Supervision):
             self._reset(child)
             with suppress(AgentDead):  # killed meanwhile
                 self._restart(child, supervisor, failure if child == failed else None)
-        actor = self._processes.get(failed)  # None where another host runs it
-        named = failed if actor is None else with_name(failed, actor.origin.name)
-        reason = f"{GAVE_UP}: {named} failed too often: {failure.reason}"
+        reason = f"{GAVE_UP}: {self._called(failed)} failed too often: {failure.reason}"
         if self._processes.get(supervisor) is not None:
             self._has_given_up(supervisor, reason)
         else:  # another host's, which decides on it
@@ -374,8 +372,8 @@ class SupervisionLoop(Worker, Supervision):
             self._journal.perform(AddRemoteCommand(supervisor, kind, body, self._clock.now_ms()))
 
     def _called(self, agent: str) -> str:
-        actor = self._processes.get(agent)
-        return agent[:SHORT_LENGTH] if actor is None else actor.called
+        actor = self._processes.get(agent)  # None where another host runs it
+        return words_of(agent) if actor is None else actor.called
 
     def _has_given_up(self, supervisor: str, reason: str) -> None:
         """Decide on a supervisor that has given up: it has crashed."""

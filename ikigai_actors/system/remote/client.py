@@ -205,6 +205,10 @@ class Client:
         """The agent with a uuid. Raises `AgentNotFound`."""
         return self._store.read(lambda tx: registry.get(tx, uuid))
 
+    def label(self, uuid: str) -> str:
+        """What people call the agent with a uuid; see `registry.label_of`."""
+        return self._store.read(lambda tx: registry.label_of(tx, uuid))
+
     def budget(self, uuid: str) -> "BudgetStatus | None":
         """The nearest budget above an agent; None when nothing limits it."""
         from ikigai_actors.records.budgets.status import budget_of

@@ -22,6 +22,7 @@ from ikigai_actors.agent.instruments import Instrument
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.providers.base import Reply, Request, Spent
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.words import words_of
 
 _LENGTH = 80
 """The most lines of a story; lines before them are counted."""
@@ -99,12 +100,12 @@ def story(lines: Sequence[TraceLine], names: Mapping[str, str]) -> str:
     """The story of a run for a person: without the actors' single messages, and with names for uuids."""
     told = [str(line) for line in lines if line.kind != "run"]
     before = [] if len(told) <= _LENGTH else [f"… {len(told) - _LENGTH} lines before"]
-    return _UUID.sub(lambda found: names.get(found[0], found[0][:6]), "\n".join([*before, *told[-_LENGTH:]]))
+    return _UUID.sub(lambda found: names.get(found[0], words_of(found[0])), "\n".join([*before, *told[-_LENGTH:]]))
 
 
 def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:
-    """The names of agents in a story: their own, or the beginning of the uuid; agent 0 is ``root``."""
-    return {record.uuid: "root" if record.parent_uuid is None else record.name or record.uuid[:6] for record in records}
+    """The names of agents in a story: their own, or the two words; agent 0 is ``root``."""
+    return {record.uuid: "root" if record.parent_uuid is None else record.short for record in records}
 
 
 def tree(records: Sequence[AgentRecord]) -> str:

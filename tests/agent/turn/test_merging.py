@@ -50,8 +50,8 @@ def test_merges_at_any_boundaries_leave_a_valid_request_with_the_same_blocks_in_
 
 
 def source(*messages: tuple[int, str, str], **known: object) -> MergeSource:
-    said_so = tuple(Message("kid", at, kind, text, {}, 0) for at, kind, text in messages)
-    plain = MergeSource("kid", None, 9, 4, 0, False, "", said_so, ())
+    said_so = tuple(Message("kids", at, kind, text, {}, 0) for at, kind, text in messages)
+    plain = MergeSource("kids", None, 9, 4, 0, False, "", said_so, ())
     return replace(plain, **known)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestMo
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.history import EMPTY
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -20,13 +21,13 @@ from ikigai_actors.records.messages.settings import LIVING_LIMIT
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 
-CONTINUE = on.Continue(["kid"])
+CONTINUE = on.Continue(["kids"])
 
 
 def tooling(*given: Call | str, **changes: Any) -> State:
     """An agent that carries out calls, in its third request."""
     made = tuple(call(one) if isinstance(one, str) else one for one in given)
-    state = State("me", 4, turn=3, phase=Phase.RUNNING_TOOLS, request=3, steps=1, calls=made, callers=("asker",))
+    state = State("memo", 4, turn=3, phase=Phase.RUNNING_TOOLS, request=3, steps=1, calls=made, callers=("asker",))
     return replace(state, **changes)
 
 
@@ -156,13 +157,13 @@ def test_a_fork_by_call_gives_each_side_its_own_result_of_that_call() -> None:
     assert isinstance(done.unit, LogUnit)
     [birth] = done.unit.births
     assert done.effects == (Spawn(birth),)
-    assert (birth.uuid, birth.name, birth.parent_uuid, birth.fork_message_id) == ("kid", "n", "me", 4)
+    assert (birth.uuid, birth.name, birth.parent_uuid, birth.fork_message_id) == ("kids", "n", "memo", 4)
     assert [(m.id, m.kind) for m in birth.messages] == [(5, "fork"), (6, "tool_result"), (7, "user")]
     assert (birth.turn, birth.limit) == (7, LIVING_LIMIT)
     mine, hers = done.unit.messages[1], birth.messages[1]
     assert mine.data == hers.data == {"tool_use_id": "1", "name": "fork"}
-    assert "the child is kid" in mine.content
-    assert "You are the child kid, forked from me" in hers.content
+    assert "the child is n" in mine.content
+    assert f"You are the child n, forked from {words_of('memo')}" in hers.content
 
 
 def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
@@ -279,7 +280,7 @@ def test_an_interrupt_during_tools_ends_the_turn_and_forgets_its_calls() -> None
 )
 def test_a_fork_from_outside_waits_until_every_call_has_its_result(one: Call, accepted: bool) -> None:
     state = tooling(call("0:read", Progress.DONE), one)
-    assert accepts(state, on.Fork("kid", None, None, {}, "transient", "caller")) is accepted
+    assert accepts(state, on.Fork("kids", None, None, {}, "transient", "caller")) is accepted
     assert not accepts(state, on.Prompt("x", "caller"))
     assert accepts(state, on.GetOutcome("caller"))
 

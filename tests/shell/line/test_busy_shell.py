@@ -8,6 +8,7 @@ from ikigai_actors import AgentRef, Message, NoTurn, ProviderError, Reply, TurnI
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, StoreTrouble, StreamCut, Streamed, ToolTrouble
 from ikigai_actors.errors import IkigaiError, SystemClosed
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn import ShownTurn
 from ikigai_actors.shell.line.wakeup import WakeupPipe
@@ -19,7 +20,7 @@ from tests.kit.sessions import OpenSession
 
 
 def short(agent: AgentRef) -> str:
-    return agent.uuid[:6]
+    return words_of(agent.uuid)
 
 
 def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_session: OpenSession) -> None:
@@ -37,7 +38,7 @@ def test_the_fork_of_a_busy_agent_waits_without_blocking_and_is_told(open_sessio
         f"* {short(root)}  waiting for the model  0 inherited + 1 own",
         "1 running, 0 dead",
         "done",
-        f"late ({short(late)}): forked from {short(root)}; /switch late goes there",
+        f"late: forked from {short(root)}; /switch late goes there",
         "marked",
     ]  # fmt: skip
     assert late.parent == root
@@ -52,10 +53,10 @@ def test_one_can_go_to_a_busy_agent_and_away_and_hears_when_it_has_answered(open
     gate.wait_until_asked()
     printed = session("/switch other", "/parent", gate.open)
     assert printed == [
-        f"now with other ({short(other)}), waiting for the model",
+        "now with other, waiting for the model",
         "it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it",
         f"now with {short(root)}, idle",
-        f"other ({short(other)}) has answered: /switch other and /history show it",
+        "other has answered: /switch other and /history show it",
     ]
 
 

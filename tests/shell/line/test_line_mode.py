@@ -11,6 +11,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider, ProviderError, ScriptedProvider, Signal, tool
 from ikigai_actors.errors import BadInput, SystemClosed
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.line.input import LONGEST_LINE, Pipe
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
@@ -22,7 +23,7 @@ from tests.kit.sessions import OpenSession, Session, Typist
 
 
 def short(uuid: str) -> str:
-    return uuid[:6]
+    return words_of(uuid)
 
 
 @tool(policy="ask")
@@ -152,10 +153,9 @@ def test_a_defect_is_told_and_the_session_goes_on(open_session: OpenSession, cap
 
 def test_a_child_that_nobody_follows_is_told_of_when_it_has_answered(session: Session) -> None:
     root, printed = session.system.root, session("/fork tea --name kid --no-follow")
-    kid = f"kid ({short(session.system.agent('kid').uuid)})"
     assert printed == [
-        f"{kid}: forked from {short(root.uuid)}; /switch kid goes there",
-        f"{kid} has answered: /switch kid and /history show it",
+        f"kid: forked from {short(root.uuid)}; /switch kid goes there",
+        "kid has answered: /switch kid and /history show it",
     ]
 
 
@@ -189,7 +189,7 @@ def test_calls_of_other_agents_are_decided_on_by_number(asking: Session) -> None
         "error: No call waits under number 9; /approvals lists those that do.",
     ]
     decided = asking("/approvals", "/approve 1", "/deny 2 not today")[3:]
-    assert [line.partition(") ")[2] for line in decided if line[0].isdigit()] == ["runs launch", "does not run launch"]
+    assert [line.split(" ", 2)[2] for line in decided if line[0].isdigit()] == ["runs launch", "does not run launch"]
     said = [kid.reply(timeout=20).text for kid in kids]
     assert sorted("launched" in text for text in said) == [False, True]
 

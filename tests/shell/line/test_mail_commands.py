@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.verbs.completion import completions
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
@@ -27,15 +28,15 @@ def file(tmp_path: Path) -> str:
 
 def test_a_mail_is_sent_checked_and_read(session: Session) -> None:
     buyer = session.system.root.fork(name="buyer")
-    root = session.system.root.uuid[:6]
+    root = words_of(session.system.root.uuid)
     printed = session('/send buyer "Assam  rises."', "/send buyer two words", "/switch buyer", "/check-mail")
     assert printed == [
-        f"mail 1 to buyer ({buyer.uuid[:6]})",
-        f"mail 2 to buyer ({buyer.uuid[:6]})",
-        f"now with buyer ({buyer.uuid[:6]}), idle",
+        "mail 1 to buyer",
+        "mail 2 to buyer",
+        "now with buyer, idle",
         f"2 unread: 2 of {root}",
-        f"    1  {root}      Assam rises.",
-        f"    2  {root}      two words",
+        f"    1  {root:<10}  Assam rises.",
+        f"    2  {root:<10}  two words",
     ]
     assert buyer.record.unread == 2
     assert session("/read-mail", "/read-mail", "/read-mail", "/check-mail") == [
@@ -132,7 +133,7 @@ def test_a_document_is_written_shown_logged_and_deleted(session: Session) -> Non
     assert printed[3].startswith("error: Expected document 'plan/tea.md' at version 1; there is version 2, written by")
     assert printed[4:] == ["# More  tea", "# Tea"]
     assert session.system.documents.read("plan/tea.md").author == root.uuid
-    told = rf"version \d, (written|deleted) by {re.escape(root.uuid[:6])} at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    told = rf"version \d, (written|deleted) by {re.escape(words_of(root.uuid))} at \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
     printed = session("/doc list plan", "/doc list x", "/doc delete plan/tea.md --expect 2", "/doc log plan/tea.md")
     assert re.fullmatch(f"plan/tea.md  {told}", printed[0])
     assert printed[1:3] == ["No documents.", "plan/tea.md: deleted in version 3"]
@@ -238,7 +239,7 @@ def test_sending_makes_no_database(tmp_path: Path) -> None:
 
 def test_the_prompt_counts_the_unread_mail_of_the_current_agent(file: str) -> None:
     with Program.at_terminal("--database", file) as shell:
-        shell.expect(r"\n[\w-]{6}> $")
+        shell.expect(r"\n[\w-]+> $")
         shell.say("/switch buyer")
         shell.expect(r"\nbuyer> $")
         assert run("--database", file, "send", "buyer", "Assam rises.").returncode == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ProviderError, ScriptedProvider, Signal
+from ikigai_actors.records.agents.words import words_of
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
 from tests.kit.program import Program, run
@@ -37,7 +38,6 @@ def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_pro
         "/fork --name kid", "/signal STOP", "hello", "/mark two", "/model scripted", "/system Be brief.",
         "/rewind two", "/clear", "/resume", "/fork --name late",
     )  # fmt: skip
-    kid = session.system.agent("kid").uuid[:6]
     assert printed[2:9] == [
         WAITS,
         "marked 'two'",
@@ -45,7 +45,7 @@ def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_pro
         "system set to Be brief.",
         "back at mark 'two'",
         "cleared: the history starts over, the settings stay",
-        f"Nothing to resume: the latest turn of kid ({kid}) was neither cut off nor ended by an error.",
+        "Nothing to resume: the latest turn of kid was neither cut off nor ended by an error.",
     ]
     assert "only a running agent forks. Continue it first." in printed[9]
 
@@ -125,6 +125,6 @@ def test_the_status_of_a_pipe_tells_whether_a_prompt_ended_in_an_error(open_sess
 def test_a_failed_turn_of_a_stopped_agent_is_resumed_when_it_goes_on(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider([ProviderError("no, as planned"), "yes"]))
     printed = session("ask", "/signal STOP", "/resume", "/signal CONT")
-    short = session.system.root.uuid[:6]
+    short = words_of(session.system.root.uuid)
     assert printed[2] == f"{short} is stopped: the resume waits for CONT (/signal CONT)"
     assert printed[-1] == "yes"

@@ -10,7 +10,7 @@ from ikigai_actors.shell.text.wrap import width
 
 def tail(agent: str, *said: tuple[str, str], forgets: bool = False) -> Tail:
     messages = tuple(Message(agent, place, kind, text, {}, 0) for place, (kind, text) in enumerate(said, 5))
-    return Tail(agent, None, 4 + len(said), messages, forgets)
+    return Tail(agent, agent, 4 + len(said), messages, forgets)
 
 
 TEA = tail("tea", ("user", "which tea?"), ("assistant", "green"), ("user", "why?"))

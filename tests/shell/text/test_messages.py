@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.shell.app.transcript.pieces import Look, pieces_of
 from ikigai_actors.shell.text.pages import history_page
 
 CHILD = "c" * 22
+WORDS = words_of(CHILD)
 
 CALLS = {"stop_reason": "tool_use", "tool_calls": [{"id": "x", "name": "ls", "input": {"path": "."}}]}
 
@@ -95,21 +97,21 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
         "merge",
         "it dug",
         {"from": CHILD, "positions": [5, 7], "documents": [{"path": "a.md", "version": 2, "other": 3}]},
-        "of cccccc, messages 5, 7: it dug\na.md, version 2, a conflict: somebody else has written version 3",
+        f"of {WORDS}, messages 5, 7: it dug\na.md, version 2, a conflict: somebody else has written version 3",
         [
             (
                 Look.CALL,
-                "merged: cccccc, messages 5, 7; a.md, version 2, a conflict: somebody else has written version 3",
+                f"merged: {WORDS}, messages 5, 7; a.md, version 2, a conflict: somebody else has written version 3",
             )
         ],
     ),
-    ("fork", "", {"child": CHILD}, f"forked {CHILD}", [(Look.RULE, "forked cccccc")]),
+    ("fork", "", {"child": CHILD}, f"forked {WORDS}", [(Look.RULE, f"forked {WORDS}")]),
     (
         "fork",
         "",
         {"child": CHILD, "number": 3, "prompt": "Go\non."},
-        f"trial 3, forked {CHILD}: Go on.",
-        [(Look.RULE, "trial 3 (cccccc): Go on.")],
+        f"trial 3, forked {WORDS}: Go on.",
+        [(Look.RULE, f"trial 3 ({WORDS}): Go on.")],
     ),
     (
         "note",
@@ -125,7 +127,7 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
         'experiment {"verb": "search"}',
         [(Look.RULE, "experiment: search")],
     ),
-    ("fork", "", {"parent": CHILD}, f"forked from {CHILD}", [(Look.RULE, "inherited: 1,233 messages from cccccc")]),
+    ("fork", "", {"parent": CHILD}, f"forked from {WORDS}", [(Look.RULE, f"inherited: 1,233 messages from {WORDS}")]),
     ("fork", "", {}, "forked from ?", [(Look.RULE, "inherited: 1,233 messages from ?")]),
     ("mail", "1 unread\nof a", {}, "1 unread\nof a", [(Look.NOTE, "mail: 1 unread of a")]),
     ("steer", "by\ntrain", {"mail": 1}, "by\ntrain", [(Look.PROMPT, "by\ntrain")]),

@@ -79,17 +79,17 @@ def test_a_column_names_the_hosts_where_there_are_several() -> None:
     assert len({line.index("inherited") for line in lines[:-1]}) == 1
 
 
-def test_lines_align_and_show_ids_names_states_and_counts() -> None:
+def test_lines_align_and_show_names_states_and_counts() -> None:
     root = agent(0)
     child = agent(1, root, name="dba", fork=4)
     grandchild = agent(2, child, fork=11)
     other = agent(3, root, name="critic", fork=5)
     own = {root.uuid: 5, child.uuid: 7, grandchild.uuid: 1, other.uuid: 12}
     assert shown([root, child, grandchild, other], own=own, current=grandchild.uuid) == [
-        "  AAAAAA            idle   0 inherited +  5 own",
-        "  ├─ AAEAAA dba     idle   4 inherited +  7 own",
-        "* │  └─ AAIAAA      idle  11 inherited +  1 own",
-        "  └─ AAMAAA critic  idle   5 inherited + 12 own",
+        "  abiding-aardvark       idle   0 inherited +  5 own",
+        "  ├─ dba                 idle   4 inherited +  7 own",
+        "* │  └─ abiding-bellows  idle  11 inherited +  1 own",
+        "  └─ critic              idle   5 inherited + 12 own",
         "4 running, 0 dead",
     ]
 
@@ -104,26 +104,35 @@ def test_the_star_stands_at_the_current_agent_at_every_depth(place: int) -> None
     assert [line.current for line in lines[:-1]] == [each == place for each in range(3)]
 
 
-def test_ids_are_longer_where_six_characters_are_not_unique() -> None:
+def test_letters_follow_words_that_are_not_unique() -> None:
     root = agent(0)
     twins = [replace(agent(1, root), uuid=f"Twins_{sign}AAAAAAAAAAAAAAA") for sign in "ab"]
     lines = shown([root, *twins])
-    assert "Twins_a " in lines[1]
-    assert "Twins_b " in lines[2]
-    assert "AAAAAA " in lines[0]
+    assert "gabled-finale-ns_a " in lines[1]
+    assert "gabled-finale-ns_b " in lines[2]
+    assert "abiding-aardvark " in lines[0]
+
+
+def test_a_dead_agent_whose_name_another_one_has_is_told_by_its_words_with_that_name() -> None:
+    root = agent(0)
+    lines = [
+        line.text
+        for line in tree([root, agent(2, root, name="kid", status="dead"), agent(3, root, name="kid")], dead_too=True)
+    ]
+    assert [line.partition("─ ")[2].partition("  ")[0] for line in lines[1:3]] == ["abiding-bellows (kid)", "kid"]
 
 
 def test_children_of_the_same_millisecond_stand_in_order_of_their_forks_and_adopted_ones_last() -> None:
     root = agent(0)
     first, second = agent(5, root, name="first", fork=1), agent(4, root, name="second", fork=2)
     adopted = agent(1, root, name="adopted", parent=second, fork=1)
-    assert [line.split()[2] for line in shown([adopted, second, first, root])[1:4]] == ["first", "second", "adopted"]
+    assert [line.split()[1] for line in shown([adopted, second, first, root])[1:4]] == ["first", "second", "adopted"]
 
 
 def test_the_dead_are_left_out_but_counted() -> None:
     root = agent(0)
     gone = agent(1, root, name="gone", status="dead")
-    assert shown([root, gone]) == ["  AAAAAA  idle  0 inherited + 0 own", "1 running, 1 dead"]
+    assert shown([root, gone]) == ["  abiding-aardvark  idle  0 inherited + 0 own", "1 running, 1 dead"]
 
 
 def test_a_dead_agent_with_living_descendants_is_shown_and_marked() -> None:

@@ -81,11 +81,6 @@ def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, ca
     system, root, said = session.system, session.system.root, list[str]()
     root.prompt("tea").get(timeout=DEADLINE)
 
-    def without_ids(line: str) -> str:
-        for record in system.agents():
-            line = line.replace(f" ({record.uuid[:6]})", "")
-        return line
-
     name = case.slash.split()[0].removeprefix("/")
     for place in ("slash", "script", "tool"):
         kid = root.fork(name="kid")
@@ -97,7 +92,7 @@ def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, ca
             assert (script.status, script.notices) == (0, "")
         else:
             line = call(system, tool(name), {"agent": "kid", **case.tool}).text
-        said.append(without_ids(line))
+        said.append(line)
         for agent in (kid, other):
             if agent.record.living:
                 agent.kill(cascade=True)
@@ -111,7 +106,7 @@ def test_json_is_what_the_verb_returns(session: Session, script: Script, case: C
     session.system.root.fork(name="other")
     [line] = script(*case.script.split(), "--json")
     value = json.loads(line)
-    assert set(value) >= {"agent_uuid", "name"}
+    assert set(value) >= {"agent_uuid", "name", "label"}
     assert kid.uuid in json.dumps(value)
 
 
@@ -216,7 +211,7 @@ def test_a_tool_raises_what_the_verb_raises_and_gives_lines_and_value(session: S
     kid = session.system.root.fork(name="kid")
     called = call(session.system, tool("kill"), {"agent": "kid", "reason": "for the test"})
     assert called.text.endswith("is dead")
-    assert called.value == {"agent_uuid": kid.uuid, "name": "kid", "dead": [kid.uuid]}
+    assert called.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "dead": [kid.uuid]}
     with pytest.raises(AgentDead):
         call(session.system, tool("finish"), {"agent": kid.uuid})
 

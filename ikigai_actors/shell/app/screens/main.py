@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
+from ikigai_actors.errors import SystemClosed
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.input_history import Recall
@@ -31,7 +33,6 @@ from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.text.naming import called
 from ikigai_actors.shell.verbs.completion import common, completions
 from ikigai_actors.system.handles.ref import AgentRef
 
@@ -191,7 +192,7 @@ class MainScreen(Screen[None]):
         elif snapshot.heir is not None and self._current in self._lived:
             self._lived.discard(self._current)
             reason = snapshot.current.exit_reason or "no reason is known"
-            self.visit(snapshot.heir.uuid, f"{called(snapshot.current)} is dead ({tidy(reason)}); /switch reads it")
+            self.visit(snapshot.heir.uuid, f"{snapshot.current.short} is dead ({tidy(reason)}); /switch reads it")
             return
         if self.wants_everybody:
             self._tree.update_from(snapshot)
@@ -338,13 +339,21 @@ class MainScreen(Screen[None]):
 
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture
-        transcript, prompt = Transcript(self._threads, picture=picture), PromptBox(self._recall, self._question.answer)
+        transcript = Transcript(self._threads, picture=picture, called=self._called)
+        prompt = PromptBox(self._recall, self._question.answer)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.app.current_theme.dark)
         self._transcripts.mount(transcript)
         self._prompts.mount(prompt)
         self._events.follow(uuid)
         return Page(self._system.handle(uuid), transcript, prompt, self._later)
+
+    def _called(self, uuid: str) -> str | None:
+        """What people call an agent, as far as memory knows."""
+        with suppress(SystemClosed):
+            if (actor := self._system.here(uuid)) is not None:
+                return actor.called
+        return self.snapshot.names.get(uuid) if self.snapshot is not None else None
 
     def _drop_pages(self) -> None:
         spare = [uuid for uuid, page in self._pages.items() if uuid != self._current and page.disposable]

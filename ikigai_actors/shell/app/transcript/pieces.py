@@ -15,7 +15,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import attached_lines, message_words, stop_note
+from ikigai_actors.shell.text.pages import Called, attached_lines, message_words, no_name, stop_note
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
@@ -64,7 +64,7 @@ def tidy(text: str) -> str:
     return harmless(text).expandtabs(4)
 
 
-def pieces_of(messages: Iterable[Message]) -> list[Piece]:
+def pieces_of(messages: Iterable[Message], called: Called = no_name) -> list[Piece]:
     """The pieces of consecutive messages; a result is with its call if both are among them."""
     pieces: list[Piece] = []
     for message in messages:
@@ -72,7 +72,7 @@ def pieces_of(messages: Iterable[Message]) -> list[Piece]:
             index, shown = with_result(pieces, message)
             pieces[index : index + 1] = shown
         else:
-            pieces += _pieces(message)
+            pieces += _pieces(message, called)
     return pieces
 
 
@@ -102,7 +102,7 @@ def answer_pieces(text: str, position: int = 0) -> list[Piece]:
     return [Piece(Look.MARKDOWN, chunk, position) for chunk in chunked(tidy(text))]
 
 
-def _pieces(message: Message) -> list[Piece]:
+def _pieces(message: Message, called: Called) -> list[Piece]:
     match message.kind:
         case Kind.USER | Kind.STEER:
             return [Piece(Look.PROMPT, tidy(message.content), message.id), *_attached(message, message.id)]
@@ -110,7 +110,7 @@ def _pieces(message: Message) -> list[Piece]:
             return _reply(message)
         case Kind.ERROR:
             return [Piece(Look.ERROR, tidy(message.content), message.id)]
-    words = message_words(message)
+    words = message_words(message, called)
     if message.kind == Kind.MERGE and words.line is not None:  # folded: it may be long
         return [Piece(Look.CALL, words.line, message.id, tidy(message.content))]
     return [] if words.line is None else [Piece(Look.RULE if words.rule else Look.NOTE, words.line, message.id)]

@@ -30,6 +30,7 @@ from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
+from ikigai_actors.shell.text.pages import Called, no_name
 
 BUDGET = 0.008
 """Seconds of one tick that the layout may take; one block is laid out in any case."""
@@ -58,10 +59,16 @@ class Transcript(ScrollView, can_focus=True):
         transcript: "Transcript"
         position: int
 
-    def __init__(self, workers: Executor, budget: float = BUDGET, picture: PictureRows | None = None) -> None:
+    def __init__(
+        self,
+        workers: Executor,
+        budget: float = BUDGET,
+        picture: PictureRows | None = None,
+        called: Called = no_name,
+    ) -> None:
         """Make an empty one; the layout may take ``budget`` seconds of a tick. None leaves pictures at their lines."""
         super().__init__()
-        self._threads, self._budget, self._picture = workers, budget, picture
+        self._threads, self._budget, self._picture, self._called = workers, budget, picture, called
         self._blocks: list[ShownBlock] = []
         self._starts = [0]  # first line of each block that is laid out; at the end the number of lines
         self._drawn: list[Strip] = []  # the lines in sight, or soon to be drawn by Textual
@@ -99,7 +106,7 @@ class Transcript(ScrollView, can_focus=True):
             elif message.kind == Kind.TOOL_RESULT:
                 self._add_result(message)
             else:
-                self._insert([ShownBlock(piece) for piece in pieces_of([message])])
+                self._insert([ShownBlock(piece) for piece in pieces_of([message], self._called)])
         self._arrange()
 
     def restart(self, messages: Sequence[Message]) -> None:
@@ -115,7 +122,7 @@ class Transcript(ScrollView, can_focus=True):
         if not messages or not self._first or messages[-1].id != self._first - 1:
             return
         self._first = messages[0].id
-        new = [ShownBlock(piece) for piece in pieces_of(messages)]
+        new = [ShownBlock(piece) for piece in pieces_of(messages, self._called)]
         count = sum(len(block.lines(self._frame)) for block in new)
         self._blocks[:0] = new
         self._body += len(new)
@@ -251,7 +258,7 @@ class Transcript(ScrollView, can_focus=True):
         if message.kind in (Kind.USER, Kind.STEER):
             self._stop_waiting(message.content)
         blocks = []
-        for piece in pieces_of([message]):
+        for piece in pieces_of([message], self._called):
             block = done.pop(piece.text, None) if piece.look is Look.MARKDOWN else None
             if block is not None:
                 block.piece = piece

@@ -91,7 +91,7 @@ def question(snapshot: Snapshot) -> Question | None:
     if not open_ones:
         return None
     number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
-    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names.get(call.agent, call.agent[:6])}: "
+    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names[call.agent]}: "
     return Question(number, who, call)
 
 

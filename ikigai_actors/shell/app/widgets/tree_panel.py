@@ -28,6 +28,7 @@ _SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
 class _Row(NamedTuple):
     node: Node
     statistics: AgentStatistics | None
+    name: str
     current: bool
     sign: Sign | None
 
@@ -51,7 +52,7 @@ class TreePanel(Rows):
         nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - _NAME) // LEVEL))
         here = snapshot.current.uuid
         rows = [
-            _Row(node, snapshot.statistics.get(uuid), uuid == here, snapshot.signs.get(uuid))
+            _Row(node, snapshot.statistics.get(uuid), snapshot.names[uuid], uuid == here, snapshot.signs.get(uuid))
             for node in nodes
             for uuid in (node.record.uuid,)
         ]
@@ -70,7 +71,7 @@ class TreePanel(Rows):
     def _row(self, row: _Row) -> Text:
         record = row.node.record
         text = Text(f"{self._mark(record, row.statistics)} {row.node.branch}", "dim")
-        text.append(one_line(record.short), "bold" if row.current else "dim" if not record.living else "")
+        text.append(one_line(row.name), "bold" if row.current else "dim" if not record.living else "")
         if record.unread:
             text.append(f" ✉{record.unread}")
         if row.statistics is not None and (out := row.statistics.tokens.output_tokens):
