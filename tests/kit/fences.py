@@ -122,7 +122,7 @@ def scene(place: Path, work: Path | None = None) -> Iterator[Scene]:
 def enclosed(of: Scene, fence: Fence) -> Iterator[Enclosure]:
     """A fence around the workspace of a scene, until the block ends."""
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    made = open_enclosure(fence, of.paths, str(of.work), environment, lambda _: None)
+    made = open_enclosure(fence, of.paths, str(of.work), environment, {}, lambda _: None)
     assert made is not None
     with contextlib.closing(made):
         yield made

@@ -75,6 +75,11 @@ def close_input() -> str:
     return "closed"
 
 
+def run(command: list[str]) -> str:
+    """What a program prints."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
+
+
 def fail(text: str) -> str:
     raise ValueError(text)
 
@@ -102,6 +107,7 @@ TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, 
     "add": (lambda a, b: str(a + b), "Add two numbers.", ADDED, {"readOnlyHint": True}),
     "start_child": (start_child, "Start a process.", {"type": "object"}, {}),
     "close_input": (close_input, "Hear no more.", {"type": "object"}, {}),
+    "run": (run, "Run a program.", {"type": "object"}, {}),
     "fail": (fail, "Fail.", {"type": "object"}, {"idempotentHint": True}),
     "in.the.wild": (lambda: "tamed", "Have a name no model could call.", {"type": "object"}, {"readOnlyHint": True}),
     "long": (lambda length: "x" * length, "Give much text.", {"type": "object"}, {"readOnlyHint": True}),

@@ -1,14 +1,22 @@
 """No program gets out of its fence, by each way that a program could take, and what people do in a workspace works."""
 
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ikigai_actors import ActorSystem, BadInput, McpServer, ScriptedProvider
+from ikigai_actors.tools.fence.grounds import interpreter
 from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
+from tests.kit.blocking_provider import DEADLINE
 from tests.kit.escapes import ATTEMPTS
-from tests.kit.fences import enclosed, escaped, run_in, scene
+from tests.kit.fences import ESCAPES, enclosed, escaped, run_in, scene
+from tests.kit.mcp_rendezvous import SERVER
+from tests.kit.tool_scripts import calling, requests_of, results
 
 pytestmark = pytest.mark.slow("starts programs, and looks at dozens of ways out")
 
@@ -33,6 +41,14 @@ DECLARED = {
     "watches_a_directory",
 }
 """What the tier landlock leaves open, as its row says."""
+
+IN_THE_WORKSPACE = {
+    "exchanges_the_repository",
+    "plants_a_hook",
+    "plants_a_setting_of_git",
+    "plants_a_setting_of_the_editor",
+}
+"""Those of them that need what is in the workspace."""
 
 OPEN = {"required": set[str](), "landlock": DECLARED}
 """What each tier leaves open."""
@@ -112,3 +128,29 @@ def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
         ran = run_in(of, ["bash", "-c", f"PYTHON={sys.executable} . ./run.sh"], made)
         failed = [f"{lines[int(at)]}: {ran.stdout}" for at in re.findall(r"^line (\d+):", ran.stdout, re.MULTILINE)]
         assert (failed, ran.stderr, ran.returncode) == ([], "", 0)
+
+
+@pytest.mark.parametrize("mode", OPEN)
+def test_no_attempt_gets_out_of_the_fence_of_a_server(tmp_path: Path, mode: str) -> None:
+    with scene(tmp_path) as of:
+        (tmp_path / "shown").mkdir()
+        targets = tmp_path / "shown" / "targets.json"
+        targets.write_text(json.dumps(of.targets))
+        command = [interpreter(), str(ESCAPES), str(targets)]
+        fence = Fence(mode=mode, network="none", read=[ESCAPES.parent, targets.parent])
+        server = McpServer(SERVER, name="t", policy="allow", fence=fence)
+        script = ScriptedProvider([calling(("t__run", {"command": command})), "done"])
+        with ActorSystem.open(of.database.with_name("e.db"), script, tools=[server]) as system:
+            system.root.prompt("go").get(timeout=DEADLINE)
+        [told] = results(requests_of(script, None)[1])
+        assert set(json.loads(told.content)["out"]) == OPEN[mode] - IN_THE_WORKSPACE
+        assert [*(tmp_path / "home" / "fence").iterdir()] == []
+
+
+def test_a_server_whose_fence_cannot_be_made_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TIER_VARIABLE, "none")
+    with pytest.raises(BadInput, match="fence='required' cannot be had"):
+        ActorSystem.open(":memory:", "offline", tools=[McpServer(SERVER, fence=Fence(mode="required"))])
+    wrong: Any = "required"
+    with pytest.raises(BadInput, match="Expected fence to be a Fence"):
+        McpServer(SERVER, fence=wrong)

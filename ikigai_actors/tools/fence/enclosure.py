@@ -19,6 +19,9 @@ from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, rea
 from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
 
+_REPLACED = ("HOME", "TMPDIR")
+"""Variables that programs do not get as the host has them."""
+
 _TRIAL = "trial"
 """The name of the private directory of trials."""
 
@@ -71,15 +74,21 @@ def default_paths(environ: Mapping[str, str] = os.environ) -> HostPaths:
 
 
 def open_enclosure(
-    fence: Fence, paths: HostPaths, workspace: str | None, environment: Mapping[str, str], tell: Tell
+    fence: Fence,
+    paths: HostPaths | None,
+    workspace: str | None,
+    passed_on: Mapping[str, str],
+    given: Mapping[str, str],
+    tell: Tell,
 ) -> Enclosure | None:
     """Make a fence. Blocks.
 
     Args:
         fence: what a person allows.
-        paths: the host's own files.
+        paths: the host's own files; None for those of a toolset that no host opens.
         workspace: the directory in which programs begin; None for their home.
-        environment: the variables that programs get.
+        passed_on: variables of ours that programs get, but for those that are others in a fence.
+        given: variables that a person gives them.
         tell: takes what a person should know of it.
 
     Returns:
@@ -90,6 +99,8 @@ def open_enclosure(
     """
     if fence.mode == "none":
         return None
+    paths = paths or default_paths()
+    environment = {**{name: value for name, value in passed_on.items() if name not in _REPLACED}, **given}
     directory = None if workspace is None else os.path.realpath(workspace)
     found = grounds(paths, directory, environment)
     reach = reach_of(fence, directory, found, real, names_in)

@@ -40,10 +40,13 @@ from pydantic import ValidationError
 
 from ikigai_actors.attachments import Attachment, attachment, name_and_size
 from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.effect_keys import acting_call
+from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
+from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.function import Result, ToolError, cut
 from ikigai_actors.tools.mcp.lines import UNREADABLE_LINE, Heard
-from ikigai_actors.tools.mcp.process import ServerProcess
+from ikigai_actors.tools.mcp.process import ServerProcess, server_environment
 from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Policy, ToolTraits
 
@@ -56,6 +59,21 @@ _LINE = 2_000
 
 _CallTool = Callable[[str, dict[str, Any]], Awaitable[Result]]
 """Calls a tool by the server's name for it. Raises ``ToolError``."""
+
+
+def enclose(fence: Fence, paths: HostPaths | None, env: Mapping[str, str], tell: Tell) -> Enclosure | None:
+    """Make the fence of a server, which begins in a private home. Blocks.
+
+    Args:
+        fence: what a person allows.
+        paths: the host's own files.
+        env: variables beside the few that every server gets.
+        tell: takes what a person should know of it.
+
+    Raises:
+        BadInput: it cannot be made.
+    """
+    return open_enclosure(fence, paths, None, server_environment({}), env, tell)
 
 
 class NotServing(Exception):
@@ -73,6 +91,7 @@ class Run:
         start_timeout: float,
         line_limit: int,
         on_end: Callable[["Run"], None],
+        enclosure: Enclosure | None = None,
     ) -> None:
         """Start the server; `tools` says whether it did.
 
@@ -83,9 +102,11 @@ class Run:
             start_timeout: seconds until it must have listed its tools.
             line_limit: the most bytes of a line that it may write.
             on_end: called when nothing is left of it, before anything else can find that out.
+            enclosure: the fence around it.
         """
         self._name, self._start_timeout, self._on_end = name, start_timeout, on_end
         self._command, self._env, self._line_limit = command, env, line_limit
+        self._enclosure = enclosure
         self._process: ServerProcess | None = None
         self._stderr = _Stderr(name)
         self._client: Client | None = None
@@ -195,7 +216,9 @@ class Run:
         try:
             pipe = os.fdopen(reading, "rb", 0)
             await asyncio.get_running_loop().connect_read_pipe(lambda: self._stderr, pipe)
-            self._process = await ServerProcess.start(self._command, self._env, writing, self._line_limit)
+            self._process = await ServerProcess.start(
+                self._command, self._env, writing, self._line_limit, self._enclosure
+            )
         finally:
             os.close(writing)  # it is the server's now
         async with self._process.serving(self._over.set, self._sift) as streams:

@@ -18,7 +18,7 @@ import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -28,11 +28,23 @@ from mcp.shared.message import SessionMessage
 from ikigai_actors.tools.mcp.lines import Heard, read_line, write_line
 from ikigai_actors.tools.process import ChildProcess
 
+if TYPE_CHECKING:
+    from ikigai_actors.tools.fence.enclosure import Enclosure
+
 _FLUSH = 0.5
 """Seconds for sending the last messages to a server that is being ended."""
 
 _LARGEST_PIPE = 2**20
 """Bytes that a pipe holds at most, unless the process has special rights."""
+
+
+_NAME = "server"
+"""Of the private directory of a server behind a fence."""
+
+
+def server_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """All variables of a server that gets some beside the few that every one gets."""
+    return {**get_default_environment(), **env}
 
 
 class ServerProcess(ChildProcess):
@@ -42,7 +54,14 @@ class ServerProcess(ChildProcess):
     """Why it was ended by us, as the end of a sentence about it."""
 
     @classmethod
-    async def start(cls, command: Sequence[str], env: Mapping[str, str], stderr: int, limit: int) -> Self:
+    async def start(
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        stderr: int,
+        limit: int,
+        enclosure: "Enclosure | None" = None,
+    ) -> Self:
         """Start a server.
 
         Args:
@@ -50,11 +69,15 @@ class ServerProcess(ChildProcess):
             env: variables beside the few that every server gets.
             stderr: the descriptor for its standard error.
             limit: bytes of a line that it may write.
+            enclosure: the fence around it.
 
         Raises:
             OSError: it cannot be started.
         """
-        environment = {**get_default_environment(), **env}
+        if enclosure is not None:
+            fenced, start = enclosure.environment(_NAME), enclosure.launch(_NAME)
+            return await cls(limit).spawn(command, environment=fenced, stderr=stderr, fence=start)
+        environment = server_environment(env)
         return await cls(limit).spawn(command, environment=environment, stderr=stderr, guard=shutil.which("bash"))
 
     @asynccontextmanager

@@ -31,15 +31,17 @@ from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.arguments import check_count, check_seconds, check_type, check_variables, shown
+from ikigai_actors.arguments import check_count, check_optional, check_seconds, check_type, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
 from ikigai_actors.tools.policy import Policy
 from supervisors.intensity import add_restart
 
 if TYPE_CHECKING:
+    from ikigai_actors.tools.fence.enclosure import Enclosure
     from ikigai_actors.tools.mcp.connection import Run
 
 START_TIMEOUT = 30.0
@@ -95,6 +97,7 @@ class McpServer(Toolset):
         policy: str | None = None,
         timeout: float = TIMEOUT,
         env: Mapping[str, str] | None = None,
+        fence: Fence | None = None,
         start_timeout: float = START_TIMEOUT,
         line_limit: int = LINE_LIMIT,
         clock: Clock | None = None,
@@ -109,6 +112,7 @@ class McpServer(Toolset):
                 read-only, else ask.
             timeout: seconds that a call may take.
             env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
+            fence: what it may reach, in a fence of its own; it then begins in a private home. None for no fence.
             start_timeout: seconds until it must have listed its tools.
             line_limit: bytes of a line that it may write; one that writes a longer one is ended.
             clock: decides when it may be started again; the machine's own when None.
@@ -127,6 +131,8 @@ class McpServer(Toolset):
         self._start_timeout = check_seconds(start_timeout, "start_timeout", zero=False)
         self._line_limit = check_count(line_limit, "line_limit", least=1)
         self._env = check_variables(env, "env")
+        self._fence = check_optional(fence, Fence, "fence", "a Fence")
+        self._enclosure: Enclosure | None = None
         if clock is not None and not hasattr(clock, "monotonic"):
             raise BadInput(f"Expected clock to be a Clock; got {shown(clock)}.")
         self._clock = clock or SystemClock()
@@ -149,11 +155,16 @@ class McpServer(Toolset):
         except ImportError as error:
             raise BadInput(f"MCP servers need the package mcp ({error}): pip install 'ikigai-actors[mcp]'") from error
         self._tell = tell
+        if (fence := self._fence) is not None:
+            self._enclosure = await in_thread(
+                lambda: parts.enclose(fence, self.host_paths, self._env, tell), "ikigai-fence"
+            )
         run = self._start()
         try:
             listed = {tool.name: tool for tool in await run.tools()}
         except parts.NotServing as error:
             self._run = None
+            await self._unfence()
             raise BadInput(
                 f"{self._shown} does not serve MCP: {error} Run it in a terminal to see what is wrong."
             ) from error
@@ -161,6 +172,7 @@ class McpServer(Toolset):
             self._run = None
             run.kill()
             await asyncio.wait({run.task})
+            await self._unfence()
             raise
         misfits = {name: why for name, why in run.misfits.items() if name not in listed}
         names = tool_names(self.name, [*listed, *misfits])
@@ -180,6 +192,13 @@ class McpServer(Toolset):
         run, self._run = self._run, None
         if run is not None:
             await run.stop()
+        await self._unfence()
+
+    async def _unfence(self) -> None:
+        """Remove what its fence has of its own."""
+        enclosure, self._enclosure = self._enclosure, None
+        if enclosure is not None:
+            await in_thread(enclosure.close, "ikigai-fence")
 
     @property
     def _shown(self) -> str:
@@ -188,7 +207,9 @@ class McpServer(Toolset):
     def _start(self) -> "Run":
         from ikigai_actors.tools.mcp.connection import Run  # already imported
 
-        self._run = Run(self.name, self._command, self._env, self._start_timeout, self._line_limit, self._ended)
+        self._run = Run(
+            self.name, self._command, self._env, self._start_timeout, self._line_limit, self._ended, self._enclosure
+        )
         return self._run
 
     def _ended(self, run: "Run") -> None:

@@ -31,7 +31,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
+from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.workspace.beneath import Root
@@ -46,9 +46,6 @@ PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "
 """The variables of our environment that commands get, with ``LC_*``. No others: they may hold keys and passwords. That
 is no fence: without one a command runs as the same user, who may read ``/proc/$PPID/environ``.
 """
-
-_REPLACED = ("HOME", "TMPDIR")
-"""Those of them that a fence replaces."""
 
 
 class Workspace(Toolset):
@@ -103,10 +100,9 @@ class Workspace(Toolset):
 
     def _make(self, tell: Tell) -> list[Tool]:
         passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
-        environment = {**passed_on, "TERM": "dumb", **self._given}
-        fenced = {name: value for name, value in environment.items() if name not in _REPLACED or name in self._given}
-        paths = self.host_paths or default_paths()
-        enclosure = open_enclosure(self._fence, paths, str(self.directory), fenced, tell)
+        passed_on["TERM"] = "dumb"
+        environment = {**passed_on, **self._given}
+        enclosure = open_enclosure(self._fence, self.host_paths, str(self.directory), passed_on, self._given, tell)
         root = Root(self.directory, protect=self._protected(enclosure))
         begin = self.directory if enclosure is None else root.resolved
         self._shells = Shells(begin, environment, self._idle, enclosure)
