@@ -170,7 +170,7 @@ class Documents(OfOneProcess):
             body: the whole text, at most 1 MiB in UTF-8.
             author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent.
             expect: the version that the text is based on; 0 when there must be none yet. None replaces any version.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: the path or the text cannot be used.
@@ -193,7 +193,7 @@ class Documents(OfOneProcess):
             path: a clean relative path.
             author: the agent that deletes, as in `write`.
             expect: delete only this version; None deletes any.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             DocumentNotFound: there is no such document. Also what `write` raises.

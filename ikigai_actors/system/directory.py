@@ -363,7 +363,7 @@ class Directory(OfOneProcess, ABC):
         Of every agent of the database, whichever process runs it: each message that is committed from now on
         (`Message`), once; deaths (`Died`) and new names (`Renamed`); replies on their way, piece by piece (`Streamed`).
         Of an agent of another process the pieces come some times a second, first all that there is by now; and when
-        that process is gone in the midst of a reply, that it is cut off (`StreamCut`). A reply that ends before its
+        that process is gone in the middle of a reply, that it is cut off (`StreamCut`). A reply that ends before its
         host has written a row of it comes as its message alone. Of this process: mail that was
         sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the store and with tools
         (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system,
@@ -514,7 +514,7 @@ class Directory(OfOneProcess, ABC):
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group, as ``"group:reviewers"``.
             body: the text, at most 64 KiB in UTF-8, and not blank.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             at: when it is sent, as in `AgentRef.remind`, and so the next two; with neither it is sent now.
             after: seconds from now on.
             zone: whose clocks are meant.

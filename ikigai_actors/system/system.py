@@ -473,7 +473,7 @@ class ActorSystem(System):
         on elsewhere as after a crash. Callers here still get their answers.
 
         Args:
-            timeout: seconds to wait; None waits for ever. The agents go on being given away after it.
+            timeout: seconds to wait; None waits forever. The agents go on being given away after it.
 
         Raises:
             NoHost: no other host shares these agents.

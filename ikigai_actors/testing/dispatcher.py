@@ -34,7 +34,7 @@ class Chance(Protocol):
 
 
 class StillBusy(IkigaiError):
-    """The budget is used up and actors still have something to do; they may keep each other busy for ever."""
+    """The budget is used up and actors still have something to do; they may keep each other busy forever."""
 
 
 class SeededDispatcher(Dispatcher):

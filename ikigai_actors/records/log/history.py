@@ -4,7 +4,7 @@
 
 A `View` says what the history *means*: it is the fold of the messages, oldest first. Only the control messages
 (configure, clear, mark, rewind, summary, uncompact) change a view, each in constant time; all others merely stand
-between its bounds. So an append costs the fold nothing, and a view can be kept for ever: that is how siblings share the
+between its bounds. So an append costs the fold nothing, and a view can be kept forever: that is how siblings share the
 history before their fork.
 
     positions   1   2   3   4   5   6   7   8

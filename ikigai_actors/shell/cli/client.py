@@ -140,7 +140,7 @@ def fork(
         prompt: the child's first prompt; None for none.
         notice: told when the reply may take long.
         wait: whether the reply to the prompt is waited for.
-        timeout: seconds for all of it; None waits for ever. A child that is not there by then is not made later.
+        timeout: seconds for all of it; None waits forever. A child that is not there by then is not made later.
         **how: further arguments of `AgentRef.fork`.
 
     Raises what `AgentRef.fork` and `Client.perform` do, and as `prompt_and_wait` how the turn ended without a reply.

@@ -158,7 +158,7 @@ class Commands(BaseRef[H]):
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             output: the type that the turn was asked for, of which ``Reply.output`` is to be. None takes the type that
                 the fork asked for which gave this handle, and else leaves it as JSON has it.
 
@@ -189,7 +189,7 @@ class Commands(BaseRef[H]):
         The history is sent to the model again, including all of that turn; `reply` then waits for the outcome.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             Whether there was such a turn. There is none after a later message, a clear or a rewind.
@@ -350,7 +350,7 @@ class Commands(BaseRef[H]):
 
         Args:
             data: any dict that JSON can hold.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the note: a message of kind ``note``, whose ``data`` it is.
@@ -366,7 +366,7 @@ class Commands(BaseRef[H]):
         """Begin anew, with the settings in force.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the clear.
@@ -378,7 +378,7 @@ class Commands(BaseRef[H]):
 
         Args:
             label: its name; labels may repeat, and the latest counts. None for no name.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the mark.
@@ -391,7 +391,7 @@ class Commands(BaseRef[H]):
 
         Args:
             label: the latest mark with this label; None is the latest mark.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the rewind.
@@ -409,7 +409,7 @@ class Commands(BaseRef[H]):
         so does what tools did to the world. The call waits for a turn in progress.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the rewind.
@@ -431,7 +431,7 @@ class Commands(BaseRef[H]):
             focus: what matters most; None for no preference.
             text: a summary that you have written, or mended; no model is asked then. Right after a summary it takes
                 the place of that one.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             What came of it.
@@ -456,7 +456,7 @@ class Commands(BaseRef[H]):
         """Take off the latest summary: what it stood for is shown again, byte for byte, with what was said since.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of that in the log.
@@ -480,7 +480,7 @@ class Commands(BaseRef[H]):
             how: ``result`` takes in the result with which it has exited, or else its latest answer; ``summary`` has its
                 model write what it has done, which this agent pays for; ``pick`` quotes some of its messages.
             positions: for ``pick``, the positions of these messages.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             What came of it.
@@ -510,7 +510,7 @@ class Commands(BaseRef[H]):
         """Change settings. Children that are forked later inherit them.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             settings: ``model``, ``system``, ``max_tokens``, ``temperature`` and others, see
                 `ikigai_actors.records.messages.settings`; None removes one.
 
@@ -533,7 +533,7 @@ class Commands(BaseRef[H]):
 
         Args:
             name: the new name, unique among the living; empty or None takes the name away.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             NameTaken, BadInput: the agent cannot have this name.
@@ -555,7 +555,7 @@ class Commands(BaseRef[H]):
         Args:
             signal: ``INT`` ends the turn in progress; ``STOP`` pauses the agent after its step, ``CONT`` lets it go on;
                 ``TERM`` lets it finish its turn and die; ``KILL`` ends it at once.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             cascade: whether it hits all descendants too, in one transaction.
             reason: why; the registry shows it for every agent that dies of the signal.
             grace: seconds after which TERM becomes KILL.
@@ -578,7 +578,7 @@ class Commands(BaseRef[H]):
         Args:
             cascade: whether all its descendants die too.
             reason: why, for the registry.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             After the commit, the agents that died, leaves first. Raises what `signal` does.
@@ -600,7 +600,7 @@ class Commands(BaseRef[H]):
 
         Args:
             result: a text that its supervisor gets by mail.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             AgentDead: the agent is dead.
@@ -625,7 +625,7 @@ class Commands(BaseRef[H]):
             intensity: how many restarts of its children are allowed within a period, before it gives up.
             period: seconds.
             on_orphan: what happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: a setting makes no sense; or children that are to be restarted together live on several hosts.
@@ -640,7 +640,7 @@ class Commands(BaseRef[H]):
 
         Args:
             child: the other agent: a handle, or a text as in `send`.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: the child stands above this agent, or is this agent; or it would be restarted together with its
@@ -658,7 +658,7 @@ class Commands(BaseRef[H]):
 
         Args:
             host: the name of the other host; see `ActorSystem.hosts`.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
@@ -692,7 +692,7 @@ class Commands(BaseRef[H]):
             agents_ever: how many more agents may ever be born.
             seconds: how much longer requests may be made.
             requests_per_minute: how many more requests may be made in a minute.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             What the budget grants now, and whose it is.
@@ -715,7 +715,7 @@ class Commands(BaseRef[H]):
         Args:
             budget: the limits, e.g. ``{"usd": 5}``; what it does not name stays as it is. ``strict`` is set where a
                 budget is made.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             What the budget grants now.
@@ -736,7 +736,7 @@ class Commands(BaseRef[H]):
         Args:
             usd: dollars.
             tokens: tokens, where the tool asks a model itself.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BudgetExceeded: a budget above the agent is strict, and too little is left. Nothing is recorded.
@@ -768,7 +768,7 @@ class Commands(BaseRef[H]):
         Args:
             recipient: a handle, or a uuid, name, or unique prefix of a uuid; or a group.
             body: the text, at most 64 KiB in UTF-8, and not blank.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             at: when it is sent, as in `remind`.
             after: so many seconds from now on it is sent. Without either it is sent now.
             zone: as in `remind`.
@@ -790,7 +790,7 @@ class Commands(BaseRef[H]):
 
         Args:
             number: its number in this mailbox.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             MailNotFound: there is no such mail.
@@ -803,7 +803,7 @@ class Commands(BaseRef[H]):
         Args:
             sender: only mail of this agent (a handle or text, as in `send`); ``""`` is a person outside of any agent.
                 None reads all.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             The mails.
@@ -823,7 +823,7 @@ class Commands(BaseRef[H]):
 
         Args:
             number: its number in this mailbox.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             MailNotFound: there is no such mail.
@@ -837,7 +837,7 @@ class Commands(BaseRef[H]):
 
         Args:
             group: its name.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: that is no name: a group has names as agents have.
@@ -851,7 +851,7 @@ class Commands(BaseRef[H]):
 
         Args:
             group: its name.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             BadInput: that is no name.
@@ -865,7 +865,7 @@ class Commands(BaseRef[H]):
 
         Args:
             watched: a handle, or a uuid, name, or unique prefix of a uuid.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
@@ -881,7 +881,7 @@ class Commands(BaseRef[H]):
 
         Args:
             watched: as in `monitor`.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
@@ -915,7 +915,7 @@ class Commands(BaseRef[H]):
             zone: whose clocks are meant, by its IANA name, such as ``"Europe/Berlin"``; None is the zone of this
                 machine.
             prompt: whether it is a prompt, which begins a turn when the agent is idle. Mail waits until it is read.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Returns:
             After the commit, the number of the timer among those of the agent.
@@ -936,7 +936,7 @@ class Commands(BaseRef[H]):
 
         Args:
             number: the number of the timer, as `remind` and `send` return it.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             TimerNotFound: there is no such timer; it may have fired.
@@ -954,7 +954,7 @@ class Commands(BaseRef[H]):
 
         Args:
             agents: handles, or texts as in `send`. None waits for mail of anybody.
-            timeout: seconds to wait; 0 looks once, None waits for ever.
+            timeout: seconds to wait; 0 looks once, None waits forever.
 
         Returns:
             Why the wait ended, by agent as it was given: ``mail`` (unread, in this agent's mailbox), ``idle``,

@@ -289,7 +289,7 @@ class System(Directory):
             go: whether none comes stopped for what waits in it: unread prompts are answered at once.
             notice: hears, before the import, what the file would begin, and which models and tools it names; a line at
                 a time.
-            timeout: seconds to wait for the commit; None waits for ever.
+            timeout: seconds to wait for the commit; None waits forever.
 
         Returns:
             The agent that was exported with all below it.
@@ -320,7 +320,7 @@ class System(Directory):
         Args:
             agent: a handle, or a uuid, name, or unique prefix of a uuid.
             host: the name of the other host.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
 
         Raises:
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.

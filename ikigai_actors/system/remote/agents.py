@@ -252,7 +252,7 @@ class RemoteAgents:
             ask()
         except IkigaiError as error:
             caller.settle(error)
-        except Exception as error:  # a defect of ours: the caller must not wait for ever
+        except Exception as error:  # a defect of ours: the caller must not wait forever
             logger.exception("An agent of another host could not be asked")
             caller.settle(error)
 

@@ -385,7 +385,7 @@ class Client:
         Args:
             uuid: the agent.
             command: what it is to do; its caller is told nothing.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             late: the text of the `TimedOut`.
 
         Raises:

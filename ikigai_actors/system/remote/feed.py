@@ -51,7 +51,7 @@ class Feed:
 
         Args:
             turn: the turn; its agent is one of those who are followed.
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None waits forever.
             on_no_host: called when the host goes away before the turn has begun; the turn is waited for all the same.
 
         Returns:

@@ -45,7 +45,7 @@ from ikigai_actors.tools.function import Tool
 from supervisors.signals import Signal
 
 PATIENCE = 300.0
-"""Seconds after which a blocking call is given up: it may wait for a stopped agent, or for ever."""
+"""Seconds after which a blocking call is given up: it may wait for a stopped agent, or forever."""
 
 PERIOD = 60.0
 """The period of a supervisor whose restarts are limited, in seconds: as long as `comes_to_rest` waits, so that a

@@ -44,7 +44,7 @@ class FleetMachine(AimedFleetRules, AgentRules):
 
     @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK, "crash")))
     def prompt_and_go_on(self, who: int, how: str) -> None:
-        """An agent is prompted, and whatever comes next finds it in the midst of its turn, or after a crash."""
+        """An agent is prompted, and whatever comes next finds it in the middle of its turn, or after a crash."""
         agent = self.agent(who)
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         replied: dict[str, ScriptedReply] = {"slow": SLOW, "crash": LookupError("a defect of its own")}
@@ -88,7 +88,7 @@ class FleetMachine(AimedFleetRules, AgentRules):
 
     @rule(who=AGENTS, leases=st.sampled_from((1.1, 2.0)))
     def stop_at_work(self, who: int, leases: float) -> None:
-        """The host of an agent is stopped in the midst of a turn, and wakes up when others run the agent."""
+        """The host of an agent is stopped in the middle of a turn, and wakes up when others run the agent."""
         agent = self.agent(who)
         self.script(agent, SLOW)
         self.prompted(agent)

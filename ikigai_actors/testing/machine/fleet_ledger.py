@@ -141,7 +141,7 @@ class FleetLedger:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
 
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
-        """The agents that are in the midst of a turn, and not stopped there."""
+        """The agents that are in the middle of a turn, and not stopped there."""
         hosts = {host.host_id: host for host in self._world.hosts}
         return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
 

@@ -38,7 +38,7 @@ After every rule, and at rest:
     wait                  what ends a wait has happened, and what has happened ends it
     cascade               nobody lives below whom a cascade has hit
     supervised            every living agent has a living supervisor
-    quiescence            with nothing left to happen nobody is in the midst of a turn, and every prompt has its answer
+    quiescence            with nothing left to happen nobody is in the middle of a turn, and every prompt has its answer
 """
 
 from hypothesis import strategies as st

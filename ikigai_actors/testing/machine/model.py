@@ -197,7 +197,7 @@ def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collect
 
 
 def at_work(system: ActorSystem) -> dict[str, State]:
-    """The agents that are in the midst of a turn, and not stopped there."""
+    """The agents that are in the middle of a turn, and not stopped there."""
     going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
     states = {uuid: system.actor(uuid).state for uuid in going}
     return {uuid: state for uuid, state in states.items() if state.phase in WORKING}

@@ -41,7 +41,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, signal=SIGNALS)
     def prompt_slow_model(self, who: int, signal: Signal | None = None) -> None:
-        """An agent is prompted, and its model takes its time: whatever comes next finds it in the midst of a turn."""
+        """An agent is prompted, and its model takes its time: whatever comes next finds it in the middle of a turn."""
         agent = self.agent(who)
         self.script(agent, SLOW)
         self.prompted(agent)
@@ -51,7 +51,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, signal=SIGNALS)
     def prompt_to_wait(self, who: int, signal: Signal | None) -> None:
-        """An agent's model waits, by a call: whatever comes next finds it in the midst of its tools."""
+        """An agent's model waits, by a call: whatever comes next finds it in the middle of its tools."""
         agent = self.agent(who)
         self.script(agent, Reply("", (ToolCall("wait", {"timeout": 5}),)))
         self.prompted(agent, "wait")
@@ -141,7 +141,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS, other=AGENTS)
     def prompt_and_wait(self, who: int, other: int) -> None:
-        """An agent waits for another one in the midst of a turn: whatever ends that turn must wake it."""
+        """An agent waits for another one in the middle of a turn: whatever ends that turn must wake it."""
         self.script(self.agent(other), SLOW)
         self.prompted(self.agent(other))
         self.waits(self.agent(who), [self.agent(other)], 600)

@@ -1,7 +1,7 @@
 """grep: ripgrep in processes of its own, which no pattern can freeze and which can be ended.
 
 The toolset's own is not used: it takes ripgrep only from PATH and from outside of the workspace, and else Python's
-``re``, which holds the whole process for ever at a pattern like ``(a+)+$``. Where no ripgrep is found there is no grep.
+``re``, which holds the whole process forever at a pattern like ``(a+)+$``. Where no ripgrep is found there is no grep.
 
 ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
 workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
