@@ -151,7 +151,7 @@ class Documents(OfOneProcess):
     """The documents of a system: ``system.documents``."""
 
     def __init__(self, store: Store, perform: Callable[[Unit, float | None], Any], now_ms: Callable[[], int]) -> None:
-        """Put the parts together; ``perform`` commits a unit, waits at most so many seconds, and returns the answer."""
+        """Put the parts together; ``perform`` commits a unit, waits for some seconds, and returns the answer."""
         self._store, self._perform, self._now_ms = store, perform, now_ms
 
     def write(

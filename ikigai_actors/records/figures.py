@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The messages of a stretch of all logs that may tell what a request has cost."""
+    """The messages of a stretch of all logs that may say what a request has cost."""
 
     messages: list[Message]
     """Messages of the kinds in `SPENDING`; their content is empty."""

@@ -65,7 +65,7 @@ class Expenses:
         while (place := self._place) is not None and monotonic() < until:
             batch = spending_after(store, place, _BATCH)
             with self._lock:
-                for message in batch.messages:  # of damaged ones others tell
+                for message in batch.messages:  # others report damaged ones
                     self._count(message)
                 self._place = batch.place
                 if batch.place is None:

@@ -1,7 +1,7 @@
-"""Who exists: table ``agents``.
+"""Which agents exist: table ``agents``.
 
     identity    uuids, their short forms, the clock of ids
-    words       two words that stand for the beginning of a uuid
+    words       two words for the beginning of a uuid
     registry    an agent's row, and how agents are found
     called      units about agents by what they are called
     labels      on whose account an agent works

@@ -1,4 +1,4 @@
-"""Who an agent is: a random uuid of 22 characters, and perhaps a name.
+"""The identity of an agent: a random uuid of 22 characters, and perhaps a name.
 
 The uuid is a version 4 UUID in base64url, drawn until it begins with a letter or a digit, so that it is never taken for
 an option on a command line. It says nothing about the agent. A name is for people: unique among the living, and never
@@ -71,7 +71,7 @@ def check_name(name: str) -> str:
 
 
 def _without_marks(name: str) -> str:
-    """The name without marks that stand on a letter: vowel signs of Indic scripts, points, accents."""
+    """The name without the marks of its letters: vowel signs of Indic scripts, points, accents."""
     kept, carries = [], False
     for char in name:
         kind = unicodedata.category(char)[0]

@@ -43,7 +43,7 @@ def check_number(labels: Mapping[str, str]) -> None:
 
 
 def set_of(labels: Mapping[str, str]) -> str:
-    """Labels as the text that stands for this set."""
+    """Labels as the text of this set."""
     return json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else ""
 
 

@@ -108,7 +108,7 @@ class AgentRecord:
 
     @property
     def grafted(self) -> bool:
-        """Whether it came from a file without its parent: it inherits nothing, and its log tells of strangers."""
+        """Whether it came from a file without its parent: it inherits nothing, and its log names strangers."""
         return self.imported_at is not None and self.born == 0
 
     @property
@@ -264,7 +264,7 @@ def label_of(tx: Transaction, uuid: str) -> str:
 def labels(records: Collection[AgentRecord]) -> dict[str, str]:
     """For each agent, by uuid, what people are shown for it, and what finds it alone.
 
-    That is its name; or its two words, where it has none or another agent has its name by now. Letters of the uuid
+    That is its name; or its two words, where it has none or another agent has its name now. Letters of the uuid
     follow the words where other agents have the same words, or such a name.
 
     Args:
@@ -303,7 +303,7 @@ def tree_version(tx: Transaction) -> int:
 
 
 class Handle(Protocol):
-    """An object that stands for one agent: a handle, or a record."""
+    """An object for one agent: a handle, or a record."""
 
     @property
     def uuid(self) -> str:

@@ -1,4 +1,4 @@
-"""Two words that stand for an agent: ``brave-otter``, another spelling of the first 22 bits of its uuid.
+"""Two words for an agent: ``brave-otter``, another spelling of the first 22 bits of its uuid.
 
     words_of("e3qBx5Q…")             # "brave-otter"
     words_of("e3qBx5Q…", letters=3)  # "brave-otter-Bx5"
@@ -53,7 +53,7 @@ def words_of(uuid: str, letters: int = 0) -> str:
 
 
 def beginnings(text: str) -> tuple[str, ...]:
-    """The beginnings of uuids that two words, and maybe letters, stand for, all of one length; other text has none."""
+    """The beginnings of uuids that two words, and maybe letters, mean, all of one length; other text has none."""
     found = _SPELLED.fullmatch(text)
     adjectives, nouns = _places()
     if found is None or found[1] not in adjectives or found[2] not in nouns:
@@ -72,7 +72,7 @@ def called(uuid: str, name: str | None) -> str:
 
 
 def letters_apart(uuid: str, other: str) -> int:
-    """How many letters must follow the words of a uuid to tell it from another one with the same words."""
+    """How many letters must follow the words of a uuid to distinguish it from another one with the same words."""
     pairs = enumerate(zip(uuid[_KNOWN:], other[_KNOWN:], strict=False), 1)
     return next((letters for letters, (one, another) in pairs if one != another), LONGEST)
 

@@ -1,15 +1,15 @@
 """Budgets: ceilings on what an agent and all that descend from it may spend.
 
-    budget.py    what a person grants, and what is told of it
+    budget.py    what a person grants, and what people read of it
     amounts.py   what a request needs, holds and costs
-    ceilings.py  the arithmetic: what is left in a chain of budgets, what a request gets, who is told
+    ceilings.py  the arithmetic: what is left in a chain of budgets, what a request gets, who hears of it
     purse.py     the portions of this host, in a transaction that many agents share
     ledger.py    a whole chain, in a transaction of its own
     grants.py    units: grant, let those go on who wait
     charges.py   what tools cost
-    holds.py     the open request in an agent's row, and those that are left behind
+    holds.py     the open request in an agent's row, and those that a dead host left
     limits.py    what a budget is made with, and what is set of it later
-    status.py    what a person is told
+    status.py    what a person reads
     spendings.py what each request has cost, and on whose account
     audit.py     what a judge asks
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 LEAST_OUTPUT = 1_024
-"""A strict budget makes a request wait rather than cut its reply below so many tokens."""
+"""A strict budget makes a request wait rather than cut its reply below this many tokens."""
 
 
 class Amount(NamedTuple):
@@ -51,7 +51,7 @@ class Need:
     thinking: int = 0
     """Tokens of the reply that the settings reserve for thinking: it is never cut below that."""
     model: str = ""
-    """The model, for those who are told that it has no price."""
+    """The model, for the notice that it has no price."""
 
     @property
     def is_nothing(self) -> bool:
@@ -122,9 +122,9 @@ class Settled(NamedTuple):
     """The answer of a unit that settled a request and placed none."""
 
     freed: tuple[str, ...]
-    """The budgets, by their owners, to be looked at again: somebody waits for them, or is to be told something."""
+    """The budgets, by their owners, to be looked at again: an agent waits for them, or a notice is due."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The notices that were sent: recipient, and whom it is about."""
+    """The notices that were sent: recipient, and the agent that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class SpendingRow(NamedTuple):
 
     agent_uuid: str
     id: int
-    """Position of the message that tells of the request."""
+    """Position of the message that reports the request."""
     labels: str
     """The id of the labels that were in force (`set_id`)."""
     created_at: int

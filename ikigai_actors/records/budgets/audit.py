@@ -39,7 +39,7 @@ def left_behind(tx: Transaction) -> list[str]:
 
 
 def waiting_for_what_is_there(tx: Transaction, budgets: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Who waits as the first for one of these budgets, though there is enough; and for which unit of it."""
+    """The agents that are first in line for one of these budgets, though there is enough; and for which unit of it."""
     for budget in sorted(budgets):
         for uuid, need, unit, _ in tx.run("pauses_of", budget=budget, most=1):
             [(_, nearest)] = tx.run("look_at_budgets", uuids=[uuid])

@@ -1,4 +1,4 @@
-"""What a budget grants, as people write it, and what is told of one."""
+"""What a budget grants, as people write it, and what they read of one."""
 
 import json
 import re
@@ -92,7 +92,7 @@ def encode_budget(budget: Budget | None) -> str | None:
 
 
 def decode_budget(text: str | None) -> Budget | None:
-    """The budget that a text tells. Raises `BadInput`."""
+    """The budget that a text describes. Raises `BadInput`."""
     try:
         return None if text is None else as_budget(json.loads(text))
     except ValueError as error:
@@ -112,7 +112,7 @@ _WRITTEN = {
     "d": "seconds",
     "requests": "requests_per_minute",
 }
-"""What people write behind an amount, and the unit of `Budget` that it is."""
+"""What people write after an amount, and the unit of `Budget` that it means."""
 
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 
@@ -204,7 +204,7 @@ class BudgetStatus:
     owner: str
     """The agent whose budget it is, by uuid."""
     strict: bool
-    """Whether it is never exceeded, as `Budget.strict` says, but by what providers tell `beyond` what they may."""
+    """Whether it is never exceeded, as `Budget.strict` says, but by what providers report `beyond` what they may."""
     granted: Mapping[str, float]
     held: Mapping[str, float]
     """For requests that are under way."""
@@ -217,7 +217,7 @@ class BudgetStatus:
     waiting: int = 0
     """How many agents wait for it."""
     beyond: Mapping[str, float] = field(default_factory=dict)
-    """How much of what is spent was told by providers beyond what they were allowed, of a strict budget."""
+    """How much of what is spent providers reported beyond what they were allowed, of a strict budget."""
 
 
 def by_unit(amounts: Mapping[str, int]) -> dict[str, Any]:

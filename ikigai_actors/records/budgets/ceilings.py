@@ -1,4 +1,4 @@
-"""The arithmetic of budgets: what is left, what a request gets, what is told of it. Pure, but for the objects given.
+"""The arithmetic of budgets: what is left, what a request gets, which notices are due. Pure, but for the objects given.
 
 A `Level` is one budget of a chain, with its limits and the portions of hosts that are known of it. A limit's free part
 is what it grants, without what is spent or held in any portion. A portion's free part is what it is allotted, without
@@ -16,10 +16,10 @@ MONEY = ("tokens", "usd")
 """The units of which hosts have portions."""
 
 LINE = 80
-"""Of how many percent the owner of a budget is told."""
+"""At how many percent the owner of a budget gets a notice."""
 
 NOTIFIED_NEARLY, NOTIFIED_PAUSE = 1, 2
-"""What the owner was told, of a limit."""
+"""The notices that the owner got, of a limit."""
 
 SLOT_TIME = 60_000
 """Milliseconds after which a request counts no more; the same before its own time, where a clock was set back."""
@@ -113,14 +113,14 @@ class Level:
         return not limit.notified and (limit.granted - self.free(unit)) * 100 >= limit.granted * LINE
 
     def want(self, wanted: bool) -> None:
-        """Have whoever frees something here look at the budget again, or not."""
+        """Let the unit that frees something here look at the budget again, or not."""
         for portion in self.portions.values():
             if portion.wanted != wanted:
                 portion.wanted, portion.changed = int(wanted), True
 
 
 def time_line(created_at: int, granted: int) -> int:
-    """When the owner of a limit of time is told that it is nearly over, in milliseconds since 1970."""
+    """When the owner of a limit of time gets the notice that it is nearly over, in milliseconds since 1970."""
     return created_at + granted * LINE // 100
 
 
@@ -214,9 +214,9 @@ def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> 
 def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     """See that a host's portion has room for an amount of which the limit has as much left.
 
-    Up to the line of which the owner is told, more than is needed is allotted, so that the next requests ask nobody.
-    Where that is nearly all allotted, what other hosts do not use is taken back first, without their help: they check
-    what they have when they use it. Not before: hosts would take from one another, in turn, what each needs next.
+    Up to the line at which the owner gets a notice, more than is needed is allotted, so that the next requests ask
+    nobody. Where that is nearly all allotted, what other hosts do not use is taken back first, without their help: they
+    check what they have when they use it. Not before: hosts would take from one another, in turn, what each needs next.
 
     Args:
         level: the budget, with the portions of all hosts.

@@ -1,10 +1,10 @@
 """Units that let agents go on who wait for a budget: grants, and looks at a budget in which something was freed.
 
-Those who wait are served in the order in which they began to, up to the first for whom too little is left. If that one
-needs a grant, so do those behind it, though they were to go on by themselves. One that is short of another budget by
-now waits there, as the last. A unit serves at most `SERVED_AT_ONCE`; its answer says whether it is to be repeated.
-Whoever may not go on now, because it is stopped or no host runs it, is passed over, and keeps its place: CONT, or the
-host that takes it, has the budget looked at again.
+Waiting agents are served in the order in which they began to wait, up to the first for which too little is left. If
+that one needs a grant, so do those after it, even if they could go on by themselves. One that now needs another budget
+waits there, as the last. A unit serves at most `SERVED_AT_ONCE`; its answer says whether it is to be repeated. An agent
+that may not go on now, because it is stopped or no host runs it, is passed over, and keeps its place: CONT, or the host
+that takes it, has the budget looked at again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ class Served(NamedTuple):
     held: tuple[tuple[str, Held], ...] = ()
     """The agents that go on, and what is held for each."""
     moved: tuple[tuple[str, Paused], ...] = ()
-    """The agents that wait for something else by now, and for what."""
+    """The agents that now wait for something else, and for what."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The notices that were sent: recipient, and whom it is about."""
+    """The notices that were sent: recipient, and the agent that it is about."""
     again: bool = False
     """Whether more may wait that can go on."""
     due: int | None = None
@@ -47,7 +47,7 @@ class Served(NamedTuple):
 
 
 class Serve(Addressed):
-    """Look at a budget: let those go on who wait for it and whom it allows to; tell its owner what is due.
+    """Look at a budget: let waiting agents go on as far as it allows; send its owner the notices that are due.
 
     Answered with `Served`.
     """
@@ -69,7 +69,7 @@ class Serve(Addressed):
         self.find_waiting(tx)
 
     def find_waiting(self, tx: Transaction) -> None:
-        """Find who waits, and who is to be told."""
+        """Find the agents that wait, and those that get notices."""
         waiting = [agent for agent, *_ in tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE)]
         self._hearers = hearers(tx, [self.budget, *waiting])
         self._touched = tuple({*waiting, self.budget, *(hearer.uuid for hearer in self._hearers.values())})
@@ -95,7 +95,7 @@ class Serve(Addressed):
         return ()
 
     def check_hearers(self, locked: LockedRows) -> None:
-        """Run again, before anything is written, when somebody has died since the look-up who is to be told."""
+        """Run again, before anything is written, when an agent that was to get a notice has died since the look-up."""
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(self)
 
@@ -228,5 +228,5 @@ class GrantByAgent(Grant):
 
 
 def time_lines(tx: Transaction, host: str) -> dict[str, int]:
-    """When those are to be told whose time will be nearly over, by owner of the budget: of agents of a host."""
+    """When owners of budgets whose time is nearly over get their notices, by owner: of agents of a host."""
     return {budget: time_line(since, granted) for budget, since, granted in tx.run("time_limits", host=host)}

@@ -1,4 +1,4 @@
-"""The open request of an agent, in the agent's row: how it is written, and what becomes of one that is left behind."""
+"""The open request of an agent, in the agent's row: how it is written, and the end of one that a dead host left."""
 
 from collections.abc import Collection, Iterable
 
@@ -52,7 +52,7 @@ def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausi
 
 
 def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> None:
-    """Spend what is held for requests of which nobody will tell the cost."""
+    """Spend what is held for requests whose cost nobody will report."""
     for row in rows:
         if row.held_at:
             charge = whole_hold(row)
@@ -61,7 +61,7 @@ def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> Non
 
 
 def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
-    """Spend what is held for requests that the earlier hosts of these shards have left behind.
+    """Spend what is held for requests that the earlier hosts of these shards have left.
 
     Whether they left the process nobody knows. Called before an agent of these shards acts on this host. What ended
     hosts have spent is added to the limits, and their portions are gone.

@@ -1,6 +1,6 @@
 """Whole budgets, locked with the portions of all hosts: for a unit that has a transaction of its own.
 
-The rows of the agents are locked before (`lock`), also of those who may be told something (`Hearers`): these are found
+The rows of the agents are locked before (`lock`), also of those that may get a notice (`Hearers`): these are found
 before any lock, and a hearer that has died meanwhile makes the unit run again.
 """
 
@@ -38,7 +38,7 @@ LOOK_AT_TIME = 60_000
 
 
 class Hearer(NamedTuple):
-    """Who is told of a budget."""
+    """The agents that get the notices of a budget."""
 
     owner: Owner
     uuid: str
@@ -46,15 +46,15 @@ class Hearer(NamedTuple):
 
 
 Hearers = Mapping[str, Hearer]
-"""Who is told of each budget, by its owner."""
+"""The agent that gets the notices of each budget, by its owner."""
 
 
 class HearerDied(Exception):
-    """Who is to be told has died since it was looked up: nothing is written, and the unit runs again."""
+    """An agent that was to get a notice has died since. Nothing is written, and the unit runs again."""
 
 
 def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
-    """Who is told of the budgets above some agents. Found without locks."""
+    """The agents that get the notices of the budgets above some agents. Found without locks."""
     rows = tx.run("look_at_budgets", uuids=sorted(set(agents)))
     found: dict[str, Hearer] = {}
     for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
@@ -64,7 +64,7 @@ def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
 
 
 def hearer_of(tx: Transaction, owner: str) -> Hearer:
-    """Who is told of the budget of an agent."""
+    """The agent that gets the notices of the budget of an agent."""
     above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
     called = Owner(above[0].short, above[0].parent_uuid is None)
     return Hearer(called, next((one for one in above if one.living), above[-1]).uuid)
@@ -80,7 +80,7 @@ class BudgetLedger:
             tx: a transaction of one unit.
             locked: the rows of the agents and hearers, which are locked before.
             budgets: the nearest budgets.
-            hearers: who is told of what.
+            hearers: who hears of what.
         """
         self._tx, self._locked, self._hearers = tx, locked, hearers
         owners = sorted(read_levels(tx, budgets))
@@ -95,7 +95,7 @@ class BudgetLedger:
         [(self.now,)] = tx.run("time")
         self._pauses_before = dict(self._paused)
         self.notified: list[tuple[str, str]] = []
-        """The notices that were sent: recipient, and whom it is about."""
+        """The notices that were sent: recipient, and the agent that it is about."""
 
     def chain(self, budget: str | None) -> Chain:
         """The budgets above an agent that limit something."""
@@ -116,7 +116,7 @@ class BudgetLedger:
     def place(
         self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True
     ) -> Held | Paused:
-        """Hold what a request of an agent needs in the portions of a host; or have it wait, and tell that.
+        """Hold what a request of an agent needs in the portions of a host; or let it wait, and send the notice of that.
 
         Args:
             row: the agent.
@@ -174,7 +174,7 @@ class BudgetLedger:
                 due=due,
             )
         level.want(True)
-        self._note_nearly_used(level)  # before the pause, which would be the last thing that is told
+        self._note_nearly_used(level)  # before the pause, which would be the last notice
         limit = level.limits[unit]
         if limit.notified < NOTIFIED_PAUSE and due is None:
             limit.notified, limit.changed = NOTIFIED_PAUSE, True
@@ -183,7 +183,7 @@ class BudgetLedger:
         return Paused(level.owner, unit, text, due, need.at, self.now + LOOK_AT_TIME if is_over else due)
 
     def look_at(self, level: Level) -> None:
-        """Tell that a budget is nearly used, and say whether it is to be looked at again."""
+        """Send the notice that a budget is nearly used, and say whether it is to be looked at again."""
         self._note_nearly_used(level)
         level.want(
             bool(self._tx.run("waiting_for", budgets=[level.owner]))
@@ -221,7 +221,7 @@ class BudgetLedger:
         )
 
     def spend(self, level: Level, host: str | None, amounts: Mapping[str, int]) -> None:
-        """Spend amounts of tokens and dollars, by unit, that were never held; tell what is due."""
+        """Spend amounts of tokens and dollars, by unit, that were never held; send the notices that are due."""
         for unit in level.money:
             if host is None:  # nobody runs the agent
                 limit = level.limits[unit]

@@ -1,6 +1,6 @@
 """What requests have cost, and on whose account: tables ``spendings`` and ``label_values``.
 
-The row of a request is written with the message that tells of it, in one unit, so the sums are exact over every crash.
+The row of a request is written with the message that reports it, in one unit, so the sums are exact over every crash.
 There are no counters, which hosts would have to share: a sum is made when somebody asks for it. What no service has
 counted (code that answers, a request that a crash cut off) is in no row.
 """

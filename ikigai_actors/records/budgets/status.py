@@ -1,4 +1,4 @@
-"""What a person is told of a budget."""
+"""The figures of a budget for a person."""
 
 from ikigai_actors.records.budgets.budget import BudgetStatus, by_unit
 from ikigai_actors.store.base import Transaction
@@ -38,7 +38,7 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
 
 
 def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:
-    """The budgets that limit something, agent 0's first; at most so many."""
+    """The budgets that limit something, agent 0's first; at most this many."""
     [(root,)] = tx.run("root_budget") or [("",)]
     owners = sorted({owner for owner, *_ in tx.run("all_limits")}, key=lambda owner: (owner != root, owner))
     return [found for owner in owners[:most] if (found := budget_of(tx, owner)) is not None]

@@ -147,7 +147,7 @@ def _strict(
         if not above[budget][1] or unit not in MONEY:
             continue
         own = [one for one in portions if (one.budget, one.unit) == (budget, unit)]
-        beyond = limit.risk + sum(one.risk for one in own)  # nobody could hold that: it was told afterwards
+        beyond = limit.risk + sum(one.risk for one in own)  # nobody could hold that: it was reported afterwards
         if (taken := limit.used + sum(one.held + one.spent for one in own)) > limit.granted + beyond:
             yield Violation(Invariant.STRICT, budget, f"expected at most {limit.granted + beyond} {unit}, got {taken}")
         elif (allotted := limit.used + sum(one.allotted for one in own)) > limit.granted + beyond:

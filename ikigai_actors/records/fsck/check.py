@@ -25,7 +25,7 @@
     time               a message was written after 1970 began
     fork-point         an agent was forked no later than at its parent's head
     fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
-    fork-at            the ``fork`` messages of parent and child tell the fork point, and no step is in the midst there
+    fork-at            the ``fork`` messages of parent and child have the fork point, and no step is in progress there
     turn               an open turn was opened by a ``user``, a ``tool_result`` or a ``fork`` with ``go`` of its own log
     rewind             a ``rewind`` names an earlier mark of its lineage
     summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
@@ -38,7 +38,7 @@
     blob               a blob has the hash under which it is stored, and each message that refers to one has it
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
-    budget             agent 0 has a budget, and all others stand below it, without circles; an agent's is there
+    budget             agent 0 has a budget, and all others are below it, without circles; an agent's is there
     hold               what portions hold is what agents of this budget hold there; only the living hold any
     spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
     cost               what messages tell of the cost of requests is in table ``spendings``, and nothing else
@@ -49,17 +49,17 @@
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
-    experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each behind its birth
+    experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each after its birth
 
 A note is no violation: what a provider has told beyond what a strict budget allowed it.
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
-An agent that came from a file without its parent inherits nothing, and may tell of forks and merges that are elsewhere;
-any other one that came from a file may tell of merges of agents that did not come with it.
+An agent that came from a file without its parent inherits nothing, and may name forks and merges that are elsewhere;
+any other one that came from a file may name merges of agents that did not come with it.
 
-A violation is reported once: what cannot be judged because of it (what a message in a hole said, who stands behind a
-parent that is missing) is left out, and shows when it is mended.
+A violation is reported once: what cannot be judged because of it (what a message in a hole said, who is above a missing
+parent) is left out, and shows when it is mended.
 
 The registry is held in memory, logs are not: they are read in batches, in order, and once more when a message refers to
 what is neither the latest reply nor a mark of its own log.
@@ -137,7 +137,7 @@ def judge(
         tx: the transaction that wrote them.
         agents: their uuids.
         under: the agent below which they came; what they inherit from it is not looked at.
-        passing: is given the rows of their logs, some at a time, and gives the same to whoever reads them.
+        passing: is given the rows of their logs, some at a time, and gives the same to the caller that reads them.
     """
     new = {row.uuid: row for row in registry.some(tx, agents)}
     records = new | {under.uuid: under}
@@ -167,7 +167,7 @@ def judge(
 
 
 def _with_grafts_cut(records: Mapping[str, AgentRecord]) -> dict[str, AgentRecord]:
-    """Agents for whoever follows their histories: those that came from a file without their parent inherit nothing."""
+    """Agents for a reader of their histories: those that came from a file without their parent inherit nothing."""
     return {uuid: replace(one, parent_uuid=None) if one.grafted else one for uuid, one in records.items()}
 
 

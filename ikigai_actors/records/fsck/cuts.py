@@ -1,6 +1,7 @@
 """The part of fsck that looks at where histories are cut: by summaries, and by forks at an earlier position.
 
-It folds the control messages of each agent that has a summary of its own, and reads what stands where a history is cut.
+It folds the control messages of each agent that has a summary of its own, and reads the messages where a history is
+cut.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """The part of fsck that looks at the books of experiments: the notes and births in their logs. Pure.
 
-Births are numbered 1, 2, 3 … in the order of the log, and so are verdicts; each trial has one verdict at most, behind
+Births are numbered 1, 2, 3 … in the order of the log, and so are verdicts; each trial has one verdict at most, after
 its birth.
 """
 

@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with how an agent stands, or how it died."""
+    """What is wrong with the status of an agent, or with its death."""
     words = (record.status, record.restart, record.strategy, record.on_orphan)
     for (what, known), word in zip(_WORDS.items(), words, strict=True):
         if word not in known:

@@ -49,10 +49,10 @@ class LogCheck:
         self.blobs: dict[str, tuple[str, int]] = {}
         """The first message that refers to each blob: its agent and its position."""
         self.counted: dict[str, Counted] = {}
-        """What the messages of each agent tell of the cost of its requests."""
+        """The costs of requests in the messages of each agent."""
         self._books = BookCheck()
         self.merges: set[MergeRow] = set()
-        """The merges of which messages tell."""
+        """The merges that messages name."""
         self.merges_elsewhere: set[MergeRow] = set()
         """Those among them that may have no row: the agent came from a file, and the merged one did not."""
         self._records, self._rooted = records, rooted
@@ -68,7 +68,7 @@ class LogCheck:
         }
         self._births: set[tuple[object, int, str]] = set()  # what ``fork`` messages of makers say
         self._makers: dict[str, object] = {}  # agents that another one than their parent has made, which they name
-        self._told: list[tuple[AgentRecord, Message, object]] = []  # what ``fork`` messages tell of fork points
+        self._told: list[tuple[AgentRecord, Message, object]] = []  # the fork points in ``fork`` messages
         self._strays: list[tuple[str, int, object]] = []  # ``fork`` messages that nobody was due
         self._references: list[_Reference] = []
         self._wanted: dict[str, list[_Reference]] = {}
@@ -143,7 +143,7 @@ class LogCheck:
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
             case Kind.FORK if record.grafted and not self._tells_of_birth(message):
-                self._make(record, message)  # else it tells of agents that are elsewhere
+                self._make(record, message)  # else it names agents that are elsewhere
             case Kind.FORK if "parent" in message.data:  # the child's side
                 self._told.append((record, message, message.data.get("at", record.fork_message_id)))
                 if record.turn == message.id and message.data.get("go") is not True:
@@ -325,7 +325,7 @@ class LogCheck:
         return self._holes.keys()
 
     def is_unknown(self, uuid: str, position: int) -> bool:
-        """Whether it is not known what stands at a position of an agent's own log."""
+        """Whether the message at a position of an agent's own log is not known."""
         return any(position in hole for hole in self._holes.get(uuid, ()))
 
     def _is_sound(self, uuid: str) -> bool:

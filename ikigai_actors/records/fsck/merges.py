@@ -1,4 +1,4 @@
-"""The part of fsck that looks at merges: each row has its message, each message its row, and both tell of the past."""
+"""The part of fsck that looks at merges: each row has its message, each message its row, and both name the past."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
@@ -30,10 +30,10 @@ def check_merges(
 
     Args:
         rows: the rows.
-        told: the merges of which messages tell.
+        told: the merges that messages name.
         elsewhere: those among them that came from a file, and may have no row here.
         heads: the position of the latest message of each agent.
-        is_unknown: whether it is not known what stands at a position of an agent's log.
+        is_unknown: whether the message at a position of an agent's log is not known.
         is_pruned: whether an agent's messages were deleted.
     """
     messages = {(one.into, one.message): one for one in told}

@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Transaction
 
 
 class Counted(NamedTuple):
-    """What the messages of an agent tell of its requests, or its rows of table ``spendings``."""
+    """The requests of an agent in its messages, or in its rows of table ``spendings``."""
 
     requests: int
     positions: int
@@ -34,7 +34,7 @@ def check_spendings(
     Args:
         tx: a transaction.
         records: the registry.
-        told: what the messages of each agent tell.
+        told: the requests in the messages of each agent.
         unknown: the agents of which some message cannot be read.
         among: the agents that are looked at; None for all.
     """
@@ -48,7 +48,7 @@ def check_spendings(
         came = one.imported_at is not None and all(had <= may for had, may in zip(got, wanted, strict=True))
         if wanted != got and not came:  # what it inherited in its file was paid for by others
             text = (
-                f"expected a row of spendings for each of {wanted.requests} messages that tell a cost of "
+                f"expected a row of spendings for each of {wanted.requests} messages with a cost of "
                 f"{wanted.tokens} tokens together; got {got.requests} rows, of {got.tokens} tokens"
             )
             yield Violation(Invariant.COST, uuid, text)

@@ -2,8 +2,8 @@
 
     changes             which agents have changed since a look
     remote_commands     commands for agents of another process
-    host_waits          who waits for whom
+    host_waits          which agents wait for which
     host_signs, liveness   signs of life, and agents without any
 
-All of it is for the living: what a process that has died left behind costs its readers a look, and no wait.
+All of it is for the living: what a dead process has left costs its readers a look, and no wait.
 """

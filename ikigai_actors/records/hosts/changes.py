@@ -1,8 +1,8 @@
 """What has changed in the registry since some moment: statuses, ends, names, interrupted turns.
 
 Every such change locks the row of ``tree``, counts its version up, and writes the new version into the row of each
-agent that it concerns. Transactions that hold that row follow one another, so whoever has seen version n has seen all
-changes up to n. A host follows the agents that it runs by one number: the version that it has seen.
+agent that it concerns. Transactions that hold that row follow one another, so a reader that has seen version n has seen
+all changes up to n. A host follows the agents that it runs by one number: the version that it has seen.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ class Changes(NamedTuple):
     """The agents that have changed since a version of the tree."""
 
     version: int
-    """The version up to which this tells."""
+    """The version up to which this goes."""
     agents: Sequence[AgentChange] = ()
 
 
 def changes_since(tx: Transaction, version: int) -> Changes:
-    """The agents that have changed behind a version of the tree, in no order."""
+    """The agents that have changed after a version of the tree, in no order."""
     rows = tx.run("changes", since=version)
     return Changes(tree_version(tx), [_change(*row) for row in rows])
 

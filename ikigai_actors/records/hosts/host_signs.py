@@ -25,19 +25,19 @@ MOST_SIGNS = 1_000
 
 
 class PublishedSign(NamedTuple):
-    """What a host tells of an agent in a turn."""
+    """What a host publishes of an agent in a turn."""
 
     turn: int
     """The turn."""
     at: int
     """When it gave its latest sign of life, in milliseconds since 1970."""
     tokens: int | None
-    """About so many tokens came in the seconds before; None when that was too long ago."""
+    """About how many tokens came in the seconds before; None when that was too long ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostSigns:
-    """What a host tells of its agents."""
+    """What a host publishes of its agents."""
 
     at: int = 0
     """When it looked at them, in milliseconds since 1970."""
@@ -60,7 +60,7 @@ def encode_signs(told: HostSigns) -> str:
 
 
 def decode_signs(text: str) -> HostSigns:
-    """What a text of the column tells. Nothing, when it cannot be read: another version wrote it, or a hand."""
+    """The value of a text of the column. Nothing, when it cannot be read: another version wrote it, or a hand."""
     try:
         told = json.loads(text or "{}")
         signs = {str(uuid): PublishedSign(*map(int, sign)) for uuid, *sign in told.get("signs", ())}
@@ -82,7 +82,7 @@ class PublishSigns(Unit):
 
 
 def published_signs(tx: Transaction) -> dict[tuple[str, int], PublishedSign]:
-    """What the hosts that have not ended tell, by agent and turn."""
+    """What the hosts that have not ended publish, by agent and turn."""
     found = dict[tuple[str, int], PublishedSign]()
     for text, now in tx.run("published_signs"):
         told = decode_signs(text)

@@ -20,7 +20,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 
 @dataclass(frozen=True, slots=True)
 class HostWaits:
-    """What a host tells of its agents."""
+    """What a host publishes of its agents."""
 
     look: int = 0
     """Counts its looks at them."""
@@ -41,7 +41,7 @@ def encode_waits(waits: HostWaits) -> str:
 
 @lru_cache(maxsize=64)
 def decode_waits(text: str) -> HostWaits:
-    """What a text of the column tells. Nothing, when it cannot be read: another version wrote it, or a hand."""
+    """The value of a text of the column. Nothing, when it cannot be read: another version wrote it, or a hand."""
     try:
         told = json.loads(text or "{}")
         host = str(told.get("host", ""))
@@ -61,7 +61,7 @@ def publish(store: Store, host: str, text: str) -> None:
 
 
 def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
-    """For whom an agent waits, as a state; empty when no host tells that it waits."""
+    """The agents that an agent waits for, as a state; empty when no host says that it waits."""
     return next((state for row in hosts if (state := decode_waits(row.waits).states.get(uuid))), "")
 
 

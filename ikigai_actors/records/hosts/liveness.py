@@ -1,6 +1,6 @@
-"""Signs of life of agents in a turn; and the unit that tells a supervisor of one that gives none, once for each turn.
+"""Signs of life of agents in a turn; and the unit that notifies a supervisor, once a turn, when there are none.
 
-The row says of which turn it was told, so neither a restart nor another host tells it again.
+The row names the turn of the notice, so neither a restart nor another host sends it again.
 """
 
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows
 
 LATELY = 3
-"""Seconds of which `Sign.tokens` tells."""
+"""The seconds that `Sign.tokens` covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What tells whether an agent that is in a turn is at work."""
+    """The latest sign of life of an agent in a turn."""
 
     seconds: float
     """Since its latest sign of life: a piece of a reply, the begin or end of a tool, a commit. Of an agent of another
     process, as its host told within the last seconds.
     """
     tokens: int | None = None
-    """About so many tokens of a reply came within the last `LATELY` seconds; None when the agent's host, another
-    process, has not told of it lately.
+    """About how many tokens of a reply came within the last `LATELY` seconds; None when the agent's host, another
+    process, has not reported it recently.
     """
 
 
 def latest_signs(tx: Transaction) -> dict[str, Sign]:
-    """The signs of those in a turn, by uuid, as rows tell: what they have written, and what their hosts publish."""
+    """The signs of those in a turn, by uuid, from rows: what they have written, and what their hosts publish."""
     published, signs = published_signs(tx), dict[str, Sign]()
     for uuid, turn, written, now in tx.run("latest_signs"):
         told = published.get((uuid, turn), PublishedSign(turn, written, None))
@@ -38,9 +38,9 @@ def latest_signs(tx: Transaction) -> dict[str, Sign]:
 
 
 class ReportStuck(Addressed):
-    """Tell the supervisor of an agent that it gives no sign of life; answered with the `Mail`, or None.
+    """Notify the supervisor of an agent that it gives no sign of life; answered with the `Mail`, or None.
 
-    Nothing is written when the turn is over, it was told of before, or nobody lives who could be told.
+    Nothing is written when the turn is over, there was a notice of it before, or no supervisor lives.
     """
 
     concerns_others = True
@@ -51,7 +51,7 @@ class ReportStuck(Addressed):
         Args:
             agent: the agent, by uuid.
             turn: the turn in which it is.
-            text: what its supervisor is told.
+            text: the text for its supervisor.
             now: milliseconds since 1970.
         """
         self._agent, self._turn, self._text, self._now = agent, turn, text, now
@@ -69,7 +69,7 @@ class ReportStuck(Addressed):
         rows = tx.run("turn_reported", uuid=self._agent)
         hearer = locked.get(self._supervisor or "")
         if hearer is None or hearer.status == "dead" or rows != [(hearer.uuid, self._turn, rows[0][2])]:
-            return None  # it has another supervisor by now, or ended its turn: who watches it looks again
+            return None  # it has another supervisor now, or ended its turn: the watch looks again
         if rows[0][2] == self._turn:
             return None
         tx.run("report_turn", uuid=self._agent, turn=self._turn)

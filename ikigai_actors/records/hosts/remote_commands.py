@@ -5,8 +5,8 @@
                written: the agent refused, or there was nothing to do (`AnswerRemoteCommand`)
     withdrawn  answered with `NoHost` by the one who asked, when no process runs the agent
 
-A row is answered once, and stays. So what it asks for is done once: whoever is at it a second time, after a crash or
-beside another host, finds it answered, and writes nothing.
+A row is answered once, and stays. So what it asks for is done once: a second try, after a crash or beside another host,
+finds it answered, and writes nothing.
 
 An answer is a value, or an error of ours: its class by name, its message, and what else it is made of.
 """
@@ -158,7 +158,7 @@ def encode_answer(value: Any) -> str:
 
 
 def decode_answer(text: str) -> Answered:
-    """The answer that a stored text tells. An error of a class that this program does not know is an `IkigaiError`."""
+    """The answer of a stored text. An error of a class that this program does not know is an `IkigaiError`."""
     try:
         stored = json.loads(text)
         if "error" not in stored:

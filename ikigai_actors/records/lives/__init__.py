@@ -2,7 +2,7 @@
 
     signals, deaths     what ends agents, and what follows from that in one transaction
     exit_mails          the mail that a death sends
-    supervision, groups who restarts whom, and together with whom
+    supervision, groups which agents are restarted, and together with which
     membership          groups by name, and monitors
     delivery            mail to an agent or a group, now or later
     moves               an agent that goes to another parent

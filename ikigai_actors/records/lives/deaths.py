@@ -38,7 +38,7 @@ ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
 """The reason of those who die by the policy ``cascade``; {} is what people call the supervisor."""
 
 MANY = 100
-"""Of so many deaths it is looked at first who of them has anything that is to be ended: few have."""
+"""From this many deaths on, the agents that have anything to end are found first: few have."""
 
 
 class Relative(NamedTuple):

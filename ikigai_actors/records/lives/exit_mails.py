@@ -1,6 +1,6 @@
-"""The mail that tells of deaths: one for each, or, where many die in one transaction, one that sums them up. Pure.
+"""The mail about deaths: one for each, or, where many die in one transaction, one that sums them up. Pure.
 
-Who waits for an agent looks at its status, so no wait needs a mail. What an agent has found out comes in its own words:
+A wait for an agent looks at its status, so no wait needs a mail. What an agent has found out comes in its own words:
 the mail that sums up is of the topmost agent that died, and begins with what the mail of its death alone would say.
 """
 
@@ -14,10 +14,10 @@ from ikigai_actors.records.mail.mail import preview
 from supervisors.causes import Cause
 
 MOST_SINGLE = 20
-"""So many deaths of one transaction are told of singly; of more a survivor gets one mail."""
+"""Up to this many deaths of one transaction have a mail each; of more a survivor gets one mail."""
 
 TOPMOST_NAMED = 20
-"""So many agents are named in a mail that sums up: the topmost."""
+"""How many agents a mail that sums up names: the topmost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Deceased(Protocol):
 
     @property
     def supervisor(self) -> str | None:
-        """Who looked after it."""
+        """Its supervisor."""
 
     @property
     def called(self) -> str:
@@ -60,7 +60,7 @@ class Deceased(Protocol):
 def exit_mails(
     dead: Mapping[str, End], told: Mapping[str, Sequence[str]], agents: Mapping[str, Deceased]
 ) -> list[ExitMail]:
-    """The mails that tell of the deaths of one transaction.
+    """The mails about the deaths of one transaction.
 
     Args:
         dead: why each agent dies, leaves first.

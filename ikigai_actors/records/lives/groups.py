@@ -29,5 +29,5 @@ def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Itera
         uuids = branch_here(tx, one.uuid, one.owner) if one.owner is not None else [one.uuid]
         locked.lock(tx, uuids)
         tx.run("move_agents", uuids=uuids, shard=above.shard)
-    if apart:  # who was about to give one of them away looks at it anew
+    if apart:  # a host that was about to give one of them away looks at it again
         tx.run("announce_shard", shard=above.shard, host=above.owner)

@@ -4,9 +4,9 @@
     watcher     from the commit of `MonitorAgent` until either of the two dies; the death of the watched one is mail of
                 kind ``exit`` to it, as to the supervisor. Of one that is dead already it hears at once, as in Erlang.
 
-Joining, leaving and sending to a group lock the row of its name, behind the tree and before any agent: so they follow
-one another, and a mail to a group reaches whoever is a member at its commit. Each has a transaction of its own, so
-nobody holds two groups. A death needs no such lock: it holds the rows of those who die.
+Joining, leaving and sending to a group lock the row of its name, after the tree and before any agent: so they follow
+one another, and a mail to a group reaches its members at the commit. Each has a transaction of its own, so nobody holds
+two groups. A death needs no such lock: it holds the rows of those who die.
 
 A monitor shares the tree with births: no death happens meanwhile, so none is missed between the look and the row.
 """
@@ -211,7 +211,7 @@ class Demonitor(Unit):
 
 
 def watchers_of(tx: Transaction, agents: Iterable[str]) -> list[tuple[str, str]]:
-    """Who hears of the deaths of agents beside their supervisors: pairs of an agent and a watcher."""
+    """The watchers that hear of the deaths of agents, beside their supervisors: pairs of an agent and a watcher."""
     return [(agent, watcher) for agent, watcher in tx.run("watchers_of", agents=list(agents))]
 
 

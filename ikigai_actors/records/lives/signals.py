@@ -124,7 +124,7 @@ class SendSignal(Unit):
             tx.run("interrupt", uuids=remote)
 
     def _by(self, family: Family) -> str:
-        """Who sends it, in words; a sender is named if it is of the family."""
+        """The sender in words, with its name if it is of the family."""
         if self._sender is None:
             return "a person"
         return called(self._sender, family[self._sender].name if self._sender in family else None)
@@ -132,7 +132,7 @@ class SendSignal(Unit):
     def _why(self, status: Status, why: End, family: Family) -> str | None:
         """The reason that the registry shows for agents with this new status.
 
-        A given reason stands behind the sender, so it cannot be taken for one of the runtime's own.
+        A given reason comes after the sender, so it cannot be taken for one of the runtime's own.
         """
         if status is Status.STOPPED:
             return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")

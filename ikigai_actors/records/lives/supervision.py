@@ -195,7 +195,7 @@ class AdoptChild(Unit):
 
     Raises:
         AgentNotFound, AgentDead: one of the two is no living agent.
-        BadInput: the adopter is the other agent, or stands below it; or it restarts its children together, and the
+        BadInput: the adopter is the other agent, or is below it; or it restarts its children together, and the
             other one lives on another host.
         RootProtected: agent 0 cannot be adopted.
     """

@@ -3,7 +3,7 @@
     append, log_unit            what an agent writes about itself, under the fence of its host
     branches                    how many may be born in a branch of the tree
     log, log_cache, log_plan    a log in memory, all that are in use, and how far back each is held
-    lineage, fork_point         the ancestors from whom a log is inherited, and up to where
+    lineage, fork_point         the ancestors from which a log is inherited, and up to where
     history, boundaries, left   what a log means: clears, marks, summaries; where it may be cut; what is left
     heads, scrollback, stored_history, diff   parts of logs, read from the database
     merges, merge_source        what one agent takes over of another one's history

@@ -35,7 +35,7 @@ FIRST_EPOCH = 1
 
 
 class FencingToken(NamedTuple):
-    """Who writes: the host that has the agent's shard, in this epoch of the agent."""
+    """The writer: the host that has the agent's shard, in this epoch of the agent."""
 
     host: str
     epoch: int
@@ -45,7 +45,7 @@ class CallAppended(NamedTuple):
     """The answer of an `AppendCall`."""
 
     message: Message
-    """The message that tells of the act."""
+    """The message that reports the act."""
     answer: Any
     """The answer of the act."""
 
@@ -60,7 +60,7 @@ class AppendCompleted(NamedTuple):
 
 
 class AppendCall(Around):
-    """What an agent does itself, mostly for a call of its model, and the message that tells of it, in one unit.
+    """What an agent does itself, mostly for a call of its model, and the message that reports it, in one unit.
 
     Answered with `CallAppended`. It raises what the act raises.
     """
@@ -272,7 +272,7 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
         check_branch(tx, parent.uuid, len(births), limit, births[0].limit_is_set)
     for place, birth in enumerate(births):
         if not _registered(tx, birth):
-            if place:  # a refusal leaves nothing behind
+            if place:  # a refusal leaves no trace
                 tx.run("unregister", uuids=[sibling.uuid for sibling in births[:place]])
             if birth.name is not None:
                 check_free(tx, birth.name)

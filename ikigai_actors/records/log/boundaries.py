@@ -1,13 +1,13 @@
 """Boundaries: the positions at which a history may be cut. Pure; `StoredHistory` and `Log` read for it.
 
-A history may be cut behind a message unless a step is in the midst there: a summary keeps what follows a boundary, and
+A history may be cut after a message unless a step is in progress there: a summary keeps what follows a boundary, and
 a fork may begin at one. So no call is parted from its result, and no question from its answer.
 
     positions   1   2   3   4   5   6            u = prompt, a = reply, c = tool_call, r = tool_result
     messages    u   a   c   r   u   a            the reply at 2 has one call
     boundaries  1           4   5   6
 
-Behind the latest reply all its calls have results; or its step has ended otherwise, and they never get any: by an
+After the latest reply all its calls have results; or its step has ended otherwise, and they never get any: by an
 interruption, an error, a rewind, a clear, the next prompt, or the birth of the agent that inherits it.
 """
 
@@ -17,8 +17,8 @@ from ikigai_actors.records.messages.messages import DECIDING, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 
 Reading = Callable[[int, int], Sequence[Message]]
-"""``(start, end)`` → the messages of a history with ``start < id <= end``, oldest first; clears and rewinds stand in it
-as what they are.
+"""``(start, end)`` → the messages of a history with ``start < id <= end``, oldest first; clears and rewinds are in it
+as they are.
 """
 
 _AT_ONCE = 16
@@ -26,7 +26,7 @@ _AT_ONCE = 16
 
 
 def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
-    """Whether a history may be cut behind a position; 0 is before its first message.
+    """Whether a history may be cut after a position; 0 is before its first message.
 
     Args:
         read: reads the history.
@@ -46,7 +46,7 @@ def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
 
 
 def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | None]:
-    """The nearest boundaries before and behind a position, up to the head; None where there is none."""
+    """The nearest boundaries before and after a position, up to the head; None where there is none."""
     before = next((place for place in range(min(position, head + 1) - 1, -1, -1) if is_boundary(read, place)), None)
     after = next((place for place in range(max(position, -1) + 1, head + 1) if is_boundary(read, place)), None)
     return before, after

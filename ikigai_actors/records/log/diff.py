@@ -27,7 +27,7 @@ class MergeBase(NamedTuple):
     common: int
     """Its position; 0 when they have nothing in common."""
     holder: str | None
-    """The agent in whose log it stands, by uuid; None when there is none."""
+    """The agent whose log has it, by uuid; None when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Tail:
     head: int
     """The position of its latest message."""
     messages: tuple[Message, ...]
-    """Its messages behind the position that is in common, as clears and rewinds leave them; oldest first. A summary
+    """Its messages after the position that is in common, as clears and rewinds leave them; oldest first. A summary
     hides none of them here.
     """
     forgets: bool
@@ -55,7 +55,7 @@ class Diff:
     common: int
     """The position of the last message that they have in common; 0 when there is none."""
     holder: str | None
-    """The agent in whose log that stands, by uuid; None when there is none."""
+    """The agent whose log has that, by uuid; None when there is none."""
     a: Tail
     b: Tail
 
@@ -99,7 +99,7 @@ def read_diff(tx: Transaction, a: str, b: str) -> Diff:
 
 
 def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
-    """What an agent has behind a position that its history has in common with another one."""
+    """What an agent has after a position that its history has in common with another one."""
     head, view = history.head, history.view()
     stretches = view.visible(head, above=common)
     messages = [message for start, end in stretches for message in history.between(start, end)]

@@ -47,7 +47,7 @@ class Section(NamedTuple):
 
     messages: list[Message]
     damage: HistoryError | None = None
-    """Why nothing behind these messages was read; None when all was."""
+    """Why nothing after these messages was read; None when all was."""
 
 
 def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -> list[Head]:
@@ -56,8 +56,8 @@ def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -
     Args:
         tx: where they are read.
         since: in milliseconds since 1970.
-        after: only those whose uuids come behind this one.
-        most: so many of them at most.
+        after: only those whose uuids come after this one.
+        most: at most this many of them.
     """
     return [Head._make(row) for row in tx.run("heads", since=since, after=after, most=most)]
 
@@ -73,7 +73,7 @@ def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message
 
 
 def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
-    """The note of each of these agents that stands right behind the fork which made it, if there is one to be read."""
+    """The note of each of these agents right after the fork that made it, if there is one to be read."""
     found: list[Message] = []
     for row in tx.run("first_notes", uuids=list(uuids)):
         with suppress(HistoryError):

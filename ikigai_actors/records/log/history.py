@@ -3,9 +3,9 @@
 `walk` finds where a history is stored, from the agent back to agent 0 or to the latest clear: a list of `ReplayRange`.
 
 A `View` says what the history *means*: it is the fold of the messages, oldest first. Only the control messages
-(configure, clear, mark, rewind, summary, uncompact) change a view, each in constant time; all others merely stand
-between its bounds. So an append costs the fold nothing, and a view can be kept forever: that is how siblings share the
-history before their fork.
+(configure, clear, mark, rewind, summary, uncompact) change a view, each in constant time; all others are merely between
+its bounds. So an append costs the fold nothing, and a view can be kept forever: that is how siblings share the history
+before their fork.
 
     positions   1   2   3   4   5   6   7   8
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
@@ -17,12 +17,12 @@ uncompact takes off the latest. What was said since stays, and marks keep their 
     positions   1   2   3   4   5   6   7
     messages    u   a   u   a   S   u   a            S = summary with keep_from 3
     shown       the text of S, then (2, 7]           what a rewind to m takes back is gone from below the lens, too:
-                                                     a lens that stands for something behind m is dropped
+                                                     a lens that replaces something after m is dropped
 
 Two departures from the seed of this algorithm:
 
 - A bounded range that is empty is left out: its end would read as "no limit" when it is 0.
-- Marks and rewinds are applied wherever in the lineage they stand.
+- Marks and rewinds are applied wherever in the lineage they are.
 
 A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It takes as many steps as there
 are earlier rewinds that it undoes, and as there are lenses that it drops.
@@ -43,7 +43,7 @@ class ReplayRange:
     agent_uuid: str
     start_id: int
     end_id: int
-    """0 means no limit, and stands only in the last range, the agent's own."""
+    """0 means no limit, and is only in the last range, the agent's own."""
 
 
 class Ancestor(NamedTuple):
@@ -110,7 +110,7 @@ class Lens(NamedTuple):
     """A summary in force: how the past is shown."""
 
     agent: str
-    """The agent that wrote it. With `id` it tells this lens from all others."""
+    """The agent that wrote it. With `id` it distinguishes this lens from all others."""
     id: int
     """Its position."""
     summary: int
@@ -258,7 +258,7 @@ def _lens(below: Lens | None, message: Message) -> Lens:
 
 
 def _before(lens: Lens | None, end: int) -> Lens | None:
-    """The latest lens that stands for nothing behind a position."""
+    """The latest lens that replaces nothing after a position."""
     while lens is not None and lens.keep_from > end + 1:
         lens = lens.earlier
     return lens

@@ -1,4 +1,4 @@
-"""What a model that forks, and its child, are told of their budgets: what is left, as the births are written."""
+"""What a model that forks, and its child, read of their budgets: what is left, as the births are written."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ Left = dict[str, tuple[int, str]]
 
 
 def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
-    """A unit of births whose results, the parent's and the children's, end with what is left for whoever reads them."""
+    """A unit of births whose results, the parent's and the children's, end with what is left for their reader."""
     left = _left_of(tx, unit.agent)
     names = {owner: registry.get(tx, owner).short for _, owner in left.values()}
     inherited = f" You inherit {unit.inherited:,} tokens." if unit.inherited else ""

@@ -8,10 +8,10 @@ keeps in memory what its history means, and no more, however long it has lived. 
     agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on
     child         └───┴── 3   4                    forked at 2: refers to the first of them
 
-What a summary stands for need not be in memory either. Such a log holds its messages from `start` on, and before that
-those alone that change views, and the prompt that is shown beside the summary. So all its views are true, and what a
-model is shown is there. Who asks for what is not held gets `NotHeld`, never less than there is; `LogCache` reads the
-whole for them. The start of a log never changes.
+The messages that a summary replaces need not be in memory either. Such a log holds its messages from `start` on, and
+before that those alone that change views, and the prompt that is shown beside the summary. So all its views are true,
+and what a model is shown is there. A caller that asks for more than is held gets `NotHeld`, never less than there is;
+`LogCache` reads the whole for them. The start of a log never changes.
 
 Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
 control message is stored before the position of that message.
@@ -127,7 +127,7 @@ class Log:
         return len(self._messages) + len(self._apart)
 
     def newest_first(self) -> Iterator[Message]:
-        """The log's own messages, the latest first. Raises `NotHeld` behind the last that is held."""
+        """The log's own messages, the latest first. Raises `NotHeld` after the last that is held."""
         yield from reversed(self._messages)
         if self.start > self.base:
             raise NotHeld
@@ -139,7 +139,7 @@ class Log:
             yield self.ended
 
     def holds(self, above: int) -> bool:
-        """Whether it holds all messages of the history behind a position, with its ancestors' logs."""
+        """Whether it holds all messages of the history after a position, with its ancestors' logs."""
         log: Log | None = self
         while log is not None and not log._is_whole:
             if log.start > max(log.base, above):
@@ -209,7 +209,7 @@ class Log:
         return log._views[index - 1] if index else log._base_view
 
     def holder(self, position: int) -> "Log | None":
-        """The log of the lineage in which the history up to a position ends; None when a clear stands between."""
+        """The log of the lineage in which the history up to a position ends; None when a clear is between."""
         log = self
         while position <= log.base and log.parent is not None:
             log = log.parent
@@ -234,12 +234,12 @@ class Log:
     def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
         """What a model may see verbatim of the folded history up to a position, newest first.
 
-        All other messages cost nothing here, nor do those that are not asked for. What a summary in force stands for is
-        left out, and so is its text: `opening` has that.
+        All other messages cost nothing here, nor do those that are not asked for. The messages that a summary in force
+        replaces are left out, and so is its text: `opening` has that.
 
         Args:
             position: the position.
-            end: begin with the latest message that is not behind this one; None for the position.
+            end: begin with the latest message that is not after this one; None for the position.
         """
         view = self.view(position)
         return self._conversation(view, position, position if end is None else end, view.floor)
@@ -263,7 +263,7 @@ class Log:
     def latest_prompt(self, end: int | None = None) -> Message | None:
         """The latest prompt of the folded history, an inherited one too; None when there is none.
 
-        ``end``: not behind this position.
+        ``end``: not after this position.
         """
         end = self.head if end is None else end
         spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
@@ -317,7 +317,7 @@ class Log:
     def visible(self, position: int | None = None) -> Iterator[Message]:
         """The folded history up to a position (the head when None): clears, rewinds and summaries applied.
 
-        A summary in force comes first, and then the prompt that was open: only behind them do positions ascend. All
+        A summary in force comes first, and then the prompt that was open: only after them do positions ascend. All
         other summaries are left out.
         """
         position = self.head if position is None else position
@@ -343,9 +343,9 @@ class Passages:
 
 
 class Spoken(NamedTuple):
-    """A message of the conversation, and where it stands."""
+    """A message of the conversation, and where it is."""
 
     log: Log
     place: int
-    """How many of the conversation's messages stand in the log before it."""
+    """How many of the conversation's messages are in the log before it."""
     message: Message

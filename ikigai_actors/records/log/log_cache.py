@@ -1,9 +1,9 @@
 """The logs that are in use: each is read from the store at most once, and shared by all that need it.
 
 Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
-Then a log that descendants hold falls behind, and the cache reads on at its end when one of them needs more. So a log
-may lack the latest messages for a while, and never has a hole. A commit is in the store before its owner hears of it,
-and other processes see it there: who reads from outside (`LogCache.load`) gets what is committed.
+Then a log that descendants hold gets out of date, and the cache reads on at its end when one of them needs more. So a
+log may lack the latest messages for a while, and never has a hole. A commit is in the store before its owner hears of
+it, and other processes see it there: who reads from outside (`LogCache.load`) gets what is committed.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ from ikigai_actors.store.base import Row, Store, Transaction
 T = TypeVar("T")
 
 _LAST = ENDINGS | {Kind.REPAIR.value}
-"""The kinds that tell how the latest turn ended, or that it has not: see `records.replies.outcome_of`."""
+"""The kinds that say how the latest turn ended, or that it has not: see `records.replies.outcome_of`."""
 
 
 class LogCache:
     """All logs that are in use, each read once."""
 
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
-        """Make a cache without logs; ``is_here`` tells whose grow here only: of others the store is asked anew."""
+        """Make a cache without logs; ``is_here`` says which ones grow here only: others are read again."""
         self._store, self._is_here = store, is_here
         self._logs: weakref.WeakValueDictionary[LogKey, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
@@ -299,7 +299,7 @@ def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -
 
 
 def _complete(tx: Transaction, log: Log, was_read: bool) -> None:
-    """Read the messages that the latest log of an agent lacks: none behind its end when it was just read."""
+    """Read the messages that the latest log of an agent lacks: none after its end when it was just read."""
     if not was_read:
         _read_on(tx, log)
     if log.start > log.fork and log.ended is None:
@@ -309,7 +309,7 @@ def _complete(tx: Transaction, log: Log, was_read: bool) -> None:
 
 
 def _read_on(tx: Transaction, log: Log) -> None:
-    """Add the rows behind the end of a log, up to the next clear. A wrong row becomes the log's `damage`."""
+    """Add the rows after the end of a log, up to the next clear. A wrong row becomes the log's `damage`."""
     if log.damage is not None:
         return
     try:

@@ -1,7 +1,8 @@
 """Which logs a history needs, and how far back each must be held. It reads little, whatever the logs have.
 
-A history needs the logs of the agent and of its ancestors, from the latest clear on. What a summary in force stands for
-need not be held: only what a model is shown, and what tells where it may be cut, what is open and how it is shown.
+A history needs the logs of the agent and of its ancestors, from the latest clear on. The messages that a summary in
+force replaces need not be held: only those that a model is shown, and those that decide where it may be cut, what is
+open and how it is shown.
 
     positions   1 ── … ── 811 ── 812 ── … ── 905 ── S        S = summary that keeps what comes from 812 on
     held        what changes views                all         from the latest reply before 812 on
@@ -56,7 +57,7 @@ class Lineages:
         Raises:
             AgentNotFound: there is no such agent.
             HistoryPruned: its messages were deleted.
-            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear stands before the fork point.
+            HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear is before the fork point.
         """
         if uuid not in self._agents:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
@@ -101,9 +102,9 @@ class HeldPart(NamedTuple):
     """What of a log must be held."""
 
     above: int = 0
-    """All behind this position."""
+    """All after this position."""
     upto: int | None = None
-    """And nothing behind this one, which is a fork point; None for all that there is."""
+    """And nothing after this one, which is a fork point; None for all that there is."""
     apart: Mapping[int, Message] = {}
     """What comes before and is needed all the same, by position: see `Log`."""
 
@@ -180,9 +181,9 @@ def _controls(tx: Transaction, stretch: Stretch) -> list[Message]:
 
 
 def _above(tx: Transaction, chain: Sequence[Stretch], floor: int) -> int:
-    """Behind which position all is needed, where all from a floor on is shown verbatim: at most the floor.
+    """The position after which all is needed, where all from a floor on is shown verbatim: at most the floor.
 
-    The latest reply before it tells whether there it may be cut. Of a turn that is open all is needed.
+    The latest reply before it decides whether it may be cut there. Of a turn that is open all is needed.
     """
     [(turn,)] = tx.run("turn_of", uuid=chain[0].agent.uuid)
     end = min(floor, turn - 1) if turn else floor

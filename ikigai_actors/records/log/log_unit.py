@@ -28,13 +28,13 @@ class Birth:
     born: int
     """Position of the ``fork`` message in the parent's log."""
     limit: int | None = None
-    """The birth is refused when so many agents live in the branch already (`records.branches`); None is no limit."""
+    """The birth is refused when this many agents live in the branch already (`records.branches`); None is no limit."""
     limit_is_set: bool = False
     """Whether a setting says so; else it is the usual limit, which a budget of agents replaces."""
     on_orphan: str | None = None
     """What happens to its children when it dies; None inherits."""
     supervisor_uuid: str | None = None
-    """Who makes it, and supervises it; None for its parent."""
+    """The agent that makes it, and supervises it; None for its parent."""
     budget: Budget | None = None
     """A budget of its own, beside those above its parent; None for none."""
     labels: str = ""
@@ -64,7 +64,7 @@ class LogUnit:
     need: Need | None = None
     """What that request needs."""
     charge: Charge | None = None
-    """What the request has cost whose end this tells; None when none has ended."""
+    """The cost of the request that ends with this; None when none has ended."""
     inherited: int | None = None
     """Of births by a call of the model: how many tokens the children inherit, 0 when nobody has told. Then the results
     end with what is left of the budgets (`ikigai_actors.records.log.left`). None where nothing is added.
@@ -76,4 +76,4 @@ class LogUnit:
     labels: str = ""
     """The labels of the turn that it opens, where the prompt has put some over those of the agent; else empty."""
     spent: tuple[SpendingRow, ...] = ()
-    """What the requests have cost of which the messages tell."""
+    """The costs of the requests in these messages."""

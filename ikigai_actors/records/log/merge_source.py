@@ -41,7 +41,7 @@ class MergeSource:
     """Its uuid."""
     name: str | None
     head: int
-    """Position of its latest message: the merge is refused when that is another one by then."""
+    """Position of its latest message: the merge is refused when that is another one at the commit."""
     common: int
     """Position of the last message that both histories have in common."""
     merged: int
@@ -57,7 +57,7 @@ class MergeSource:
 
     @property
     def since(self) -> int:
-        """The position behind which nothing was merged yet."""
+        """The position after which nothing was merged yet."""
         return max(self.common, self.merged)
 
     @property
@@ -82,7 +82,7 @@ class MergeEntry:
 def merged_documents(versions: Iterable[WrittenVersion], since: int) -> tuple[MergedDocument, ...]:
     """The documents that a branch has written, each with the conflict if there is one.
 
-    Somebody else's version is a conflict when it came after the branch began, or behind the branch's first version.
+    Somebody else's version is a conflict when it came after the branch began, or after the branch's first version.
 
     Args:
         versions: those that were written at ``since`` or later.

@@ -60,14 +60,14 @@ def prune_logs(
     batch: int = BATCH,
     advance: Callable[[int, int], object] = lambda done, total: None,
 ) -> Pruned:
-    """Delete the messages and mail of those who were dead for long and whom nobody needs; hosts go on meanwhile.
+    """Delete the messages and mail of agents that died long ago and that nobody needs; hosts go on meanwhile.
 
     Args:
         store: the database.
         before: of agents that died before this time, in milliseconds since 1970.
-        now: the time that is noted with them, likewise.
+        now: the time that is noted with them, in the same unit.
         batch: rows that are deleted in one transaction.
-        advance: is told how many of how many agents have been dealt with.
+        advance: gets the numbers of agents that are done, and of all.
 
     Returns:
         What was deleted; with what an earlier prune has left that was cut off.

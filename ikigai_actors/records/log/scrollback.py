@@ -4,7 +4,7 @@
     messages = scrollback.latest(50)                       # the end, whatever lies before
     messages = scrollback.before(messages[0].id, 50)       # and what comes before that
 
-A screen shows a history with it: nothing is folded, so clears and rewinds stand in it as what they are. Each part costs
+A screen shows a history with it: nothing is folded, so clears and rewinds are in it as they are. Each part costs
 what it returns; an agent with a million inherited messages opens at once. A position names one message wherever in the
 lineage it is stored, so only the bounds of each ancestor must be known, and these never change.
 """

@@ -74,7 +74,7 @@ class Mail:
     sender: str | None
     """The uuid of the agent that sent it; None for a person outside of any agent."""
     kind: str
-    """``mail``; ``exit`` when it tells of a death, ``notice`` when it tells of a budget."""
+    """``mail``; ``exit`` when it reports a death, ``notice`` when it reports a budget."""
     body: str
     """The text."""
     created_at: int
@@ -111,7 +111,7 @@ class Mailbox:
     """The beginnings of the oldest ones, at most `PREVIEWS`."""
 
     def summary(self, names: Mapping[str | None, str]) -> str:
-        """How much mail is unread, and from whom, in words; ``names`` gives the name of each sender."""
+        """How much mail is unread, and from which senders, in words; ``names`` gives the name of each sender."""
         if not self.unread:
             return "No unread mail."
         counts = ", ".join(f"{count} of {names[sender]}" for sender, count in self.senders.items())
@@ -406,7 +406,7 @@ def _new_prompt(row: Row) -> NewPrompt:
     agent, mail, text, data = row
     try:
         further = json.loads(data) if data else NO_DATA
-    except (ValueError, RecursionError):  # fsck tells of it
+    except (ValueError, RecursionError):  # fsck reports it
         further = NO_DATA
     sound = isinstance(further, dict) and problem_of(prompt_form, further) is None
     return NewPrompt(agent, mail, text, further if sound else NO_DATA)
@@ -425,7 +425,7 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
         tx: the transaction.
         recipient: the agent's uuid.
         sender: only mail of this agent, by uuid, or of `PERSON`; None is all mail.
-        most: only so many, the latest ones; None is all.
+        most: only this many, the latest ones; None is all.
     """
     most = _EVERYTHING if most is None else most
     if sender is None:
@@ -455,7 +455,7 @@ def _unread(
 def _unread_within(
     tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
 ) -> list[Mail]:
-    """The oldest whole mails that fit, fetched a page at a time: the mails behind them may be long."""
+    """The oldest whole mails that fit, fetched a page at a time: the mails after them may be long."""
     taken: list[Mail] = []
     total = 0
     while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):

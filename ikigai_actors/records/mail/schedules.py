@@ -1,10 +1,9 @@
 """When timers are due: arithmetic of calendars and zones. Nothing here reads a clock or the database.
 
 A schedule is a length of time, as ``36h``, or has the five fields of cron, and a zone whose clocks it means. Where
-these are put forward, what is due in
-the hour that is left out is due right behind it; where they are put back, what is due in the hour that comes twice is
-due once, the first time. What is due in every hour, or every few minutes, is due in each of them. The next time follows
-from the one before, and not from when somebody looked, so no schedule drifts.
+these are put forward, what is due in the hour that is left out is due right after it; where they are put back, what is
+due in the hour that comes twice is due once, the first time. What is due in every hour, or every few minutes, is due in
+each of them. The next time follows from the one before, and not from when somebody looked, so no schedule drifts.
 """
 
 import os
@@ -25,10 +24,10 @@ FARTHEST_TIME = 10 * 366 * 86_400
 """How far ahead a timer may be due, in seconds: ten years."""
 
 MOST_COUNTED = 1_000
-"""So many missed times are counted; then it is said that there were more."""
+"""This many missed times are counted; then it is said that there were more."""
 
 NOTED_DELAY = 60_000
-"""From so many milliseconds on it is said when a timer was due."""
+"""From this many milliseconds on it is said when a timer was due."""
 
 EXAMPLE = '"0 9 * * 1-5"'
 
@@ -36,12 +35,12 @@ _LEAST_APART = 60
 """The least seconds between two times of a schedule; no five fields have any that are closer."""
 
 _MOST_TOLD = 1_000
-"""So many of the next times are told at once, at most."""
+"""The most of the next times that are shown at once."""
 
 _DAY = 86_400_000
 
 _CALENDARS = 28 * 366 * _DAY
-"""In so many milliseconds from 1970 on a day of any month is any day of the week."""
+"""In this many milliseconds from 1970 on a day of any month is any day of the week."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Appointment:
     """The name of the zone whose clocks are meant, and are shown."""
 
     def times(self, most: object) -> list[datetime]:
-        """When it fires, by the clocks of its zone, the first time first; so many times at most. Raises `BadInput`."""
+        """When it fires, by the clocks of its zone, the first time first; at most ``most``. Raises `BadInput`."""
         clocks = _zone(self.zone)
         following = _times(self.schedule, clocks, self.due_at) if self.schedule is not None else iter(())
         further = islice(following, check_count(most, "count", least=1, most=_MOST_TOLD) - 1)
@@ -113,7 +112,7 @@ def appointment(
 
 
 def next_time(schedule: str, zone: str, after: int) -> int | None:
-    """When a schedule is due next behind a time, in milliseconds since 1970; None for never."""
+    """When a schedule is due next after a time, in milliseconds since 1970; None for never."""
     return next(_times(schedule, _zone(zone), after), None)
 
 
@@ -160,7 +159,7 @@ def missed_text(missed: int) -> str:
 
 
 def local_zone() -> str:
-    """The name of this machine's time zone; UTC where it does not tell."""
+    """The name of this machine's time zone; UTC where it does not say."""
     told = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
     try:
         _zone(told)

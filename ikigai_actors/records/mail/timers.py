@@ -8,9 +8,9 @@
 so, so a timer fires once for each time, whichever hosts try, and over any crash. What was missed while no host ran
 becomes one firing, which says how much that was. A schedule whose latest mail or prompt is still unread adds no other
 one: it counts, and the next says so. A delayed mail that meets a full mailbox is tried again every minute, and its
-sender is told once.
+    sender gets one notice.
 
-Whoever sets a timer for an agent may be dead when it fires: what was sent is delivered.
+The agent that set a timer for another one may be dead when it fires: the mail is delivered.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Timer:
     latest: int
     """The number of its latest mail in the mailbox of the agent; 0 before the first."""
     notified: int
-    """1 when its sender was told that the mailbox is full."""
+    """1 when its sender got the notice that the mailbox is full."""
     created_at: int
     """When it was set, in milliseconds since 1970 (UTC)."""
 

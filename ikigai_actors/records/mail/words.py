@@ -1,10 +1,10 @@
-"""Words: what an agent is told within a turn, before its next request to the model.
+"""Words: texts for an agent within a turn, before its next request to the model.
 
     kept       mail of kind ``prompt`` with ``data.steer``; unread, in one order with prompts
     entered    a message ``steer`` of the turn in progress, or the prompt that opens one; its mail is read
     withdrawn  the mail is deleted before it is read
 
-The unit that adds the messages marks their mails as read, so a word stands in a history once, whatever crashes. Both
+The unit that adds the messages marks their mails as read, so a word is in a history once, whatever crashes. Both
 happen under the lock of the agent's row, as a withdrawal does.
 """
 
@@ -26,7 +26,7 @@ WORDS_AT_ONCE, SIZE_AT_ONCE = 100, 256 * 1024
 
 
 class WordsGone(AgentError):
-    """A unit was to add words that wait no more: they were withdrawn, or stand in the history already."""
+    """A unit was to add words that wait no more: they were withdrawn, or are in the history already."""
 
     def __init__(self, message: str, agent: str, mails: frozenset[int]) -> None:
         super().__init__(message, agent)
@@ -88,6 +88,6 @@ def take_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
 
 
 def check_below(tx: Transaction, sender: str, recipient: str) -> None:
-    """Raise `BadInput` unless an agent is below the one that wants to tell it a word."""
+    """Raise `BadInput` unless an agent is below the sender of a word."""
     if sender not in {row[0] for row in tx.run("supervisors_of", uuid=recipient)} - {recipient}:
         raise BadInput(f"Only an agent below you reads what you say within its turn: send {recipient} a mail.")

@@ -8,7 +8,7 @@ from ikigai_actors.providers.blocks import Blob
 from ikigai_actors.records.messages.messages import Message
 
 ATTACHMENTS_KEY = "attached"
-"""The key in the data of a message under which its attachments stand."""
+"""The key in the data of a message that has its attachments."""
 
 
 def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The bytes are written in the transaction of whatever refers to them first: a message, a prompt that waits as mail, or a
 request of another process. So a reference always leads to its bytes, and a fork copies none. Nothing deletes a blob but
-`drop_unreferenced`, which whoever deletes messages calls at the end.
+`drop_unreferenced`, which a deletion of messages calls at the end.
 """
 
 import json
@@ -40,7 +40,7 @@ def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
             continue
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError):  # damage, of which fsck tells
+        except (ValueError, RecursionError):  # damage, which fsck reports
             continue
         yield from hashes_in(data)
 

@@ -133,7 +133,7 @@ def uncompact_form(data: Data) -> Wrong:
 
 
 def spending_form(data: Data) -> Wrong:
-    """The form of what tells the cost of a request."""
+    """The form of the cost of a request."""
     usage = data.get("usage")
     if usage is not None and not (isinstance(usage, dict) and all(map(_is_count, usage.values()))):
         yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"

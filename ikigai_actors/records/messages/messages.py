@@ -34,7 +34,7 @@ class Trait(Flag):
     """What is true of all messages of a kind."""
 
     CONTROL = auto()
-    """They change the view of a history; all others only stand in it."""
+    """They change the view of a history; all others are only in it."""
     CONVERSATION = auto()
     """The model may see them; `ikigai_actors.agent.turn.request` decides how."""
     OPENING = auto()
@@ -46,7 +46,7 @@ class Trait(Flag):
     ENDING = auto()
     """A turn may end with them."""
     SPENDING = auto()
-    """They tell what a request has cost: it was answered, broke off, failed, or was interrupted."""
+    """They say what a request has cost: it was answered, broke off, failed, or was interrupted."""
 
 
 class Kind(StrEnum):
@@ -62,7 +62,7 @@ class Kind(StrEnum):
     ``data.attached`` refers to pictures and the like, as in the result of a tool.
     """
     STEER = "steer", Trait.CONVERSATION | Trait.IN_TURN, prompt_form
-    """What the agent is told within a turn; for its model it is like a prompt. ``data.mail`` is the number of the mail
+    """A word for the agent within a turn; for its model it is like a prompt. ``data.mail`` is the number of the mail
     that it came as, ``data.turn`` the message that opened the turn, ``data.sender`` the agent that said it, if one did.
     """
     ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
@@ -82,8 +82,8 @@ class Kind(StrEnum):
     REWIND = "rewind", Trait.CONTROL
     """Back to the mark whose position is ``data.mark``, or to before the prompt at ``data.before``."""
     SUMMARY = "summary", Trait.CONTROL | Trait.SPENDING, summary_form
-    """Its text stands for all that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is shown.
-    Without a text, long results before ``data.elide`` are shown by reference. Nothing is taken away.
+    """Its text replaces everything that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is
+    shown. Without a text, long results before ``data.elide`` are shown by reference. Nothing is taken away.
     """
     UNCOMPACT = "uncompact", Trait.CONTROL, uncompact_form
     """The latest summary in force, at ``data.summary``, is in force no more."""
@@ -100,7 +100,7 @@ class Kind(StrEnum):
     MAIL = "mail", Trait.CONVERSATION, mail_form
     """A line about the mailbox, for the model."""
     REPAIR = "repair", Trait.CONVERSATION | Trait.IN_TURN
-    """The model is told why its answer is not the value that the turn was asked for, and is asked again."""
+    """Says why the model's answer is not the value that the turn was asked for; the model is asked again."""
     OUTPUT = "output", Trait.IN_TURN | Trait.ENDING, output_form
     """The turn ended with the value that it was asked for: ``data.output``, and as JSON in the content."""
     ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
@@ -145,7 +145,7 @@ class Message:
     """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
 
     agent_uuid: str
-    """The agent that wrote it. It stands in this agent's log."""
+    """The agent that wrote it. It is in this agent's log."""
     id: int
     """Its lineage position, from 1."""
     kind: str

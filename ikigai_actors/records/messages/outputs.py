@@ -47,7 +47,7 @@ class Expected:
     """The type's name in the program that asked, ``module:Name``; empty for a schema."""
 
     def stored(self) -> dict[str, Any]:
-        """The form in which it stands in the data of a prompt."""
+        """The form that it has in the data of a prompt."""
         return {"schema": self.schema, "type": self.type} if self.type else {"schema": self.schema}
 
     @property

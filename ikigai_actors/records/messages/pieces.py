@@ -2,12 +2,12 @@
 
     write_alone(store, Listen("door"))                          # renewed while somebody there listens
     journal.perform(AppendPieces(host, 1, [NewPieces(...)]))    # the host of the agent, again and again
-    store.read(lambda tx: pieces_behind(tx, host, 17))          # the listener, behind the place where it was
+    store.read(lambda tx: pieces_behind(tx, host, 17))          # the listener, after the place where it was
 
 A row is appended and never changed: what has grown is not written again. It is *void* from the moment on at which its
-reply is over, and a reader skips it: a message behind ``at`` ends the reply, the turn is closed, the agent is dead, or
-another host runs it. So the transaction that commits a reply writes nothing more than without listeners, and whoever
-reads rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
+reply is over, and a reader skips it: a message after ``at`` ends the reply, the turn is closed, the agent is dead, or
+another host runs it. So the transaction that commits a reply writes nothing more than without listeners, and a reader
+of rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
 later: by their host, by the next host when theirs has ended.
 """
 
@@ -68,7 +68,7 @@ class AppendPieces(Unit):
     """Append a row for each reply that is on its way; delete the rows that are void. Answered with `WrittenPieces`.
 
     The journal is the one writer of a host, so the order of ids is that of commits. A reply that is over when the
-    journal comes to this has no row: what commits it is written behind this.
+    journal comes to this has no row: what commits it is written after this.
     """
 
     __slots__ = ("_agents", "_host", "_next", "_rows")
@@ -135,7 +135,7 @@ def listened_for(tx: Transaction, host: str) -> float:
 
 
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
-    """The rows of a host behind a place, of replies that are on their way still; in order."""
+    """The rows of a host after a place, of replies that are on their way still; in order."""
     found = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
     return [PiecesRow(number, agent, reply, decode_pieces(body)) for number, agent, reply, body in found]
 

@@ -44,7 +44,7 @@ def _is_texts(value: Any) -> bool:
 
 
 _RESULT = (str, dict, str, bool)
-"""Types of what stands in a record for each call; a list of attachments may stand behind."""
+"""Types of a record's entries for each call; a list of attachments may follow."""
 
 
 def _is_effects(value: Any) -> bool:
@@ -219,7 +219,7 @@ def parse_setting(name: str, text: str) -> Any:
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they can be stored; None stands for one that is removed. Raises `BadInput`."""
+    """Return settings as they can be stored; None means that one is removed. Raises `BadInput`."""
     for key, value in settings.items():
         if key not in SETTINGS:
             raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")

@@ -80,8 +80,8 @@ def export_file(
         file: the new file, which only its user may read.
         now: the time that the file names, in milliseconds since 1970.
         from_clear: leave out what the agents inherit and cannot see.
-        notice: is told, before anything is written, what will be in the file that the agents cannot see.
-        advance: is told how many of how many records are written.
+        notice: gets a line, before anything is written, about the messages in the file that the agents cannot see.
+        advance: gets the numbers of records that are written, and of all.
 
     Raises:
         AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
@@ -109,7 +109,7 @@ def export_file(
 
 
 def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], object]) -> Iterator[bytes]:
-    """The same lines; tells now and then how many of how many went by. The header and the end are not counted."""
+    """The same lines; reports now and then how many of how many went by. The header and the end are not counted."""
     for done, line in enumerate(lines):
         if done % _AT_ONCE == 0:
             advance(min(done, total), total)
@@ -133,18 +133,18 @@ class Inheritance:
     """What agents of a branch inherit from one that is outside."""
 
     agents: tuple[AgentRecord, ...]
-    """Who inherits it. The origin is named after the first."""
+    """The agents that inherit it. The origin is named after the first."""
     parts: tuple[tuple[str, int, int], ...]
     """Where it is stored, oldest first: ``(uuid, start, end)``; nothing for pruned agents."""
     end: int
     """The furthest fork point; 0 for pruned agents."""
     births: Mapping[int, AgentRecord]
-    """The position of the ``fork`` that tells of each birth. Those behind the end are made for the file, in order."""
+    """The position of the ``fork`` of each birth. Those after the end are made for the file, in order."""
     seen: Mapping[int, int]
     """The first and the last position of each stretch that some agent of the branch sees. They do not overlap."""
 
     def shows(self, position: int) -> bool:
-        """Whether a message goes along though only what can be seen does: some agent sees it, or it tells of one."""
+        """Whether a message goes along though only what can be seen does: some agent sees it, or it names one."""
         return position in self.births or self._is_seen(position)
 
     def _is_seen(self, position: int) -> bool:
@@ -348,7 +348,7 @@ class Branch:
 
 
 def _birth(position: int, of: AgentRecord) -> Row:
-    """The message by which an origin tells of an agent that its parent made later."""
+    """The message in an origin for an agent that its parent made later."""
     at = {} if of.fork_message_id == position - 1 else {"at": of.fork_message_id}
     return Message("", position, Kind.FORK, "", {"child": of.uuid, **at}, of.created_at).row()
 
@@ -362,7 +362,7 @@ def _message(agent: str, row: Row) -> Fields:
 
 
 def _parents_first(records: list[AgentRecord]) -> list[AgentRecord]:
-    """Agents in order of birth, each behind its parent, whatever the clocks told."""
+    """Agents in order of birth, each after its parent, whatever the clocks said."""
     known = {one.uuid for one in records}
     children: dict[str | None, list[AgentRecord]] = {}
     for one in records:

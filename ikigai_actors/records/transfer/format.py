@@ -10,11 +10,11 @@
     {"record":"spending",…} {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
-The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It tells of
-each one's birth behind its fork point, by a ``fork``: where its parent wrote that, or behind the furthest fork point
-if the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents
-has no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels,
-and what requests had cost was not in the file.
+The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It records
+each one's birth after its fork point, by a ``fork``: where its parent wrote that, or after the furthest fork point if
+the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents has
+no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels, and what requests had
+cost was not in the file.
 
 A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
 was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the

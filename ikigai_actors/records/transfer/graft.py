@@ -20,7 +20,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 An agent may not use tools that the settings of the one forbid under which it comes: a ``configure`` at the end of its
 log says so.
 
-Budgets do not come along: what the agents have spent by now does not count for the budgets here, that they live does.
+Budgets do not come along: what the agents have spent so far does not count for the budgets here; that they live does.
 """
 
 from collections import Counter
@@ -130,7 +130,7 @@ class Import(Addressed):
     Raises:
         AgentNotFound, AmbiguousAgent, AgentDead: there is no such agent that lives.
         HostElsewhere: another host runs it.
-        BudgetExceeded: a budget above it allows so many agents no more.
+        BudgetExceeded: a budget above it does not allow this many agents.
         ImportRefused: what the file holds does not fit to what is here, or histories in it are damaged.
     """
 
@@ -157,7 +157,7 @@ class Import(Addressed):
 
     def look_up(self, tx: Transaction) -> None:
         found = registry.root(tx) if self._under is None else registry.find(tx, self._under)
-        assert found is not None  # whoever runs the agents has made agent 0
+        assert found is not None  # the process that runs the agents has made agent 0
         self._uuid, self._hearers = found.uuid, hearers(tx, [found.uuid])
         self.touches = (found.uuid, *(hearer.uuid for hearer in self._hearers.values()))
 
@@ -240,7 +240,7 @@ class Graft:
     def restrict(self) -> None:
         """Forbid the agents what the one under which they come may not do, as its own children may not.
 
-        Their histories are sound by now. Raises `ImportRefused` where nothing may have an effect.
+        Their histories are sound now. Raises `ImportRefused` where nothing may have an effect.
         """
         above = _settings(self._tx, self._under.uuid)
         if (wrong := complaint(above)) is not None:
@@ -333,7 +333,7 @@ class Graft:
         return (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
 
     def _parent_at(self, uuid: str, position: int) -> str | None:
-        """The parent, as it is called here, whom the first message of an agent names."""
+        """The parent, as it is called here, that the first message of an agent names."""
         one = self._manifest.agents.get(uuid)
         if one is None or one.parent_uuid is None or position != one.fork_message_id + 1:
             return None

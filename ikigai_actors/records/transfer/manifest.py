@@ -47,9 +47,9 @@ class Manifest:
         self.heads: dict[str, int] = {}
         """The position of the latest message of each agent and origin."""
         self.makers: dict[str, Any] = {}
-        """Who has made an agent, where that is another one than its parent; perhaps none of the file."""
+        """The maker of an agent, where that is not its parent; perhaps none of the file."""
         self.births: dict[str, int] = {}
-        """Where the log of an origin tells of the birth of an agent that inherits from it."""
+        """Where the log of an origin has the birth of an agent that inherits from it."""
         self.mailed: Counter[str] = Counter()
         """The number of the latest mail of each agent."""
         self.unread: Counter[str] = Counter()
@@ -195,7 +195,7 @@ class Manifest:
             self._schemas.add(text)
 
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
-        """Remember what a message tells of who was made where."""
+        """Remember which births a message names, and where."""
         one = self.agents.get(uuid)
         if one is not None and position == one.fork_message_id + 1 and "by" in data:
             self.makers[uuid] = data["by"]

@@ -1,4 +1,4 @@
-"""What a file of agents would bring, for whoever decides whether to import it. Pure."""
+"""What a file of agents would bring, for the person who decides whether to import it. Pure."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

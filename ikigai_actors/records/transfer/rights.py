@@ -1,6 +1,6 @@
 """What an exported file may not bring along: rights. Pure.
 
-Whoever can edit a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
+An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. Three kinds of message could:
 
     configure   a policy ``allow`` is dropped, and the tool's own policy counts; a ``max_agents`` above the usual limit
