@@ -52,7 +52,7 @@ def test_a_person_sends_mail_later_or_hears_why_not(open_session: OpenSession) -
         ("/send --at 2020-01-01 buyer tea", "a time to come"),
         ("/send --at 09:00 --zone Mars/Olympus buyer tea", "the name of a time zone"),
         ("/send --zone Europe/Berlin buyer tea", "--zone is for --at"),
-        ("/send --after 10m group:tasters tea", "other members by then"),
+        ("/send --after 10m group:tasters tea", "members of a group may change"),
         ("/send --after 10m nobody tea", "nobody"),
         ("/send --after 10m buyer", "TEXT"),
     ):
@@ -83,7 +83,7 @@ def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without
     line = ikigai(durable, "send", "--at", "2030-01-01T09:00", "--zone", "Europe/Berlin", "buyer", "the", "fair")
     assert line == "buyer: timer 3  2030-01-01 09:00 Europe/Berlin  mail from a person: the fair\n"
     for late, told in (
-        (["--after", "10m", "group:tasters"], "other members by then"),
+        (["--after", "10m", "group:tasters"], "members of a group may change"),
         (["--zone", "Europe/Berlin", "buyer"], "one of at, after"),
         (["--after", "soon", "buyer"], "a length of time"),
     ):

@@ -120,7 +120,7 @@ class AgentRecord:
 
     @property
     def short(self) -> str:
-        """Its name, or its two words: what a person calls it. `label` and `labels` also tell apart who share them."""
+        """Its name, or its two words: what a person calls it. `label` also distinguishes agents that share them."""
         return called(self.uuid, self.name)
 
 
@@ -256,7 +256,7 @@ def label(tx: Transaction, record: AgentRecord) -> str:
 
 
 def label_of(tx: Transaction, uuid: str) -> str:
-    """The label of an agent by its uuid; its two words where it is a stranger, whom an imported log names."""
+    """The label of an agent by its uuid; its two words where it is a stranger that an imported log names."""
     found = some(tx, [uuid])
     return label(tx, found[0]) if found else words_of(uuid)
 

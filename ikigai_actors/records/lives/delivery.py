@@ -41,7 +41,7 @@ def delivery(
     later = at is not None or after is not None
     if (group := group_in(recipient)) is not None:
         if later:
-            raise BadInput("Expected an agent for a mail that is sent later: a group may have other members by then.")
+            raise BadInput("Expected an agent for a mail that is sent later: the members of a group may change.")
         return SendToGroup(group, sender, body, now)
     if not later:
         if zone is not None:

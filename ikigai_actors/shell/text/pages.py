@@ -164,7 +164,7 @@ def _verdict(said: object) -> str:
 
 
 def _called(data: Mapping[str, Any], which: str, called: Called) -> str:
-    """What people call an agent that a message names; by the message, where that tells a name and nobody else does."""
+    """What people call an agent that a message names; by the message, where that gives a name and nobody else does."""
     uuid = str(data.get(which, "?"))
     name = called(uuid) or data.get("name")
     return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))

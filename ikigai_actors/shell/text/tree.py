@@ -173,7 +173,7 @@ def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str
 
 
 def _former_name(record: AgentRecord, shown: Mapping[str, str]) -> str:
-    """The name of a dead agent that another agent has by now."""
+    """The name of a dead agent that another agent has now."""
     return f" ({record.name})" if record.name not in (None, shown[record.uuid]) else ""
 
 
