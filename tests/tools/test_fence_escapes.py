@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,42 @@ def test_a_list_of_ports_opens_these_by_tcp_and_nothing_else(tmp_path: Path) -> 
             assert escaped(of, made) == {"connects_by_tcp"}
         with enclosed(of, Fence(mode="required", network=[port % 65535 + 1])) as made:
             assert escaped(of, made) == set()
+
+
+def test_a_proxy_is_all_that_is_reached(tmp_path: Path) -> None:
+    with scene(tmp_path) as of:
+        port = int(of.targets["tcp"])
+        with enclosed(of, Fence(mode="required", network=f"proxy:{port}")) as made:
+            assert escaped(of, made) == BY_NETWORK - {"sends_by_udp"}
+            assert made.environment("agent")["HTTPS_PROXY"] == f"http://127.0.0.1:{port}"
+        with enclosed(of, Fence(mode="required", network=f"proxy:{port % 65535 + 1}")) as made:
+            assert escaped(of, made) == set()
+
+
+PATIENT = """
+import socket, sys, threading
+proxy = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+data = bytes(range(256)) * 8192
+sending = threading.Thread(target=lambda: (proxy.sendall(data), proxy.shutdown(socket.SHUT_WR)))
+sending.start()
+print(b"".join(iter(lambda: proxy.recv(65536), b"")) == data)
+"""
+
+
+def test_all_that_is_sent_to_a_proxy_comes_and_all_that_it_answers(tmp_path: Path) -> None:
+    def echo() -> None:
+        client, _ = proxy.accept()
+        with client:
+            while data := client.recv(65536):
+                client.sendall(data)
+
+    with scene(tmp_path) as of, socket.create_server(("127.0.0.1", 0)) as proxy:
+        answering = threading.Thread(target=echo)
+        answering.start()
+        port = proxy.getsockname()[1]
+        with enclosed(of, Fence(mode="required", network=f"proxy:{port}")) as made:
+            assert run_in(of, [interpreter(), "-c", PATIENT, str(port)], made).stdout == "True\n"
+        answering.join()
 
 
 @pytest.mark.parametrize("mode", OPEN)

@@ -67,6 +67,7 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
         "protect": reach.protect,
         "network": "none" if proxy else reach.network.kind,
         "ports": reach.network.ports if reach.network.kind == "ports" else (),
+        "proxy": proxy,
         "unix_sockets": how.unix_sockets,
     }
     text = repr(arguments)

@@ -14,6 +14,8 @@ after one line on the descriptor ``status``; the program has not run then. When 
                With namespaces it is the first process of the new ones, behind the fence; else it is outside of it, and
                the subreaper of all that the program starts
     program    behind the fence
+    relay      where a proxy is all it may reach: a child of the process outside, in the host's network. It carries what
+               comes to the proxy's port in the program's own network to that port of the host
 
 After the root directory has changed nothing is imported: the library may be out of sight. For the same reason the
 program is looked up before.
@@ -29,7 +31,7 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 NOT_FENCED = 125
 """The exit code when the fence could not be made."""
@@ -41,6 +43,10 @@ MACHINE = os.uname().machine
 
 HOME, TEMPORARY = "/agent", "/tmp"
 """Where the program finds its own home and its temporary files when it has a root directory of its own."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -58,6 +64,7 @@ def launch(
     protect: Sequence[tuple[str, str]],
     network: str,
     ports: Sequence[int],
+    proxy: int,
     unix_sockets: bool,
 ) -> None:
     """Become the program of the command line, behind a fence. Never returns.
@@ -72,6 +79,7 @@ def launch(
         protect: directories, each with a name beneath it that is read-only if it is there.
         network: ``all``, ``none``, or ``ports``.
         ports: the ports to which it may connect, for ``ports``.
+        proxy: the one port of the host's loopback that it may reach, with network ``none``; 0 for none.
         unix_sockets: whether it may make UNIX sockets.
     """
     global _status
@@ -81,8 +89,11 @@ def launch(
         _keep_descriptors(lifeline, _status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         gone, alive = os.pipe()
+        hand_over = _start_relay(proxy, lifeline) if proxy else None
         if namespaces:
             _enter_namespaces(own_network=network == "none")
+        if hand_over is not None:
+            hand_over()
         keeper = os.fork()
         if keeper:
             os.close(gone)
@@ -240,6 +251,61 @@ def _code(status: int) -> int:
 
 def _exit(status: int) -> None:
     os._exit(_code(status))
+
+
+# -- the relay to a proxy
+
+
+def _start_relay(port: int, lifeline: int) -> Callable[[], None]:
+    """Start the relay in the host's network; what is returned gives it the port in the program's own."""
+    import socket  # only here: it takes as long as all the others
+
+    ours, theirs = socket.socketpair()
+    outside = os.getpid()
+    if not os.fork():
+        try:
+            _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == outside:
+                _let_go()
+                os.close(lifeline)
+                ours.close()
+                _relay(theirs, port)
+        finally:
+            os._exit(0)
+    theirs.close()
+
+    def hand_over() -> None:
+        with socket.create_server(("127.0.0.1", port)) as heard:
+            socket.send_fds(ours, [b"1"], [heard.fileno()])
+        ours.close()
+
+    return hand_over
+
+
+def _relay(given: "socket.socket", port: int) -> None:
+    import socket
+    import threading
+
+    def carry(one: socket.socket, other: socket.socket) -> None:
+        try:
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:  # it hangs up
+            one.close()
+            other.close()
+
+    _, descriptors, _, _ = socket.recv_fds(given, 1, 1)
+    heard = socket.socket(fileno=descriptors[0])
+    while True:
+        client, _ = heard.accept()
+        try:
+            server = socket.create_connection(("127.0.0.1", port))
+        except OSError:  # the proxy does not listen
+            client.close()
+            continue
+        for pair in ((client, server), (server, client)):
+            threading.Thread(target=carry, args=pair, daemon=True).start()
 
 
 # -- calls of the system that Python has no name for
