@@ -274,7 +274,7 @@ class Costs:
         return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
 
     def _spent(self, state: State, unit: LogUnit) -> tuple[SpendingRow, ...]:
-        """A row for each request of which the messages tell what a service has counted."""
+        """A row for each request whose messages report what a service has counted."""
         rows: list[SpendingRow] = []
         for message in unit.messages:
             if message.kind in SPENDING and (spent := spent_of(message)) is not None:

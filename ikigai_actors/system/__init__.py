@@ -8,7 +8,7 @@ Its modules:
     handles/, context               handles of agents, and what the history of one means
     receipts                        where words enter histories, as futures
     lifecycle, approvals            signals and births; calls that wait for a person
-    conversation, host_events       what front ends are told
+    conversation, host_events       what front ends hear
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     host/                           runs agents, supervises them, shares them

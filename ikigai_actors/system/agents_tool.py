@@ -13,7 +13,7 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class ListAgents(Tool):
-    """The tool ``agents``: who the caller is, who looks after it, whom it looks after."""
+    """The tool ``agents``: the caller, its supervisor, and the agents that it supervises."""
 
     name = "agents"
     timeout = 30.0

@@ -199,7 +199,7 @@ class Opening(Generic[_Face]):
 
         try:
             await in_thread(make, "ikigai-opening")
-        except asyncio.CancelledError:  # whoever waits for another host would wait forever: the thread closes it
+        except asyncio.CancelledError:  # a wait for another host would last forever: the thread closes it
             with lock:
                 given_up = True
             for opened in made:

@@ -52,7 +52,7 @@ class Approvals(OfOneProcess):
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", always, caller), timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
-        """Refuse a call; its model is told the reason. Returns as `approve` does."""
+        """Refuse a call; its model reads the reason. Returns as `approve` does."""
         check_text(reason, "reason")
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
 

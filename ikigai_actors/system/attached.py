@@ -14,7 +14,7 @@ What only the host's memory holds stays there: its tools (`HostElsewhere`), and 
 One thread follows the host (`ikigai_actors.system.remote.following`), and settles the futures of prompts and of
 remote commands. When the host goes away, that is told (`HostChanged`), and futures that wait end with `NoHost`: a
 prompt that was not taken up yet stays in the database, and the next host answers it; a remote command is withdrawn.
-Nothing here takes over; a system that is opened anew does.
+Nothing here takes over; a system that is opened again does.
 """
 
 import os
@@ -52,8 +52,8 @@ class AttachedSystem(System):
     """Looks at the agents of one database, that another process runs. Open it with `open`."""
 
     default_settings: Mapping[str, Any] = {}  # only the host knows
-    default_model = ""  # likewise
-    stand_in_notice = ""  # likewise
+    default_model = ""  # the same
+    stand_in_notice = ""  # the same
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
@@ -101,12 +101,12 @@ class AttachedSystem(System):
 
     @property
     def host(self) -> HostRecord | None:
-        """Who runs the agents, as seen at the last look: the latest of several; None when nobody does."""
+        """The host that runs the agents, as seen at the last look: the latest of several; None when nobody does."""
         return self._others.host
 
     @property
     def owners(self) -> Sequence[HostRecord]:
-        """Who runs the agents, as seen at the last look, the latest first."""
+        """The hosts that run the agents, as seen at the last look, the latest first."""
         return self._others.hosts
 
     @property
@@ -127,7 +127,7 @@ class AttachedSystem(System):
         raise self._others.refusal()
 
     def state_of(self, record: AgentRecord) -> str:
-        """What an agent is doing, as far as rows tell."""
+        """What an agent is doing, according to the rows."""
         self.check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
 
@@ -161,10 +161,10 @@ class AttachedSystem(System):
         )
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done in its whole life, as far as rows tell.
+        """What an agent is doing, and has done in its whole life, according to the rows.
 
-        With a ``record`` nothing is read, and only what was done since this process was attached is told. 0 stands for
-        what no row tells: the inbox and the times it waited, which only its host knows, and its restarts.
+        With a ``record`` nothing is read, and only what was done since this process was attached counts. 0 means that
+        no row has it: the inbox and the times it waited, which only its host knows, and its restarts.
         """
         self.check_open()
         check_type(uuid, str, "uuid", "text")
@@ -182,7 +182,7 @@ class AttachedSystem(System):
             self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:
-        """Something was written here, which the watch does not tell of."""
+        """Something was written here, which the watch does not report."""
         self.waits.look_again()
 
     def _tell_trouble(self, reason: str | None) -> None:

@@ -72,7 +72,8 @@ def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
 def position(directory: Directory, uuid: str, at: int | None) -> int:
     """The position at which a history may be forked: a given one, or the last one that its children inherit as is.
 
-    That is its end but for births and notes: who bears children, as agent 0 bears experiments, stands where it was.
+    That is its end but for births and notes: an agent that bears children, as agent 0 bears experiments, stays where it
+    was.
 
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """

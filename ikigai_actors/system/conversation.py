@@ -2,12 +2,12 @@
 
     conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
     conversation.follow(agent.uuid)                 # from now on nothing of it is missed
-    reply = say(agent, "hello")                     # stored at once, as `reply.stored` tells
+    reply = say(agent, "hello")                     # stored at once, as `reply.stored` shows
     conversation.next(agent.uuid)                   # one event after the other, or
     conversation.news_of(agent.uuid)                # all that is new
 
-The subscription's thread keeps what the system tells; the front end takes it. Of every agent the answer that is on its
-way is kept, so who comes to an agent in the middle of one sees all of it. Of followed agents committed messages are
+The subscription's thread keeps the events of the system; the front end takes them. Of every agent the answer that is on
+its way is kept, so who comes to an agent in the middle of one sees all of it. Of followed agents committed messages are
 kept too, in order.
 
 Calls that wait for approval have numbers here. A number is given when a call is first seen, and never to another one:
@@ -78,7 +78,7 @@ class LiveConversation:
             changed: called on the subscription's thread when an event has come.
             streams: whether that is done for each piece of an answer, too.
             most: the most messages that are kept of an agent, the latest ones; then a message that ends an answer takes
-                away its pieces, since from then on the message stands for it. None keeps all.
+                away its pieces, since from then on the message replaces it. None keeps all.
         """
         self.questions = Questions(system.approvals)
         """The calls that wait for approval."""
@@ -118,7 +118,7 @@ class LiveConversation:
         self.changed()
 
     def follow(self, uuid: str) -> None:
-        """Keep the messages of an agent from now on, behind the answer that is on its way."""
+        """Keep the messages of an agent from now on, after the answer that is on its way."""
         with self._lock:
             self._followed.add(uuid)
 
@@ -275,12 +275,12 @@ class Questions:
 
 
 class PromptReply(Future[Reply]):
-    """The reply to the words of a person, which must not be lost: `stored` tells when they are in the database."""
+    """The reply to the words of a person, which must not be lost: `stored` settles when they are in the database."""
 
     def __init__(self, agent: str, changed: Callable[[], object]) -> None:
         super().__init__(agent)
         self.stored: Future[None] = _Told(changed)
-        """Settled when the prompt is in the database, or when the reply tells why it is not."""
+        """Settled when the prompt is in the database, or when the reply says why it is not."""
 
     def settle(self, value: Any) -> None:
         super().settle(value)
@@ -321,9 +321,9 @@ def say(
 
 
 def take_in(system: System, timeout: float) -> None:
-    """Wait until the agents of this process have taken in what they were told, at most so many seconds.
+    """Wait until the agents of this process have handled their messages, at most this many seconds.
 
-    What they have not begun by then waits, and the statistics count it.
+    What they have not begun in that time waits, and the statistics count it.
     """
     actors = [system.here(record.uuid) for record in system.agents() if record.living]
     waited = [heard for actor in actors if actor is not None and (heard := actor.heard()) is not None]

@@ -1,4 +1,4 @@
-"""The directory of a system: which agents there are, and who carries out what they are told.
+"""The directory of a system: which agents there are, and who carries out their commands.
 
     directory.agents("running")             # the registry
     directory.tell(uuid, on.Prompt(...))    # to the actor here, or to the host that runs the agent
@@ -91,7 +91,7 @@ class SystemPart(NamedTuple):
 
 
 class Directory(OfOneProcess, ABC):
-    """Which agents a database has, and who carries out what they are told: an `ActorSystem`, or an `AttachedSystem`."""
+    """The agents of a database, and who carries out their commands: an `ActorSystem`, or an `AttachedSystem`."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Directory(OfOneProcess, ABC):
         self.clock = clock
         """The clock of the system."""
         self.random_bytes = random_bytes
-        """The source of chance for uuids: a function from a count to so many bytes."""
+        """The source of chance for uuids: a function from a count to this many bytes."""
         self._processes = ProcessTable(self._handle)
         self._log_cache = LogCache(store, lambda uuid: remote is None or self._processes.get(uuid) is not None)
         self._publisher = Publisher(threads)
@@ -154,7 +154,7 @@ class Directory(OfOneProcess, ABC):
     @property
     @abstractmethod
     def attached(self) -> str:
-        """Who runs the agents, when it is another process; empty when this one does."""
+        """The host that runs the agents, when it is another process; empty when this one does."""
 
     @property
     @abstractmethod
@@ -297,7 +297,7 @@ class Directory(OfOneProcess, ABC):
         thread closes returns at once. In a process that was forked from this one it does nothing.
 
         Raises:
-            Exception: the first error of a part; the others stand in its notes, and in the log.
+            Exception: the first error of a part; the others are in its notes, and in the log.
             WouldDeadlock: called by a provider or tool on the event loop.
         """
         if self.forked:  # all of it is the parent's
@@ -306,7 +306,7 @@ class Directory(OfOneProcess, ABC):
         self._closed = True
         self._closing.run()
 
-    # Who exists
+    # Which agents exist
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
         """The registry, oldest first, the dead too; or only agents with a status."""
@@ -315,7 +315,7 @@ class Directory(OfOneProcess, ABC):
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
-        """What requests to models have cost, by whoever caused them.
+        """What requests to models have cost, by the agents that caused them.
 
             with ActorSystem.open("team.db", labels={"team": "sales"}) as system:
                 system.root.prompt("Draft an offer.", labels={"user": "ann"}).get()
@@ -362,12 +362,12 @@ class Directory(OfOneProcess, ABC):
 
         Of every agent of the database, whichever process runs it: each message that is committed from now on
         (`Message`), once; deaths (`Died`) and new names (`Renamed`); replies on their way, piece by piece (`Streamed`).
-        Of an agent of another process the pieces come some times a second, first all that there is by now; and when
-        that process is gone in the middle of a reply, that it is cut off (`StreamCut`). A reply that ends before its
-        host has written a row of it comes as its message alone. Of this process: mail that was
-        sent here (`Mailed`), a prompt that waits for CONT (`PromptKept`), trouble with the store and with tools
-        (`StoreTrouble`, `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system,
-        that another process runs the agents (`HostChanged`).
+        Of an agent of another process the pieces come some times a second, first all that there is now; and when that
+        process is gone in the middle of a reply, that it is cut off (`StreamCut`). A reply that ends before its host
+        has written a row of it comes as its message alone. Of this process: mail that was sent here (`Mailed`), a
+        prompt that waits for CONT (`PromptKept`), trouble with the store and with tools (`StoreTrouble`,
+        `ToolTrouble`). Of other hosts: that one has ended (`HostEnded`), and in an attached system, that another
+        process runs the agents (`HostChanged`).
 
         Args:
             callback: takes an event.
@@ -384,7 +384,7 @@ class Directory(OfOneProcess, ABC):
         return subscription
 
     def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
-        """Tell the subscribers what was committed since the latest look, when ``before`` ran the agents."""
+        """Publish what was committed since the latest look, when ``before`` ran the agents."""
         self._tallies.note(news, self.clock.now_ms())
         events: list[Event] = [*news.messages, *news.died, *news.renamed]
         for reply in news.replies:
@@ -410,7 +410,7 @@ class Directory(OfOneProcess, ABC):
             agent: a handle, or a uuid, name, or unique prefix of a uuid.
             file: the new file, which only its user may read.
             from_clear: leave out what the agents inherit and cannot see, since it was cleared before.
-            notice: is told before anything is written, when there is such a thing and it is not left out.
+            notice: gets a line before anything is written, when there is such a thing and it is not left out.
 
         Returns:
             How much was written.
@@ -428,7 +428,7 @@ class Directory(OfOneProcess, ABC):
             self.store, uuid, as_path(file), now=self.clock.now_ms(), from_clear=from_clear, notice=notice
         )
 
-    # Who carries out what
+    # Carrying out
 
     def here(self, uuid: str) -> AgentActor | None:
         """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""

@@ -1,4 +1,4 @@
-"""What is told when other hosts live than before. Pure."""
+"""The events when other hosts live than before. Pure."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list[HostChanged | HostEnded]:
     """The events between two looks at the hosts that run the agents, each the latest first.
 
-    Hosts that share the agents come and go: each that goes is told of, once. A host that shares them with nobody is
+    Hosts that share the agents come and go: each that goes is reported, once. A host that shares them with nobody is
     followed by none, or by another one.
     """
     if not now:

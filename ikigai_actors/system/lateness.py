@@ -22,11 +22,11 @@ def why_late(system: Directory, uuid: str) -> str:
         hold, asked, state = actor.state.hold, asking(actor.state.calls), system.statistics_of(uuid).state
         lender = _called(system, hold.budget) if isinstance(hold, Paused) else ""
         return why_late_in(_called(system, uuid), state, lender, asked)
-    except IkigaiError:  # the time-out is what is told
+    except IkigaiError:  # the time-out is what is reported
         return ""
 
 
 def _called(system: Directory, uuid: str) -> str:
-    """What people call an agent, as far as memory tells."""
+    """What people call an agent, according to memory."""
     actor = system.here(uuid)
     return words_of(uuid) if actor is None else actor.called

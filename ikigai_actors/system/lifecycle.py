@@ -34,7 +34,7 @@ GRACE = 30.0
 """Seconds that an agent has to finish its turn after TERM."""
 
 MOST_RESTARTS = 1_000_000
-"""The highest intensity: so many restarts within a period are as good as no limit."""
+"""The highest intensity: this many restarts within a period are as good as no limit."""
 
 
 class Lifecycle:
@@ -93,7 +93,7 @@ class Lifecycle:
     def interrupt(self, uuid: str, *, cascade: bool = False) -> Future[bool]:
         """Send INT, which ends the turn in progress; return a future of whether there was one.
 
-        In the process that runs the agents the actors are told first, and the row of the signal is written afterwards.
+        In the process that runs the agents the actors get it first, and the row of the signal is written afterwards.
         """
         ended: Future[bool] = Future()
         actor = self._here(uuid)
@@ -181,7 +181,7 @@ def new_fork(
     budget: Budget | Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
-    """The command that makes children, for whoever asks for it; arguments as of `AgentRef.fork`. Raises `BadInput`."""
+    """The command that makes children, for its caller; arguments as of `AgentRef.fork`. Raises `BadInput`."""
     if (output is not None or attach != ()) and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, to go with its output or attachments; got none.")
     check_choice(restart, "restart", [*RestartType])

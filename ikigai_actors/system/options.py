@@ -91,7 +91,7 @@ def usual_prices() -> Prices:
 
 
 def prices_in(file: str | os.PathLike[str], others: Prices) -> Prices:
-    """The prices in a file, and behind them others and those that a command has made. Raises `BadInput`."""
+    """The prices in a file, and after them others and those that a command has made. Raises `BadInput`."""
     if not isinstance(file, str | os.PathLike) or not str(file).strip():
         raise BadInput(f"Expected prices to be the path of a file; got {shown(file)}.")
     return read_prices(Path(file)).over(others).over(updated_prices(home()))

@@ -19,7 +19,7 @@ class Receipt(Future[Steered]):
         """Make an open one.
 
         Args:
-            agent: who is told the word, by uuid.
+            agent: the agent that gets the word, by uuid.
             delete: deletes the mail of this number if it is unread; returns whether it was.
         """
         super().__init__(agent, late=_LATE, until=Until.STEP)

@@ -444,8 +444,8 @@ class ActorSystem(System):
         """What an agent is doing, and has done since its actor was started; without its restarts.
 
         An agent of this host is not looked up in the database. Of one of another host the rows of its log are counted,
-        which tell of its whole life; with a ``record`` nothing is read, and only what was counted by now is told. 0
-        stands for what no row tells: its inbox, and the times it waited.
+        which cover its whole life; with a ``record`` nothing is read, and only what was counted so far is there. 0
+        means that no row has it: its inbox, and the times it waited.
         """
         self.check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
@@ -469,8 +469,8 @@ class ActorSystem(System):
     def drain(self, timeout: float | None = None) -> None:
         """Give all agents to the other hosts; return when none is left. New ones are not taken.
 
-        Replies and tools that are in progress have a lease's time to end; what is not done by then is cut off, and goes
-        on elsewhere as after a crash. Callers here still get their answers.
+        Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on elsewhere as
+        after a crash. Callers here still get their answers.
 
         Args:
             timeout: seconds to wait; None waits forever. The agents go on being given away after it.
@@ -539,7 +539,7 @@ class ActorSystem(System):
         return {**super().signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """For whom an agent of this host waits, as a state; empty when it waits for nobody."""
+        """The agents that an agent of this host waits for, as a state; empty when it waits for none."""
         return waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)])
 
     def _called(self, uuid: str) -> str:

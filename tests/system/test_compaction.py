@@ -284,7 +284,7 @@ FAILS: list[tuple[str, list[str | Reply | Exception], type[Exception], str]] = [
     ("an error", [ProviderError("overloaded")], ProviderError, "overloaded"),
     ("blank", [Reply("  ")], ProviderError, "its answer was blank"),
     ("a refusal", [Reply("I will not", stop_reason="refusal")], ProviderError, "a refusal"),
-    ("too long", [LONG * 20], ProviderError, "about as long as what it stands for"),
+    ("too long", [LONG * 20], ProviderError, "about as long as the messages that it replaces"),
     ("cut thrice", [Reply("so ", stop_reason="max_tokens")] * 3, ProviderError, "its answer was cut"),
     ("calls", [Reply("", (ToolCall("agents"),))] * 3, ProviderError, "with calls of tools"),
 ]

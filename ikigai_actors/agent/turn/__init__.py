@@ -4,14 +4,14 @@ Its modules:
 
     machine, steps      what an agent does next, at each event; how a step is written
     state, events       what that is decided on, and what it decides; what can happen: commands and completions
-    tool_steps, calls   the calls of a reply: which run, wait, are asked about; where a crash has left them
+    tool_steps, calls   the calls of a reply: which run, wait, are asked about; what a crash leaves of them
     builtin             how a call begins that the runtime carries out itself
     fork                a child, from the history up to a position
     record              calls that are answered from a record
     request             the history as a request to a model
     shown_attachments   which pictures and the like it has, and which by reference
-    plan, compaction, elision   what a summary stands for, how one is made, what is shown by reference instead
-    tokens              how many tokens a message has, by what replies have told
+    plan, compaction, elision   what a summary replaces, how one is made, what is shown by reference instead
+    tokens              how many tokens a message has, by what replies have reported
     merging, parts      what is taken over of another agent's history; how one is read that is too long for its model
     typed               turns that must give a value
 """

@@ -19,7 +19,7 @@ What a crash leaves of a call, and what resuming makes of it:
     a built-in call               done with its result,     it is carried out
                                   or not at all
     running, a wait               nothing was done          it goes on until the deadline in its ``tool_call``
-    done                          done                      its result stands
+    done                          done                      its result stays
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -162,7 +162,7 @@ def waits(calls: Calls) -> Calls:
 
 
 def at_rest(calls: Calls) -> bool:
-    """Whether no call is being carried out: each is done, asks, is a ``wait``, or is behind one."""
+    """Whether no call is being carried out: each is done, asks, is a ``wait``, or comes after one."""
     done = all(call.progress in (Progress.DONE, Progress.ASKING) for call in calls)
     return not running(calls) and (done or bool(waits(calls)))
 

@@ -1,4 +1,4 @@
-"""Compaction: the model writes what stands for all that was said before. Pure.
+"""Compaction: the model writes a text that replaces all that was said before. Pure.
 
     idle, interrupted, or a turn whose calls all have results, also one that waits for a budget
       │ Compact, with a plan
@@ -16,13 +16,13 @@ single step that is too long is stood for by a digest.
 Where it is enough to show long results by reference, a ``summary`` without a text says so, and no model is asked
 (`ikigai_actors.agent.turn.elision`). A model may ask for a summary itself, by a call: it comes before the next step.
 
-What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary
-stands. The plan stays true whatever is appended meanwhile, since that comes behind it; forks are made at once, and have
+What is asked and answered meanwhile is in no log: a crash before the unit leaves nothing of it; after it the summary is
+there. The plan stays true whatever is appended meanwhile, since that comes after it; forks are made at once, and have
 the long view.
 
 A unit holds what the request may cost, before it leaves, and so before it is asked once more; what was held for a
 request of the turn is free again. Where that does not fit the budgets it does not wait, but is refused: then a request
-that cannot leave without a summary leaves behind a digest, and any other one as it is. A crash counts what was held as
+that cannot leave without a summary leaves after a digest, and any other one as it is. A crash counts what was held as
 spent.
 """
 
@@ -57,7 +57,7 @@ from ikigai_actors.text import storable
 MOST_ATTEMPTS = 3
 """How often the model is asked for one summary: its calls are denied, and an answer that was cut is refused."""
 LONGEST_PART = 0.9
-"""A text that is longer than this part of what it stands for is refused."""
+"""A text that is longer than this part of what it replaces is refused."""
 ANSWER_TOKENS = 4_096
 """The most tokens of a summary."""
 
@@ -66,7 +66,8 @@ MOST_SQUEEZED = 8
 MOST_PUT_OFF = 3
 """How many of these may come before a service has refused the request."""
 PERSON, MODEL, AUTO, REFUSAL = "person", "model", "auto", "refusal"
-"""Who asks for a summary: a person, a model's call; a request that came near the window, or was refused."""
+"""The origin of a request for a summary: a person, a model's call; a request that came near the window, or was
+refused."""
 
 _REFUSAL = "refusal"
 """The stop reason of a model that does not want to answer."""
@@ -87,7 +88,7 @@ def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
         text = f"Agent {state.uuid} has too short a history for a summary. Nothing was changed."
         return Step(state, effects=(Answer(event.caller, NothingToCompact(text, state.uuid)),))
     unit = holding(state)
-    if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one behind the summary
+    if state.phase is Phase.WAITING_FOR_BUDGET:  # the request that waits is another one after the summary
         state = replace(state, phase=Phase.RUNNING_TOOLS, steps=max(1, state.steps) - 1, calls=())
         unit = replace(unit, unpaused=True)
     if event.summary:
@@ -110,7 +111,7 @@ def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
-    """Ask for the summary that the model itself has asked for; nothing where there is too little behind it."""
+    """Ask for the summary that the model itself has asked for; nothing where its history is too short."""
     if plan is None:
         return Step(replace(state, focus=None))
     request = state.request + 1
@@ -173,7 +174,7 @@ def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSu
 
 
 def _let_go(state: State, tokens: int) -> Step:
-    """Let a request of so many tokens leave that was put off. The next one is not, unless it has a good deal more."""
+    """Let a request of this many tokens leave that was put off. The next one is not, unless it has a good deal more."""
     left = max(state.squeezed + 1, MOST_PUT_OFF)
     return Step(replace(state, squeezed=left, left_at=tokens), effects=(RequestModel(state.request),))
 
@@ -264,8 +265,8 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
 def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Message, ...] = ()) -> Step:
     """Go on as before, without a summary; who asked for it hears why.
 
-    Where the next request is too long without one, and where a step is too long for any model, what was asked stands
-    for the past, behind the messages ``first``.
+    Where the next request is too long without one, and where a step is too long for any model, the prompts replace the
+    past, after the messages ``first``.
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
@@ -281,14 +282,14 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
 
 
 def _left(compaction: Compaction) -> str:
-    """What a summary that failed leaves behind, in words."""
+    """What a summary that failed leaves, in words."""
     if compaction.written is None:
         return "Nothing was changed."
     return "The parts before it are summarised; /uncompact, or uncompact(), takes off the latest."
 
 
 def state_behind(state: State) -> State:
-    """The state behind a compaction or a merge: what it was before."""
+    """The state after a compaction or a merge: what it was before."""
     back = state.side.back if state.side is not None else state.phase
     return replace(state, phase=back, compaction=None, merging=None)
 
@@ -326,7 +327,7 @@ def answer_tokens(settings: Mapping[str, Any]) -> int:
 
 
 def side_talk(state: State) -> tuple[Message, ...]:
-    """The messages that are sent behind the history: the instruction, and what was said about it. In no log."""
+    """The messages that are sent after the history: the instruction, and what was said about it. In no log."""
     compaction = state.compaction
     assert compaction is not None  # in this phase
     asked: PendingMessage = (Kind.USER, summary_instruction(compaction.plan, compaction.focus), NO_DATA)
@@ -337,7 +338,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
     """What is wrong with an answer that was to be a text.
 
     Returns:
-        What the model is told when it is asked once more, empty when it is not; and what was wrong, in words, empty
+        The text for the model when it is asked once more, empty when it is not; and what was wrong, in words, empty
         when nothing was.
     """
     cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
@@ -353,7 +354,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
 def said_again(
     state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], told: str, now: int
 ) -> tuple[PendingMessage, ...]:
-    """What was said about a text, with the answer that was none, and what the model is told then."""
+    """What was said about a text, with the answer that was none, and the text for the model then."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)

@@ -14,7 +14,7 @@ RECALL = "recall"
 """The built-in call that shows a message."""
 
 ELIDED_FROM = 2_000
-"""From so many characters on a result is long."""
+"""From this many characters on a result is long."""
 
 ELIDED_TOKENS = 20
 """How many tokens a reference has, about."""
@@ -26,18 +26,18 @@ def is_elided(message: Message, elide: int) -> bool:
 
 
 def reference(message: Message) -> str:
-    """What stands for a long result. For one of ``recall`` it names the message that was recalled."""
+    """The reference in place of a long result. For one of ``recall`` it names the message that was recalled."""
     size = f"{len(message.content.encode('utf-8', 'replace')) / 1_000:.0f} KB"
     return f"({size}; {_recalled(message)})"
 
 
 def attachment_reference(message: Message, blob: Blob) -> str:
-    """What stands for a picture or the like of a message."""
+    """The reference in place of a picture or the like of a message."""
     return f"({_words(blob)}; {_recalled(message)})"
 
 
 def too_large(blob: Blob) -> str:
-    """What stands for a picture or the like that the model does not take."""
+    """The reference in place of a picture or the like that the model does not take."""
     return f"({_words(blob)}: too large for this model)"
 
 

@@ -156,8 +156,8 @@ class TrialBirth(NamedTuple):
     Of ``data`` it takes ``output``.
     """
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    """Messages that it begins with, before its prompt or before it goes on: kind, content and data of each. They stand
-    for what was said elsewhere; ``from`` in their data is the position of what they are a copy of.
+    """Messages that it begins with, before its prompt or before it goes on: kind, content and data of each. They are
+    copies of what was said elsewhere; ``from`` in their data is the position of what they are a copy of.
     """
 
 
@@ -182,7 +182,7 @@ class ForkTrials:
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """Begin anew, with the settings in force; answered with the position of the clear."""
+    """Start over, with the settings in force; answered with the position of the clear."""
 
     needs = Needs.AT_REST
     travels_as = "clear"
@@ -201,7 +201,7 @@ class Compact:
     summary: str = ""
     """The text, where no model is to write it."""
     plan: SummaryPlan | None = field(default=None, metadata=AT_HOME)
-    """What a summary would stand for; None when it would save nothing. The actor looks it up in the log."""
+    """What a summary would replace; None when it would save nothing. The actor looks it up in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +352,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class WaitsElsewhere:
-    """The agent's request waits for something else by now: for another budget, or another unit of it."""
+    """The agent's request now waits for another budget, or another unit of the same one."""
 
     needs = Needs.LOG
     paused: Paused
@@ -426,7 +426,7 @@ class WindowFull:
     near: float = 0
     """At how many it comes near the window."""
     is_full: bool = False
-    """Whether it would be too long: it is not to leave without a summary, or what stands in its place."""
+    """Whether it would be too long: it is not to leave without a summary, or what replaces one."""
     readable: float = 1.0
     """The part of the conversation that the model can read when it writes the summary."""
     plan: SummaryPlan | None = None
@@ -544,10 +544,10 @@ class TakeWords:
 
 @dataclass(frozen=True, slots=True)
 class LookAtMail:
-    """Tell the agent, which is idle, of unread mail; not if it was told before and has not looked since."""
+    """Give the idle agent a notice of unread mail; not if it had one before and has not looked since."""
 
     earlier: Mapping[str, Any] | None
-    """What it was told before: the data of that line."""
+    """The earlier notice: the data of that line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ class Childbed(NamedTuple):
     name: str | None
     restart: str
     own: Sequence[PendingMessage]
-    """The child's first messages, behind its ``fork`` message."""
+    """The child's first messages, after its ``fork`` message."""
     told: Sequence[PendingMessage] = ()
-    """What the parent writes behind its ``fork`` message."""
+    """What the parent writes after its ``fork`` message."""
     opens: bool = False
     """Whether its last message opens a turn."""
     go: bool = False

@@ -12,7 +12,7 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
               Prompt      │
                      interrupted   (the turn was cut off by a crash: open in the registry, nobody works on it)
 
-The unit behind which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
+The unit after which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
 prompt, the last result of the calls, or one without messages. Where a budget does not allow it, the answer of the unit
 says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended. What changes
 its settings or its history meanwhile has that request weighed again; what takes the prompt back ends the turn.
@@ -132,7 +132,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case on.Prompt() if puts_aside(state, command):
             return not command.mail
         case on.Resume() if state.phase in BESIDE_STEPS:
-            return False  # what is to be gone on with shows behind it
+            return False  # what is to be gone on with shows after it
         case on.Merge() if command.how == merging.SUMMARY and state.status is not Status.RUNNING:
             return False  # a model is asked
         case on.Resume() if state.status is Status.STOPPED:
@@ -162,7 +162,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
 
 
 def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
-    """An event, completed with what only the log tells."""
+    """An event, completed with what only the log has."""
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     match event:
@@ -222,7 +222,7 @@ def step(
 ) -> Step:
     """Decide what an event leads to. A step with the same state, no unit and no effects means: nothing.
 
-    Words enter a turn in one place, whatever led there: as the last messages of a unit behind which a request of the
+    Words enter a turn in one place, whatever led there: as the last messages of a unit after which a request of the
     turn leaves. So none parts a call from its result, and what the model was shown before stays as it was.
 
     Args:
@@ -430,7 +430,7 @@ def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
 
 
 def _goes_on(state: State) -> bool:
-    """Whether the turn goes on behind its last reply when words wait."""
+    """Whether the turn goes on after its last reply when words wait."""
     return state.status is Status.RUNNING and may_ask(state)
 
 
@@ -442,7 +442,7 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
         return end_calls(state, now, event.at_once)
     if state.phase is not Phase.WAITING_FOR_MODEL:
         return Step(state)
-    told = "The request was cut off, since the agent was told something."
+    told = "The request was cut off, since there is a word for the agent."
     cut = _cut_off(event.partial if words else "", event.spent, Kind.RETRY, told)
     messages = messages_of(state.uuid, state.head, now, (cut,) if event.asked else ())
     request = state.request + 1
@@ -536,21 +536,21 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 
 def _reopen(state: State, event: on.Resume) -> Step:
-    """Open the turn that ended with an error again, as it stands in the log, and send a new request."""
+    """Open the turn that ended with an error again, as it is in the log, and send a new request."""
     asked = request_model(replace(state, turn=state.failed, failed=0, steps=0, passed=0, repairs=0))
     unit = LogUnit(state.uuid, (), turn=state.failed, asks=True)
     return Step(asked.state, unit, (Answer(event.caller, True), *asked.effects), event.caller)
 
 
 def _wait_elsewhere(state: State, paused: Paused) -> Step:
-    """Note what the request waits for by now. It is the same request."""
+    """Note what the request waits for now. It is the same request."""
     if not isinstance(state.hold, Paused):
         return Step(state)
     return Step(replace(state, hold=paused._replace(at=state.hold.at)))
 
 
 def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
-    """Write the line that tells an idle agent of its unread mail."""
+    """Write the notice of unread mail for an idle agent."""
     unit = MailNotice(state.uuid, state.head + 1, now, event.earlier)
     return Step(advance(state, (unit.message(),), notice=state.head + 1), unit)
 

@@ -153,7 +153,7 @@ def report_failed(state: State, event: on.SummaryFailed, now: int) -> Step:
 
 
 def _go_on(state: State, next_part: ReadPart | str, further: dict[str, Any], spent: Spent | None, now: int) -> Step:
-    """Ask for notes of what comes next, or write those that stand for everything."""
+    """Ask for notes of what comes next, or write those that replace everything."""
     merging = state.merging
     assert merging is not None  # in this phase
     if isinstance(next_part, str):
@@ -226,11 +226,11 @@ def asked_agent(state: State, view: View) -> State:
 
 
 def talk_behind(state: State) -> tuple[Message, ...]:
-    """The messages that are sent behind a history for a summary: the instruction, and what was said about it."""
+    """The messages that are sent after a history for a summary: the instruction, and what was said about it."""
     merging = state.merging
     if merging is None:
         return compaction.side_talk(state)
-    assert merging.source is not None  # by then
+    assert merging.source is not None  # at that point
     asked: PendingMessage = (Kind.USER, report_instruction(merging.source, merging.part), NO_DATA)
     return messages_of(state.uuid, state.head, 0, (asked, *merging.talk))
 

@@ -1,8 +1,8 @@
 """Parts: another agent's history in as many requests as its model's window asks for, for the notes of a merge. Pure.
 
 What both inherit, which the agent that merges knows itself, is left out first. If that is not enough, the rest is read
-in parts of whole steps: each with the notes of what came before, of which the model makes notes anew. A step that is
-too long by itself, and all that is left after so many answers, is told by its prompts and its latest answer.
+in parts of whole steps: each with the notes of what came before, of which the model makes notes again. A step that is
+too long by itself, and all that is left after this many answers, is shown by its prompts and its latest answer.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.messages.messages import Kind, Message
 
 MOST_PARTS = 8
-"""So many parts are read of one history at most."""
+"""At most this many parts are read of one history."""
 _MOST_DIGESTED = 20_000
 """About how many characters a digest has at most: the latest prompts count."""
 _DIGEST = "(Nobody could summarise this; it is what was asked, and the latest answer.)"
@@ -26,9 +26,9 @@ class ReadPart(NamedTuple):
 
     messages: Sequence[Message]
     rest: Sequence[Message] = ()
-    """What comes behind, to be read later."""
+    """What comes after it, to be read later."""
     notes: str = ""
-    """What stands for all before it."""
+    """The notes for everything before it."""
     number: int = 1
     """Of which part this is, beginning with 1."""
 
@@ -42,7 +42,7 @@ def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> Read
         window: how many tokens its model takes; 0 where nobody has told.
 
     Returns:
-        A shorter part; or the notes that stand for everything, where no model can give any.
+        A shorter part; or the notes for everything, where no model can give any.
     """
     shown = news if part is None else part.messages
     allowed = [READABLE * window] if window else []
@@ -67,7 +67,7 @@ def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
 
 
 def _split(messages: Sequence[Message], most: float) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Whole steps of about so many tokens at most, but one at least; and what comes behind."""
+    """Whole steps of about this many tokens at most, but one at least; and what comes after them."""
     places = [message.id for message in messages]
 
     def read(start: int, end: int) -> Sequence[Message]:

@@ -1,4 +1,4 @@
-"""Plans: what a summary would stand for, and from where on all stays as it is. Pure.
+"""Plans: what a summary would replace, and from where on all stays as it is. Pure.
 
 Whole steps are kept, the newest ones: as many as fit into a part of what there is. In a turn its latest step is always
 among them, and its prompt is shown verbatim wherever the cut lies. Answered prompts become past.
@@ -19,23 +19,24 @@ READABLE = 0.6
 KEPT_TOKENS = 20_000
 """The most tokens that stay verbatim, unless the latest step of a turn has more."""
 KEPT_PART = 4
-"""One in so many tokens may stay verbatim: who asks for a summary of little wants most of that summarised, too."""
+"""One in this many tokens may stay verbatim: a person who asks for a summary of little wants most of that summarised,
+too."""
 LEAST_FREED = 0.2
 """A summary that is not asked for replaces this part of the conversation at least."""
 FEWEST_STEPS = 2
-"""A summary stands for so many replies at least."""
+"""A summary replaces at least this many replies."""
 ELIDED_TO, LEAST_ELIDED = 0.6, 0.3
 """References are enough where they bring a request below this part of where it comes near the window, and save that."""
 DIGESTED = 300
-"""How many characters of a prompt stand in a digest."""
+"""How many characters of a prompt a digest has."""
 _DIGEST_PART = 5
-"""One in so many tokens may be a digest, or those of many summaries that failed would fill the window."""
+"""One in this many tokens may be a digest, or those of many summaries that failed would fill the window."""
 _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
 """How a digest begins."""
 
 
 class History(Replies, Protocol):
-    """What an agent's log tells; see `ikigai_actors.records.log.log.Log`."""
+    """The log of an agent; see `ikigai_actors.records.log.log.Log`."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -56,7 +57,7 @@ class SummaryPlan(NamedTuple):
     prompt: int
     """Position of the prompt, before `keep_from`, that is open; 0 for none."""
     messages: int
-    """How many messages the text would stand for."""
+    """How many messages the text would replace."""
     replaced: int
     """How many tokens these have, about."""
     kept: int
@@ -66,7 +67,7 @@ class SummaryPlan(NamedTuple):
     upto: int
     """The model is shown the history up to this position when it is asked for the text."""
     digest: str
-    """What stands for the past where no model can tell: its prompts, each with its position, cut."""
+    """What replaces the past where no model can summarise it: its prompts, each with its position, cut."""
     tokens_per_byte: float
     """What these sizes were made with."""
     is_part: bool = False
@@ -214,7 +215,7 @@ def _kept(
 
 
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
-    """From where on all would be kept, if a model read no more than so many tokens before that; one step at least."""
+    """From where on all would be kept, if a model read no more than this many tokens before that; one step at least."""
     cut, size, replied, is_whole = 0, 0, False, False
     for message in reversed(shown):
         if message.id >= keep_from:
@@ -229,7 +230,7 @@ def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: f
 
 
 def _digest(opening: list[Message], past: list[Message], most: int) -> str:
-    """What was asked, in about so many characters at most: how it began, and what was asked last."""
+    """What was asked, in about this many characters at most: how it began, and what was asked last."""
     earlier = "\n".join(one.content for one in opening if one.kind == Kind.SUMMARY).removeprefix(f"{_DIGEST}\n")
     latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
     lines = [f"The latest answer then, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []

@@ -24,7 +24,7 @@ from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.tools.policy import ToolTraits
 
 NOT_RECORDED = "This call is not in the record, and nothing runs here. Go on without it."
-"""What a model is told of a call that the record does not have."""
+"""The result for a call that the record does not have."""
 
 
 class RecordedResult(NamedTuple):
@@ -33,7 +33,7 @@ class RecordedResult(NamedTuple):
     content: str
     is_error: bool
     attached: Sequence[Mapping[str, Any]] = ()
-    """Its attachments, as they stand in the data of the message."""
+    """Its attachments, as in the data of the message."""
 
 
 def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls) -> Mapping[str, RecordedResult]:

@@ -8,17 +8,17 @@
 Pure: the same history gives the same request. `agent/assembly.py` keeps the passages beside the logs, so that each
 message is looked at once. What it holds to:
 
-- Roles alternate; the first and the last message are the user's. A placeholder stands in where the history has none.
+- Roles alternate; the first and the last message are the user's. A placeholder fills in where the history has none.
 - Each call is answered in the very next user message: results first, in the order of the calls, those of ``fork`` last,
-  so that parent and child share all that stands before. A call without a result gets one that says why; a result that
+  so that parent and child share everything before it. A call without a result gets one that says why; a result that
   answers no call of the last reply is dropped; of two results the first counts. An error has text alone, as the API
   wants it: pictures that came with it follow the results, and then prompts and mail lines.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
   Text and calls are sent to all; what only one service understands, to models of that service.
 - Of attachments the oldest are shown by reference where the service takes no more of them, and one that is too large
   for it is a line of text.
-- Of a summary the text comes first, as a block of the user's that says what it stands for, and then the prompt that was
-  open. What follows is as it was: a summary keeps whole steps.
+- Of a summary the text comes first, as a block of the user's that says what it replaces, and then the prompt that was
+open. What follows is as it was: a summary keeps whole steps.
 - Blank text is left out, a message left empty too, and its neighbours are joined.
 - Joining messages only appends blocks. So of two histories cut where no call waits for its
   result, with no clear or rewind between, the shorter one's blocks are a prefix of the longer one's (the last
@@ -150,7 +150,7 @@ class Turns:
         self._said: list[Said] = []  # prompts and mail lines that follow the results
 
     def open_with(self, summary: Message | None, prompt: Message | None) -> None:
-        """Begin a conversation with what stands for all that was before; `records.log.Log.opening` gives it."""
+        """Begin a conversation with the text for everything before; `records.log.Log.opening` gives it."""
         if summary is not None:
             self._said.append((summary, TextBlock(_summary_of(summary))))
         if prompt is not None and prompt.content.strip():
@@ -182,7 +182,7 @@ class Turns:
             case Kind.ASSISTANT:
                 self._add_reply(message)
                 return
-        if len(self._results) == len(self._open):  # else a result may come, and it stands before what was said
+        if len(self._results) == len(self._open):  # else a result may come, and it is before what was said
             self._close_user()
 
     def finish(self) -> Passage:
@@ -265,7 +265,7 @@ class Turns:
 
 
 def _summary_of(message: Message) -> str:
-    """The text of a summary, and what it stands for."""
+    """The text of a summary, and what it replaces."""
     whose = message.data.get("name") or message.agent_uuid
     told = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
     return tagged("summary", {"of": told}, message.content)
@@ -287,7 +287,7 @@ def _merged(message: Message) -> str:
 
 
 def tagged(tag: str, told: Mapping[str, str], text: str) -> str:
-    """A text between tags, which cannot end within it: whoever wrote the text, the model sees where it ends."""
+    """A text between tags, which cannot end within it: the model sees where the text ends, whatever it says."""
     attributes = "".join(f' {name}="{_escape(value)}"' for name, value in told.items())
     inside = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
     return f"<{tag}{attributes}>\n{inside}\n</{tag}>"

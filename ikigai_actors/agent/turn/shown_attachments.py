@@ -1,9 +1,8 @@
 """Which attachments of a conversation its model sees, and which it sees by reference. Pure, but for what it has seen.
 
 What a service takes is data (`providers.attachment_limits`). The oldest give way where all of them are too much. That
-is counted message by message from the beginning, so the same history always shows the same. But what gives way stands
-in passages that were made before: the conversation is then made again from its beginning, with so many hidden as are
-due.
+is counted message by message from the beginning, so the same history always shows the same. But the hidden ones are in
+passages that were made before: the conversation is then made again from its beginning, with as many hidden as are due.
 """
 
 from collections.abc import Sequence

@@ -40,7 +40,7 @@ class Phase(StrEnum):
     MERGING = "merging"
     """Another agent's history is read, or its model is asked for a summary of it; with an open turn or without."""
     INTERRUPTED = "interrupted"
-    """A crash cut off the open turn; resume it, or prompt anew."""
+    """A crash cut off the open turn; resume it, or prompt again."""
 
 
 BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
@@ -50,7 +50,7 @@ WORKING = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.WAITING_FOR_BUDGE
 """The phases in which something is in progress: a turn, a summary, or a merge."""
 
 MOST_NAMED = 3
-"""How many of those for whom an agent waits its state names."""
+"""How many of the agents that an agent waits for its state names."""
 
 WAITS_FOR = "waits for "
 """How the state begins of an agent whose turn waits for other agents."""
@@ -104,15 +104,15 @@ class Compaction:
     """What matters most; empty for no preference."""
     caller: Caller
     back: Phase
-    """The phase before, and behind it."""
+    """The phase before, and after it."""
     by: str = "person"
-    """Who asked for it."""
+    """The caller that asked for it."""
     tokens: int = 0
     """Those of the request that waits for it, about; 0 where none does."""
     must: bool = False
-    """Whether the request that waits for it cannot leave without: where the model gives none, a digest stands there."""
+    """Whether the request that waits for it cannot leave without: where the model gives none, a digest is there."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
-    """What was said about it with the model, behind the instruction: kind, content, data."""
+    """What was said about it with the model, after the instruction: kind, content, data."""
     attempts: int = 1
     """How often the model was asked."""
     written: Mapping[str, Any] | None = None
@@ -130,11 +130,11 @@ class Merging:
     positions: tuple[int, ...]
     """What is picked."""
     caller: Caller
-    """Who asked for it; None when a model's call did."""
+    """The caller that asked for it; None when a model's call did."""
     call: Call | None
     """That call."""
     back: Phase
-    """The phase before, and behind it."""
+    """The phase before, and after it."""
     source: MergeSource | None = None
     """The agent as it was looked at; None until then."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
@@ -153,7 +153,7 @@ class State:
 
     uuid: str
     head: int
-    """Position of the latest message of the history; `UNKNOWN` when only the log can tell."""
+    """Position of the latest message of the history; `UNKNOWN` when only the log has it."""
     turn: int = 0
     """Id of the message that opened the turn in progress; 0 when idle."""
     phase: Phase = Phase.UNLOADED
@@ -182,7 +182,7 @@ class State:
     output: Mapping[str, Any] | None = None
     """What the latest turn must give, as its prompt says (`records.outputs`); None for any answer."""
     repairs: int = 0
-    """How often the model was told in that turn that its value does not fit."""
+    """How often in that turn the model was asked again for a value that fits."""
     squeezed: int = 0
     """How often the request that is due was put off for a summary, or let go in spite of its length."""
     left_at: int = 0
@@ -333,7 +333,7 @@ class PutAside:
 
 @dataclass(frozen=True, slots=True)
 class CallUnit:
-    """The act of a built-in call, and the message that tells of it, as one unit."""
+    """The act of a built-in call, and the message that reports it, as one unit."""
 
     agent: str
     id: int
@@ -350,14 +350,14 @@ class CallUnit:
 
 @dataclass(frozen=True, slots=True)
 class MailNotice:
-    """The line that tells an idle agent of its unread mail, as a unit; refused when there is nothing new to tell."""
+    """The notice of unread mail for an idle agent, as a unit; refused when there is nothing new."""
 
     agent: str
     id: int
     """Position of the line."""
     created_at: int
     earlier: Mapping[str, Any] | None
-    """What the agent was told before, if it has not looked at its mailbox since."""
+    """The earlier notice, if the agent has not looked at its mailbox since."""
 
     def message(self, content: str = "", data: Mapping[str, Any] = NO_DATA) -> Message:
         """The line, with the text and data that are known once the mailbox was looked at."""

@@ -43,9 +43,9 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
 
 
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
-    """Append drafts to the log and tell the caller the position of the first.
+    """Append drafts to the log and give the caller the position of the first.
 
-    A request that waits for a budget is not the same behind them: what it needs is looked at again.
+    A request that waits for a budget is not the same after them: what it needs is looked at again.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
     told = Answer(caller, messages[0].id)
@@ -56,7 +56,7 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
 
 
 def request_anew(state: State, *messages: Message) -> Step:
-    """Weigh a request again that waits for a budget, behind these messages."""
+    """Weigh a request again that waits for a budget, after these messages."""
     request = state.request + 1
     anew = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
     after = advance(state, messages, phase=Phase.WAITING_FOR_MODEL, **anew)
@@ -64,7 +64,7 @@ def request_anew(state: State, *messages: Message) -> Step:
 
 
 def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
-    """Go on with the turn behind a reply that does not end it: write these messages, and ask the model again."""
+    """Go on with the turn after a reply that does not end it: write these messages, and ask the model again."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     request = state.request + 1
     after = advance(state, messages, request=request, steps=state.steps + 1, retries=0, hold=None)

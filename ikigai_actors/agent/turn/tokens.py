@@ -1,7 +1,8 @@
 """Tokens: how many a message has, about, by what replies have told. Pure.
 
-A reply tells how many tokens its request had. So two replies of one model tell how many the messages from the earlier
-one on have that only the later request had, whatever is sent beside the conversation. That, by their bytes, is what is
+A reply reports how many tokens its request had. So two replies of one model show how many tokens the messages from the
+earlier one on have, which only the later request had, whatever is sent beside the conversation. That, by their bytes,
+is what is
 learned: of the latest messages of which enough is known. A text of digits or of Chinese has three times as many tokens
 as one in English.
 
@@ -9,7 +10,7 @@ as one in English.
     told            10          510         a to r have 2,000 bytes: 500 tokens, 0.25 for each byte
 
 It is read off the history each time, so it is the same after a restart. A summary notes what its plan was made with:
-behind it there may be no two replies yet.
+after it there may be no two replies yet.
 """
 
 import json
@@ -25,15 +26,15 @@ from ikigai_actors.records.messages.replies import spent_of
 UNTOLD = 1 / 3
 """Tokens of a byte, where no reply has told."""
 LEAST, MOST = 0.15, 0.6
-"""What a reply tells beyond these is no text's."""
+"""What a reply reports beyond these is not of text."""
 _TOO_FEW = 2_000
 """Of so few bytes nothing is learned."""
 _ENOUGH = 32_000
-"""Of so many bytes enough is learned: one looks no further back."""
+"""This many bytes are enough to learn from: it looks no further back."""
 
 
 class Replies(Protocol):
-    """What an agent's log tells of its replies; see `ikigai_actors.records.log.log.Log`."""
+    """The replies in an agent's log; see `ikigai_actors.records.log.log.Log`."""
 
     def spoken(self, position: int) -> Iterator[Message]:
         """What a model may see verbatim, newest first."""
@@ -98,7 +99,7 @@ def bytes_of(message: Message, elide: int = 0) -> int:
 
 
 def _read(message: Message) -> int:
-    """How many tokens the request had that a reply has answered; 0 for what is no reply, or does not tell."""
+    """How many tokens the request had that a reply has answered; 0 for what is no reply, or does not report it."""
     spent = spent_of(message) if message.kind == Kind.ASSISTANT else None
     if spent is None:
         return 0

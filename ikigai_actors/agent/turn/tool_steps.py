@@ -72,7 +72,7 @@ def continue_calls(
     call = next_builtin_call(state.calls, tools)
     if call is not None and call.name == GIVE_RESULT and told and not asking(state.calls):
         given = tuple(one for one in state.calls if one.progress is not Progress.DONE)
-        return _results(state, given, "The result was not taken: read what you are told, then give it again.", now)
+        return _results(state, given, "The result was not taken: read the new words, then give it again.", now)
     if call is not None and not (call.name == GIVE_RESULT and asking(state.calls)):
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
@@ -91,7 +91,7 @@ def continue_calls(
 
 
 def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
-    """Give calls their recorded results. One that the record does not have ends the turn, or is told to the model."""
+    """Give calls their recorded results. One that is not recorded ends the turn, or gives an error."""
     missing = next((call for call in kept if call.id not in event.recorded), None)
     if missing is not None and effects.get("missing", "stop") == "stop":
         text = f"The model has called {missing.name}, which the record does not have here, and nothing runs."
@@ -139,7 +139,7 @@ def placed(step: Step, answer: Held | Paused) -> Step:
 
 
 def go_on(state: State, held: Held) -> Step:
-    """Send the request that has waited for a budget; nothing when that was ended, or is another one, by now."""
+    """Send the request that has waited for a budget; nothing when that was ended, or is another one now."""
     if not isinstance(state.hold, Paused) or state.hold.at != held.at:
         return Step(state)
     if state.phase is Phase.RUNNING_TOOLS:
@@ -196,10 +196,10 @@ def end_calls(state: State, now: int, at_once: bool) -> Step:
 def _why_ended(call: Call) -> tuple[str, bool]:
     """The result of a call that was ended for a word, and whether it is an error."""
     if call.progress is not Progress.RUNNING:
-        return "This call was not begun: read what you are told.", True
+        return "This call was not begun: read the new words.", True
     if call.name == WAIT:
-        return "The wait was ended: read what you are told. Wait again if you still want to.", False
-    return "This call was cut off: it may or may not have run. Read what you are told.", True
+        return "The wait was ended: read the new words. Wait again if you still want to.", False
+    return "This call was cut off: it may or may not have run. Read the new words.", True
 
 
 def refuse(state: State, call: str, reason: str, now: int) -> Step:

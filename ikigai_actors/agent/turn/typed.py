@@ -2,11 +2,11 @@
 
 Such a turn ends with a value that fits, and with nothing else that is a success. The model gives it by calling
 `GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. Another value,
-or an answer in words, is told back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails.
+or an answer in words, goes back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails.
 `exit` in such a turn takes the value too: its supervisor gets it by mail, as JSON.
 
-What a crash leaves: the type stands in the data of the prompt. Before a unit of this module is committed, the value is
-a call without a result, which is carried out anew when the turn goes on, or a reply that was never received. After it
+What a crash leaves: the type is in the data of the prompt. Before a unit of this module is committed, the value is
+a call without a result, which is carried out again when the turn goes on, or a reply that was never received. After it
 the turn is over (``output``, ``error``), or the errors stand in the log, where they are counted: a ``repair`` message,
 or a result with ``data.repair``.
 """
@@ -32,7 +32,7 @@ EXIT = "exit"
 """The built-in call that takes the value, too."""
 
 MOST_REPAIRS = 2
-"""How often a model is told what is wrong with its value."""
+"""How often a model may repair its value."""
 
 ACCEPTED = "The result fits. The task is over."
 _NOT_LAST = "Only the last result of a reply counts."
@@ -81,7 +81,8 @@ def exit_typed(state: State, text: str, now: int) -> Step:
 def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes_on: bool = False) -> Step:
     """The step that takes a reply without calls: the value itself, or words, which are not enough.
 
-    Where the turn ``goes_on``, since the model is told something, no value is taken, and none is missed at its end.
+    Where the turn ``goes_on``, since there is something for the model, no value is taken, and none is missed at its
+    end.
     """
     wanted = _wanted(state)
     if reply.output is not None:
@@ -121,7 +122,7 @@ def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: Pe
 
 
 def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: Sequence[PendingMessage] = ()) -> Step:
-    """Tell the model what is wrong with the value in its call, or fail."""
+    """Give the model the errors of the value in its call, or fail."""
     if _is_one_step(state):
         return _end_step(state, now)
     if state.repairs >= MOST_REPAIRS:
@@ -142,7 +143,7 @@ def _is_one_step(state: State) -> bool:
 
 
 def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
-    """End the turn of a replayed step, as one that diverges: the record has nothing behind its reply."""
+    """End the turn of a replayed step, as one that diverges: the record has nothing after its reply."""
     text = "The reply has no result that fits, and ends the step: only this one is replayed."
     return end_turn(state, now, ReplayDiverged(text), *drafts, (Kind.ERROR, text, {"diverged": ""}))
 

@@ -3,5 +3,5 @@
 - ``commands``: every command of an agent, once, as a future; ``outcomes`` is what comes of the larger ones.
 - ``readings``: what is read of an agent, once.
 - ``ref``: both faces of a handle, made of these two, and the system that gives them.
-- ``base``: what ``commands`` and ``readings`` stand on.
+- ``base``: the base of ``commands`` and ``readings``.
 """

@@ -14,7 +14,7 @@ class BaseRef(Generic[H]):
     __slots__ = ("_output", "system", "uuid")
 
     def __init__(self, system: Directory, uuid: str, output: Any = None) -> None:
-        """Stand for an agent.
+        """Make the handle of an agent.
 
         Args:
             system: the system.

@@ -130,7 +130,7 @@ class Commands(BaseRef[H]):
         return self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
 
     def steer(self, text: str, *, now: bool = False) -> Receipt:
-        """Tell the agent something within the turn that it is in: its model reads it before its next request.
+        """Give the agent a word within the turn that it is in: its model reads it before its next request.
 
         The word is committed when this returns; on an event loop, soon. It survives every crash and enters the history
         once, as a message of kind ``steer``: behind the results of the calls in progress, or behind a reply that would
@@ -319,7 +319,7 @@ class Commands(BaseRef[H]):
 
         Raises:
             BadInput: an argument cannot be used, or nothing waits for an answer where a child is to go on.
-            NotABoundary: a step is in the midst at a position; the error names the nearest ones that would do.
+            NotABoundary: a step is in progress at a position; the error names the nearest ones that would do.
             HistoryPruned: a history was deleted.
             AgentNotFound, AmbiguousAgent: there is no such agent, or several.
             AgentDead, AgentStopped: this agent does not fork.
@@ -363,7 +363,7 @@ class Commands(BaseRef[H]):
         return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future(timeout))
 
     def clear(self, timeout: float | None = None) -> Future[int]:
-        """Begin anew, with the settings in force.
+        """Start over, with the settings in force.
 
         Args:
             timeout: seconds to wait; None waits forever.
@@ -422,7 +422,7 @@ class Commands(BaseRef[H]):
     def compact(
         self, focus: str | None = None, text: str | None = None, timeout: float | None = None
     ) -> Future[Compacted]:
-        """Have its model write a summary, which stands for what was said: the next request is that much smaller.
+        """Let its model write a summary, which replaces what was said: the next request is that much smaller.
 
         What was said latest stays verbatim, and so does the prompt of an open turn; nothing is deleted, and `uncompact`
         brings all of it back. In a turn it happens before the next request to the model.
@@ -437,7 +437,7 @@ class Commands(BaseRef[H]):
             What came of it.
 
         Raises:
-            BadInput: the text is about as long as what it stands for.
+            BadInput: the text is about as long as what it replaces.
             NothingToCompact: so little was said that a summary would save nothing.
             ProviderError: the model gave no summary, or code answers for it and no ``compact_model`` is set.
             TurnInterrupted: it was interrupted.
@@ -643,7 +643,7 @@ class Commands(BaseRef[H]):
             timeout: seconds to wait; None waits forever.
 
         Raises:
-            BadInput: the child stands above this agent, or is this agent; or it would be restarted together with its
+            BadInput: the child is above this agent, or is this agent; or it would be restarted together with its
                 new siblings, and lives on another host.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
@@ -653,8 +653,8 @@ class Commands(BaseRef[H]):
     def move(self, host: str, timeout: float | None = None) -> Future[None]:
         """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.
 
-        Replies and tools that are in progress have a lease's time to end; what is not done by then is cut off, and goes
-        on there as after a crash. Callers still get their answers.
+        Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on there as
+        after a crash. Callers still get their answers.
 
         Args:
             host: the name of the other host; see `ActorSystem.hosts`.
@@ -686,7 +686,7 @@ class Commands(BaseRef[H]):
         """Grant more of what the agent's nearest budget limits; those who wait for it go on, in order.
 
         Args:
-            tokens: how many more tokens; the others likewise, see `Budget`.
+            tokens: how many more tokens; the others in the same way, see `Budget`.
             usd: how many more dollars.
             agents: how many more agents may live.
             agents_ever: how many more agents may ever be born.
@@ -760,7 +760,7 @@ class Commands(BaseRef[H]):
         """Send a mail as this agent; return, after the commit, its number in the recipient's mailbox.
 
         Mails of one sender arrive in the order in which they were sent. One that is sent later arrives then, even if
-        this agent is dead by then; until then it is a timer of the recipient, whose number is returned.
+        this agent has died; until then it is a timer of the recipient, whose number is returned.
 
         ``"group:reviewers"`` is a group: all who are members at the commit get it, but this agent and those whose
         mailboxes are full. Then the number of those is returned that did.

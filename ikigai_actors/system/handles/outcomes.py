@@ -19,11 +19,11 @@ class Compacted:
     after: int
     """How many it has now, about."""
     usage: Usage | None
-    """What the summary has cost, when the provider tells it."""
+    """What the summary has cost, when the provider reports it."""
 
 
 def compacted(told: Mapping[str, Any]) -> Compacted:
-    """What came of a compaction, as the agent tells it."""
+    """The outcome of a compaction, made of the agent's answer."""
     usage = told.get("usage")
     return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
 
@@ -41,10 +41,10 @@ class Merged:
     documents: tuple[MergedDocument, ...]
     """What the child and those below it have written since, by path; nothing of it was changed."""
     usage: Usage | None
-    """What the summary has cost, when the provider tells it."""
+    """What the summary has cost, when the provider reports it."""
 
 
 def merged(told: Mapping[str, Any]) -> Merged:
-    """What came of a merge, as the agent tells it."""
+    """The outcome of a merge, made of the agent's answer."""
     usage, documents = told.get("usage"), tuple(MergedDocument(**one) for one in told["documents"])
     return Merged(told["position"], told["head"], told["text"], documents, None if usage is None else Usage(**usage))

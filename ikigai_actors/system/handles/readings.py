@@ -146,7 +146,7 @@ class Readings(BaseRef[H]):
         return system.log_cache.find_in(self.uuid, found)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
-        """Its unread mail: how many mails, from whom, and how the oldest begin. Marks nothing as read.
+        """Its unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.
 
         Args:
             timeout: seconds to wait.
@@ -162,7 +162,7 @@ class Readings(BaseRef[H]):
 
         Args:
             sender: only mail of this agent, as in `read_mail`.
-            latest: only so many, the latest ones.
+            latest: only this many, the latest ones.
         """
         store = self.system.store
         known = sender_of(store, sender)

@@ -275,7 +275,7 @@ class System(Directory):
         """Bring the agents of a file that `export` has made under an agent; all of them, or none.
 
         Their histories, settings, marks, mail and documents are what they were; turns that were open are cut off. An
-        agent in which such a turn or an unread prompt waits comes stopped. Who has a uuid that is here gets another
+        agent in which such a turn or an unread prompt waits comes stopped. An agent whose uuid is taken gets another
         one, so importing twice makes a copy; a name that is taken gets ``-2``. No budget comes along: those above
         ``under`` count the agents from now on. No right comes along either: a policy ``allow`` of the file does not
         count, nor an approval in an open turn, and the agents may use no tool that ``under`` may not use.
@@ -297,7 +297,7 @@ class System(Directory):
         Raises:
             ImportRefused: the file is damaged, newer than this program, or does not fit to what is here.
             AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no agent that lives.
-            BudgetExceeded: a budget above it allows so many agents no more.
+            BudgetExceeded: a budget above it does not allow this many agents.
             HostElsewhere: another process runs that agent: import there.
             BadInput: an argument cannot be used, or the file cannot be read.
         """

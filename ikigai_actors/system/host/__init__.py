@@ -10,7 +10,7 @@ Its modules:
     due_timers          mail that comes later
     reply_streams       replies on their way, written while other processes listen
     stuck_watch         agents in a turn that give no sign of life
-    sign_board          the signs of those that do, told to other processes
+    sign_board          the signs of those that do, for other processes
     importing           an import while no agents run
-    wait_board          who waits for whom, told to other hosts
+    wait_board          which agents wait for which, for other hosts
 """

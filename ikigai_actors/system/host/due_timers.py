@@ -49,7 +49,7 @@ class DueTimers:
             host: the id of the host.
             clock: decides what is due.
             post: has the thread call a function; from any thread.
-            after: has the thread call a function in so many seconds.
+            after: lets the thread call a function in this many seconds.
         """
         self._reader, self._journal, self._host, self._clock = reader, journal, host, clock
         self._post, self._after = post, after
@@ -61,7 +61,7 @@ class DueTimers:
     def fire_due(self) -> None:
         """Fire what is due, and note when to look again."""
         if self._firing:
-            return  # it is looked at behind them
+            return  # it is looked at after them
         found = self._reader.read(lambda tx: next_timers(tx, self._host, FIRED_AT_ONCE))
         now = self._clock.now_ms()
         due = [timer for timer in found if timer.due_at <= now]

@@ -61,7 +61,7 @@ class Supervision(Protocol):
         """Have actors be given again, later, the prompts and remote commands that no agent has taken up."""
 
     def watch_time(self) -> None:
-        """See to it that the owners of limits of time are told, of which some may be new. Never waits."""
+        """See to the notices for owners of limits of time, of which some may be new. Never waits."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
@@ -165,7 +165,7 @@ class ProcessTable(Processes):
         return self._actors.get(uuid)
 
     def is_idle(self, uuid: str) -> bool:
-        """Whether an agent has nothing to do, as far as memory tells.
+        """Whether an agent has nothing to do, according to memory.
 
         True for an agent that this host does not run: its rows say that.
         """
@@ -216,7 +216,7 @@ class ProcessTable(Processes):
         self.notified(change.notified)
 
     def notified(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Follow what the runtime has sent agents by mail: recipient, and whom it is about. Never waits."""
+        """Follow what the runtime has sent agents by mail: recipient, and the agent that it is about. Never waits."""
         for recipient, about in pairs:
             self.mailed(recipient, about)
 
@@ -228,7 +228,7 @@ class ProcessTable(Processes):
         self._parts.publisher.publish(change)
 
     def mailed(self, recipient: str, sender: str | None) -> None:
-        """End the waits for a committed mail, and tell the actor of its recipient if it wants news. Never waits."""
+        """End the waits for a committed mail, and notify the actor of its recipient if it wants news. Never waits."""
         self._parts.waits.mailed(recipient, sender)
         if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
             actor.actor_inbox.put_urgent(NewMail())
@@ -255,7 +255,7 @@ class ProcessTable(Processes):
             self._settle(message.agent_uuid, steered, mail)
 
     def close_receipts(self) -> None:
-        """Settle with `SystemClosed` whoever waits for a word to enter; the words stay in the database."""
+        """Settle the receipts that wait for a word to enter with `SystemClosed`; the words stay in the database."""
         for uuid in tuple(self._receipts):
             self._settle(uuid, SystemClosed("The system was closed before the word was read; the next one reads it."))
 
@@ -282,7 +282,7 @@ class ProcessTable(Processes):
             actor.deliver(on.Resume(Future()))
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
-        """Tell actors that want news that mail may have come from another process: those of these agents, None all."""
+        """Notify actors that want news that mail may have come from another process: of these, or all."""
         for actor in self if among is None else filter(None, map(self._actors.get, among)):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
@@ -335,7 +335,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Granted(held))
 
     def waits_elsewhere(self, uuid: str, paused: Paused) -> None:
-        """Have an agent know for what its request waits by now. Never waits; nothing when it knows."""
+        """Let an agent know what its request waits for now. Never waits; nothing when it knows."""
         actor = self._actors.get(uuid)
         known = actor.state.hold if actor is not None else None
         if actor is None or not isinstance(known, Paused):
@@ -347,7 +347,7 @@ class ProcessTable(Processes):
                 self.serve((paused.budget,), paused.again_at)
 
     def paused(self) -> list[str]:
-        """The agents whose requests wait for budgets, as far as memory tells."""
+        """The agents whose requests wait for budgets, according to memory."""
         return [actor.origin.uuid for actor in self if isinstance(actor.state.hold, Paused)]
 
     def reset(self, uuid: str) -> Future[None]:

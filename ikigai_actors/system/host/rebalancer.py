@@ -47,7 +47,7 @@ from ikigai_actors.system.host_events import host_events
 logger = logging.getLogger(__name__)
 
 BALANCE = 5.0
-"""Seconds between two gifts of shards with agents: their logs are read anew by the host that gets them."""
+"""Seconds between two gifts of shards with agents: their logs are read again by the host that gets them."""
 
 LEAVING = 30.0
 """Seconds that the actors of a shard have to end."""
@@ -98,7 +98,7 @@ class Rebalancer(Worker):
             journal: commits the gifts.
             processes: the actors of this host.
             log_cache: the logs that are in use.
-            supervision: is told of the agents that this host has taken.
+            supervision: gets the agents that this host has taken.
             threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
@@ -112,7 +112,7 @@ class Rebalancer(Worker):
         self._living: frozenset[str] = frozenset()
         self._on_end, self._publish, self._catch_up = on_end, publish, catch_up
         self.hosts: Sequence[HostRecord] = ()
-        """Who ran the agents at the latest look, the latest first."""
+        """The hosts that ran the agents at the latest look, the latest first."""
         self._resume = False
         self._runs: dict[int, int] = {}  # this host runs the agents of these shards; the epoch of each
         self._rest: float | None = BALANCE
@@ -175,11 +175,11 @@ class Rebalancer(Worker):
         return drained
 
     def _move_as_asked(self, move: Move, caller: RemoteCaller) -> None:
-        """Move a branch of this host, as the row of its top asks, for which the caller stands. Never waits."""
+        """Move a branch of this host, as the row of its top asks, which the caller represents. Never waits."""
         self._add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
 
     def _add(self, task: RefusableTask) -> None:
-        """Put a task at the end. Whoever closes refuses all that it finds; this refuses what it missed."""
+        """Put a task at the end. Closing refuses all that it finds; this refuses what it missed."""
         self.post(task)
         if self._stopped:
             self._refuse_rest()
@@ -285,7 +285,7 @@ class Rebalancer(Worker):
         self._part(lambda one: not one.busy)
 
     def _part(self, due: Callable[[Parting], bool]) -> None:
-        """Let those go for whom it is time. An actor that begins nothing more is of no use, wherever they go."""
+        """Let the agents go whose time it is. An actor that begins nothing more is of no use, wherever they go."""
         for parting in [one for one in self._partings if due(one)]:
             self._partings.remove(parting)
             self._leave(parting.agents)
@@ -301,7 +301,7 @@ class Rebalancer(Worker):
             logger.info("%s", error)
         else:
             self._leave(born)
-            if born:  # the host that has got them tells the new numbers first
+            if born:  # the host that has got them reports the new numbers first
                 self._given = self._clock.monotonic()
         if self._drained and not self._leaving:
             self.look_again()
@@ -316,7 +316,7 @@ class Rebalancer(Worker):
                 return
             self._store.read(lambda tx: check_movable(tx, agent, self._host.id))
             branch = self._branch(agent)
-        except IkigaiError as error:  # if another host has the agent by now, that one finds the row
+        except IkigaiError as error:  # if another host has the agent now, that one finds the row
             caller.settle(error)
         else:
             self._let_finish(branch, RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle))

@@ -2,10 +2,10 @@
 
 Another process on the database writes rows and nothing else; the host that runs the agents follows them:
 
-    changes       statuses, ends, names and interrupted turns, which stand in the registry already
+    changes       statuses, ends, names and interrupted turns, which are in the registry already
     prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
     commands      rows without an answer: the actor does what is asked, and the answer comes with that
-    listeners     who wants to see replies on their way
+    listeners     the processes that want to see replies on their way
 
 A command is given to its actor once, and again only when an attempt has left it undecided
 (`ikigai_actors.agent.remote_commands`). The rows decide that it is carried out once; that it is given once decides that

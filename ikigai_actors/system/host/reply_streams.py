@@ -7,7 +7,7 @@ Its states:
                  appended, all of it in one transaction through the journal; and rows that are void are deleted
     leaving      nobody listens any more, or the system closes: the host's rows are deleted
 
-It looks, and nothing is told to it; so a listener that comes in the middle of a reply gets all of it. A reply that ends
+It looks, and gets no messages; so a listener that comes in the middle of a reply gets all of it. A reply that ends
 between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). How far a
 reply is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host
 that dies leaves its rows, which are void (`ikigai_actors.records.messages.pieces`).
@@ -58,7 +58,7 @@ class ReplyStreams(Service):
             requests: gives the model requests in flight.
             writer: commits the rows.
             host: the id of the host.
-            clock: tells how long somebody listens.
+            clock: says how long somebody listens.
             threads: makes the thread.
         """
         super().__init__("ikigai-reply-streams", threads)
@@ -70,7 +70,7 @@ class ReplyStreams(Service):
         self._clear_due = 0.0
 
     def listen(self, seconds: float) -> None:
-        """Somebody listens for so many seconds from now on; 0 for nobody. Never waits; any thread may call it."""
+        """Somebody listens for this many seconds from now on; 0 for nobody. Never waits; any thread may call it."""
         until = self._clock.monotonic() + seconds
         with self._changed:
             begins = seconds > 0 and not self._is_heard()
@@ -114,7 +114,7 @@ class ReplyStreams(Service):
             del self._over[reply]
 
     def _new(self) -> tuple[list[NewPieces], dict[int, int]]:
-        """What was received since the latest rows, and how many deltas of each reply have come by now."""
+        """What was received since the latest rows, and how many deltas of each reply have come so far."""
         for call in [call for call in self._told if call.is_over()]:
             told = self._told.pop(call)
             if told.deltas:

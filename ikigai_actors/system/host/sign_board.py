@@ -1,11 +1,11 @@
 """The board on which a host writes the signs of life of its agents, for readers in other processes.
 
     resting    nobody has given a sign since the latest look: no timer, no look, and no write, however many agents live
-    looking    every `SIGNS_EVERY` seconds at those who have given signs or are told of, and at nobody else
-    writing    what has changed is one unit of the journal, one row; the next look comes so long after its commit
+    looking    every `SIGNS_EVERY` seconds at those that have given signs or are on the board, and at no others
+    writing    what has changed is one unit of the journal, one row; the next look comes this long after its commit
 
-A turn that is there at two looks is told of; so short ones cost no write, and their last messages tell when they gave a
-sign. An agent that is silent is told of once: times are absolute. A write that is lost with the process is of no
+A turn that is there at two looks is published; so short ones cost no write, and their last messages show when they gave
+a sign. An agent that is silent is published once: times are absolute. A write that is lost with the process is of no
 consequence (`ikigai_actors.records.hosts.host_signs`). Where nothing comes for a while this rests, too: no timer keeps
 a simulation going in which nothing else can happen.
 """
@@ -42,11 +42,11 @@ class SignBoard(Instrument):
 
         Args:
             processes: the actors of the agents.
-            journal: commits what is told.
+            journal: commits what is published.
             host: the id of the host.
             clock: gives the times.
             post: has the thread call a function; from any thread.
-            after: has the thread call a function in so many seconds; from that thread.
+            after: lets the thread call a function in this many seconds; from that thread.
         """
         self._processes, self._journal, self._host, self._clock = processes, journal, host, clock
         self._post, self._after = post, after
@@ -100,7 +100,7 @@ class SignBoard(Instrument):
             self._go_on()
 
     def _signs(self, heard: set[str]) -> tuple[dict[str, PublishedSign], dict[str, int]]:
-        """The signs of those in turns that are told of by now, and the turns that are too young for that."""
+        """The signs of those in turns that are published now, and the turns that are too young for that."""
         told, young, now = dict[str, PublishedSign](), dict[str, int](), self._clock.now_ms()
         for uuid in sorted({*self._told, *self._young, *heard}):
             actor = self._processes.get(uuid)
@@ -119,7 +119,7 @@ class SignBoard(Instrument):
         return told, young
 
     def _done(self, result: CommitResult) -> None:
-        self._post(self._go_on)  # what was not committed is told with the next sign
+        self._post(self._go_on)  # what was not committed is published with the next sign
 
     def _go_on(self) -> None:
         """Look again while something may change by itself, or has changed; else rest."""

@@ -2,7 +2,7 @@
 
     unwatched   between turns, and while the agent waits for a person, for a budget or for others
     watched     a look is due, when the time since its latest sign could be over
-    told        its supervisor was told, by a unit that does so once for each turn; nothing else is done about it
+    told        its supervisor got a mail, by a unit that sends one for each turn; nothing else is done about it
 
 Agents without the setting cost nothing.
 """
@@ -34,9 +34,9 @@ class StuckWatch:
 
         Args:
             processes: the actors of the agents.
-            journal: commits what supervisors are told.
+            journal: commits the mails to supervisors.
             clock: gives the times of mails.
-            after: has the thread call a function in so many seconds.
+            after: lets the thread call a function in this many seconds.
         """
         self._processes, self._journal, self._clock, self._after = processes, journal, clock, after
         self._watched: set[str] = set()
@@ -55,7 +55,7 @@ class StuckWatch:
         state = actor.state
         limit = state.view.settings.get("stuck_after")
         if not limit or not state.turn or state.shown not in WATCHED:
-            return  # it begins anew when that changes
+            return  # it begins again when that changes
         silent = 0.0 if actor.tally.waits else actor.tally.sign().seconds
         if silent < limit:
             self._watched.add(uuid)

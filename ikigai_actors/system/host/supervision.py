@@ -137,7 +137,7 @@ class SupervisionLoop(Worker, Supervision):
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
         self.sign_board = SignBoard(processes, journal, host, clock, self.post, self.after)
-        """Tells other processes of signs of life."""
+        """Publishes signs of life to other processes."""
         self._failures: dict[str, AgentFailure] = {}  # by uuid: the supervisor has not decided yet
         self._deadlines: dict[str, int] = {}  # by uuid, of agents that terminate: those that have a timer
         self._time_lines: dict[str, int] = {}  # by owner of a budget whose time has a timer
@@ -306,7 +306,7 @@ class SupervisionLoop(Worker, Supervision):
                 self._give_up(supervisor, children, failed, failure._replace(known=None, line=""))
 
     def _start(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
-        """Restart an agent; one that failed itself goes on with the children whom its giving up had stopped.
+        """Restart an agent; one that failed itself goes on with the children that its giving up had stopped.
 
         Args:
             agent: the agent.
@@ -407,7 +407,7 @@ class SupervisionLoop(Worker, Supervision):
         self._journal.perform(Serve(budget))
 
     def _serve_later(self, budget: str, due: int) -> None:
-        """Look at a budget when it is due by the database's clock, of which this host's may be far behind."""
+        """Look at a budget when it is due by the database's clock, compared with which this host's may be late."""
         wait = min(max(0, due - self._clock.now_ms()) / 1000, _LOOK_AGAIN)
         self.after(wait, lambda: self.serve((budget,)))
 
@@ -419,14 +419,14 @@ class SupervisionLoop(Worker, Supervision):
                 self.after(max(0, line - now) / 1000, partial(self._tell_of_time, budget, line))
 
     def _tell_of_time(self, budget: str, line: int) -> None:
-        """Look at a budget whose time is nearly over; once more where the database's clock is behind this one."""
+        """Look at a budget whose time is nearly over; once more where the database's clock is later than this one."""
         if self._time_lines.get(budget) == line:
             del self._time_lines[budget]
             self._serve(budget)
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let those go on for whom another process has placed what they wait for; tell others what that is by now."""
+        """Let those go on that another process has given what they wait for; let others know what that is now."""
         if waiting := self._processes.paused():
             held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
             for uuid, held in held_for.items():

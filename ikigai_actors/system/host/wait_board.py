@@ -1,4 +1,4 @@
-"""The board on which a host writes who waits for whom, once that has lasted, and reads what other hosts have written.
+"""The board of a host: which agents wait for which, once that has lasted; and what other hosts have written there.
 
 Other processes learn from it what the agents are doing. Hosts that share the agents find circles of waits in it that
 go over several of them. (Those within one host, `ikigai_actors.actors.wait_registry` finds at once.)

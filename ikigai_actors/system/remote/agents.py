@@ -5,22 +5,22 @@
     remote.refresh(follower.news)                              # settles the future once the turn is over
 
 Prompts are mail, and wait for the next host when there is none. Every other command is a *remote command*: its row gets
-an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, behind
-the back of the one who was told that it failed.
+an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, after
+its caller has got the error.
 
 A caller hears its answer, since nothing that the answer consists of can be passed over:
 
-- What is asked here is followed before its row is committed, so all of its turn lies behind the place of the agent.
+- What is asked here is followed before its row is committed, so all of its turn lies after the place of the agent.
 - What was begun elsewhere, by the actor of an agent that has left to another host, is read from where that actor was,
   and followed from the moment of that read.
 - A look that moves the place of an agent gives what lies between to all who await the agent: `News` names everybody
-  whose place it moves, whether the look was for that agent or not, and whoever has told subscribers of it already.
+  whose place it moves, whether the look was for that agent or not, and what subscribers have heard already.
 
-It starts no thread. Whoever tells an agent something posts it, and does on its own thread what is posted by then, in
-that order; so what a program does next comes behind it. A thread that may not wait, such as one of the runtime, has the
-loop (`ikigai_actors.system.remote.following`) do it: `wake` has that come soon. The loop also looks for what has
-ended. No wait begins while a look is under way, so that none falls between two looks. Whatever goes wrong with a
-command comes from its future.
+It starts no thread. A caller of an agent posts its command, and carries out on its own thread what is posted, in that
+order; so what a program does next comes after it. A thread that may not wait, such as one of the runtime, has the loop
+(`ikigai_actors.system.remote.following`) do it: `wake` has that come soon. The loop also looks for what has ended. No
+wait begins while a look is under way, so that none falls between two looks. Whatever goes wrong with a command comes
+from its future.
 """
 
 import logging
@@ -79,8 +79,8 @@ class RemoteAgents:
         Args:
             store: where agents and their logs are read.
             client: writes what is asked.
-            publisher: takes a `PromptKept`, and knows which messages of agents were told already.
-            follower: follows all agents, or those of whom something is awaited.
+            publisher: takes a `PromptKept`, and knows which messages of agents were published already.
+            follower: follows all agents, or those of which something is awaited.
             who: names this process, as one that wants to see replies on their way: the id of a host, else random.
         """
         self.follower = follower
@@ -95,7 +95,7 @@ class RemoteAgents:
         self._ended: IkigaiError | None = None
         self._who, self._listens, self._renew_at = who, False, 0.0
         self.hosts: Sequence[HostRecord] = ()
-        """Who ran the agents at the latest look, the latest first."""
+        """The hosts that ran the agents at the latest look, the latest first."""
         self._former: HostRecord | None = None  # who ran them last, when nobody does
 
     @property
@@ -104,7 +104,7 @@ class RemoteAgents:
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
-        """What stands for the actor of an agent."""
+        """The representative of an agent's actor."""
         return RemoteActor(self, uuid)
 
     def tell(self, uuid: str, command: Any) -> None:
@@ -118,7 +118,7 @@ class RemoteAgents:
     def inherit(self, uuid: str, handover: Handover) -> None:
         """Take over from the actor of an agent that has left to another host: callers and commands. Never waits.
 
-        That host may have gone on, so what the log has behind the place where the actor left it is read.
+        That host may have gone on, so what the log has after the place where the actor left it is read.
         """
         for caller in handover.callers:
             if handover.turn:
@@ -136,7 +136,7 @@ class RemoteAgents:
             self.await_word(uuid, mail, handover.head, receipt)
 
     def await_word(self, uuid: str, mail: int, behind: int, receipt: Receipt) -> None:
-        """Give a receipt where a word enters that is kept, perhaps behind this message already. Never waits."""
+        """Give a receipt where a word enters that is kept, perhaps after this message already. Never waits."""
         self._post(partial(self._try, receipt, partial(self.await_turn, RemoteWord(uuid, mail), behind, receipt)))
 
     def steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
@@ -186,11 +186,11 @@ class RemoteAgents:
             tell: takes these news, and who ran the agents at the look before; called before any future is settled.
         """
         with self._looking:
-            awaits = self._whom()  # their callers need all that is new of them, whoever has told it
+            awaits = self._whom()  # their callers need all that is new of them, also if others published it
             self.follower.is_told = lambda uuid: 0 if uuid in awaits else self._publisher.place(uuid)
             if not self.follower.follows_all:
                 self.follower.keep(awaits)
-            answers = self._answers()  # read before the news, so that what they tell of is told before
+            answers = self._answers()  # read before the news, so that what they report is published before
             news = read()
             before, self.hosts = self.hosts, news.hosts
             self._former = self.host or self._former
@@ -207,7 +207,7 @@ class RemoteAgents:
                 self._settle(self._answers())
 
     def follow(self, everybody: bool, now: int) -> None:
-        """Follow everybody from now on, in milliseconds since 1970, or only those of whom something is awaited."""
+        """Follow everybody from now on, in milliseconds since 1970, or only those of which something is awaited."""
         if everybody != self.follower.follows_all:
             with self._looking:
                 if not everybody:
@@ -218,14 +218,14 @@ class RemoteAgents:
     def listen(self, wanted: bool, now: float) -> None:
         """Have the hosts write what they receive of replies, while it is wanted, and follow that; or have them not.
 
-        Call it again and again: it renews what it has said. Where it cannot be said, replies are told when they are
-        committed.
+        Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
+        are committed.
 
         Args:
             wanted: whether somebody here wants to see replies on their way.
             now: seconds of the clock that never leaps.
         """
-        with self._looking, suppress(IkigaiError):  # the next look tells of a trouble with the store
+        with self._looking, suppress(IkigaiError):  # the next look reports a trouble with the store
             if wanted and (not self._listens or now >= self._renew_at):
                 self._listens, self._renew_at = True, now + RENEW
                 self.follower.listen(self._who)
@@ -236,7 +236,7 @@ class RemoteAgents:
                 self._client.write(Listen(self._who, 0))
 
     def awaited(self) -> frozenset[str]:
-        """The agents, by uuid, of whom something is awaited."""
+        """The agents, by uuid, of which something is awaited."""
         with self._looking:
             return self._whom()
 
@@ -269,7 +269,7 @@ class RemoteAgents:
                 self._remote_command(uuid, command)
 
     def await_turn(self, turn: RemoteTurn | RemoteWord, behind: int, future: Future[Any]) -> None:
-        """Give a future the outcome of a turn, or where a word enters, which may be committed behind this message."""
+        """Give a future the outcome of a turn, or where a word enters, which may be committed after this message."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             return registry.get(tx, turn.agent), section(tx, turn.agent, behind)
@@ -382,7 +382,7 @@ class RemoteAgents:
 
 
 class RemoteActor(Heir):
-    """Stands for the actor of an agent that another process runs: commands are rows, which that process takes up."""
+    """Represents the actor of an agent that another process runs: commands are rows, which that process takes up."""
 
     __slots__ = ("_remote", "_uuid")
 

@@ -68,7 +68,7 @@ class Overview(NamedTuple):
     own: dict[str, int]
     """Messages that each agent wrote itself, by uuid."""
     hosts: tuple[HostRecord, ...]
-    """Who runs the agents, the latest first."""
+    """The hosts that run the agents, the latest first."""
     signs: "Mapping[str, Sign]"
     """The latest signs of life of those that are in a turn, by uuid."""
 
@@ -78,7 +78,7 @@ class Overview(NamedTuple):
         return next(iter(self.hosts), None)
 
     def state(self, record: AgentRecord) -> str:
-        """What an agent is doing, as far as a reader can tell."""
+        """What an agent is doing, as far as a reader can know."""
         return shown_state(record, self.hosts)
 
 
@@ -89,7 +89,7 @@ def _overview(tx: "Transaction") -> Overview:
 
 
 def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
-    """What an agent is doing, as far as its row and those of the hosts tell that run the agents."""
+    """What an agent is doing, according to its row and those of the hosts that run the agents."""
     if record.status != "running":
         return record.status
     if record.waits_for is not None:
@@ -144,7 +144,7 @@ class Client:
         """Speak to a store; see `open`.
 
         Args:
-            store: whoever gives it closes it, unless `close` is called.
+            store: the caller closes it, unless `close` is called.
             clock: for times that are stored; None for that of the database.
             on_commit: takes the answer of each unit that concerns others. See `Journal`.
         """
@@ -238,7 +238,7 @@ class Client:
         return self._store.read(lambda tx: registry.every(tx, status))
 
     def host(self) -> HostRecord | None:
-        """Who runs the agents; None when nobody does."""
+        """The host that runs the agents; None when nobody does."""
         return self._store.read(owner)
 
     def hosts(self) -> "list[HostRecord]":
@@ -275,13 +275,13 @@ class Client:
         return self._store.read(lambda tx: (_overview(tx), count(tx)))
 
     def budgets(self, most: int) -> "list[BudgetStatus]":
-        """The budgets that limit something, agent 0's first; at most so many."""
+        """The budgets that limit something, agent 0's first; at most this many."""
         from ikigai_actors.records.budgets.status import budgets_that_limit
 
         return self._store.read(lambda tx: budgets_that_limit(tx, most))
 
     def spending(self) -> "Iterator[Message]":
-        """Every message that may tell what a request has cost. Raises `HistoryError` for a wrong row."""
+        """Every message that may say what a request has cost. Raises `HistoryError` for a wrong row."""
         from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 
         place: MessagePlace | None = FIRST_PLACE
@@ -384,7 +384,7 @@ class Client:
 
         Args:
             uuid: the agent.
-            command: what it is to do; its caller is told nothing.
+            command: what it is to do; its caller gets nothing.
             timeout: seconds to wait; None waits forever.
             late: the text of the `TimedOut`.
 
@@ -440,7 +440,7 @@ class Client:
         messages = self._store.read(lambda tx: section(tx, child, registry.get(tx, child).fork_message_id))
         opening = next(message.id for message in messages if message.kind == Kind.USER)
         turn = RemoteTurn(child, turn=opening)
-        turn.follow(News(messages, (), {child: opening}, ()))  # of which a part may be told again
+        turn.follow(News(messages, (), {child: opening}, ()))  # of which a part may be published again
         return turn
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":

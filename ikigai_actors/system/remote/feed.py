@@ -20,10 +20,10 @@ class Feed:
     """Follows some agents, or everybody. Any method may raise `StoreError`."""
 
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
-        """Begin; ``now`` in milliseconds since 1970. What is there by now is not told as news."""
+        """Begin; ``now`` in milliseconds since 1970. What is there now is not news."""
         self._follower, self._watch = follower, watch
         self.hosts: Sequence[HostRecord] = follower.begin(now).hosts
-        """Who ran the agents at the latest look, the latest first."""
+        """The hosts that ran the agents at the latest look, the latest first."""
 
     @property
     def host(self) -> HostRecord | None:
@@ -31,7 +31,7 @@ class Feed:
         return next(iter(self.hosts), None)
 
     def place(self, agent: str) -> int:
-        """The latest message of an agent that was told, or was there before."""
+        """The latest message of an agent that was published, or was there before."""
         return self._follower.place(agent)
 
     def news(self) -> News:
@@ -41,7 +41,7 @@ class Feed:
         return news
 
     def wait(self, timeout: float = HEARTBEAT) -> None:
-        """Wait until something may be new, or so many seconds."""
+        """Wait until something may be new, or this many seconds."""
         self._watch.wait(timeout)
 
     def await_turn(

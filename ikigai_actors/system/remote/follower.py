@@ -8,10 +8,10 @@
         watch.wait()
 
 Rows alone are looked at, each time at one moment: how far each log has come, and what it has more than before. So no
-message is missed and none is told twice, however the wake-ups come. Those of one agent are in order; of several agents
-they are told by their times, which says nothing about order. An agent that is born and dies between two looks is found
-by the time of its death. Who also follows replies on their way (`Follower.listen`) reads what hosts have written of
-them at that same moment, with what their agents have committed.
+message is missed and none is published twice, however the wake-ups come. Those of one agent are in order; of several
+agents they are in the order of their times, which says nothing about order. An agent that is born and dies between two
+looks is found by the time of its death. A process that also follows replies on their way (`Follower.listen`) reads what
+hosts have written of them at that same moment, with what their agents have committed.
 """
 
 import logging
@@ -44,13 +44,13 @@ class News:
     turns: Mapping[str, int]
     """The turn in progress of everybody who was looked at, 0 for none; the dead have none.
 
-    Messages, deaths and names are told of these alone, and of each all that is new.
+    Messages, deaths and names of these alone are news, and of each all that is new.
     """
     hosts: Sequence[HostRecord]
-    """Who runs the agents now, the latest first."""
+    """The hosts that run the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
     replies: Sequence[ReplyNews] = ()
-    """What is new of replies on their way, behind the messages; see `Follower.listen`."""
+    """What is new of replies on their way, after the messages; see `Follower.listen`."""
 
 
 class _Look(NamedTuple):
@@ -69,7 +69,7 @@ class Follower:
     def __init__(self, store: Store, agents: Sequence[str] | None = None) -> None:
         """Follow these agents, by uuid; None follows everybody, those too that are not born yet."""
         self.is_told: Callable[[str], int] = lambda uuid: 0
-        """Gives the latest message of an agent that was told by others already; 0 for none."""
+        """Gives the latest message of an agent that others have published already; 0 for none."""
         self._store, self._agents = store, None if agents is None else [*agents]
         self._places: dict[str, int] = {}
         self._told: set[str] = set()
@@ -81,7 +81,7 @@ class Follower:
         self._host = ""  # that of this process, whose replies need not be read
 
     def begin(self, now: int) -> News:
-        """Everything that is there was told before; ``now`` in milliseconds since 1970. Gives no messages."""
+        """Everything that is there was published before; ``now`` in milliseconds since 1970. Gives no messages."""
         return self._begin(now, self._agents)
 
     def _begin(self, now: int, agents: Sequence[str] | None) -> News:
@@ -102,7 +102,7 @@ class Follower:
         news = self._begin(now, None)
         self._agents = None
         self._places |= places
-        self._told = self._told - places.keys() | told  # a death that nobody was told of is news
+        self._told = self._told - places.keys() | told  # a death that nobody has published is news
         return news
 
     def follow_only(self, agents: Collection[str]) -> None:
@@ -140,7 +140,7 @@ class Follower:
             self._places.pop(agent, None)
 
     def place(self, agent: str) -> int:
-        """The latest message of an agent that was told, or was there before."""
+        """The latest message of an agent that was published, or was there before."""
         return self._places.get(agent, 0)
 
     def news(self, among: frozenset[str] | None = None) -> News:
@@ -166,7 +166,7 @@ class Follower:
         return bool(self._after)
 
     def page(self, most: int = EVERYBODY) -> News:
-        """As `news` of all, of some of them at a time; behind the last ones it begins again.
+        """Like `news` of all agents, but of some of them at a time; after the last ones it starts over.
 
         Args:
             most: how many come at a time, at most.
@@ -191,11 +191,11 @@ class Follower:
             pieces = {host: pieces_behind(tx, host, replies.behind(host)) for host in elsewhere}
             looked_at = {head.uuid for head in found}
             if others := {row.agent for rows in pieces.values() for row in rows} - looked_at:
-                found = [*found, *heads_of(tx, sorted(others))]  # what they have committed is told first
+                found = [*found, *heads_of(tx, sorted(others))]  # what they have committed is published first
         return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], hosts, pieces)
 
     def _news_of(self, looked: "_Look") -> News:
-        """The news of a look: from now on they have been told."""
+        """The news of a look: from now on they are published."""
         found, sections, hosts, pieces = looked
         died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
         self._places.update((head.uuid, head.position) for head in found)

@@ -4,12 +4,12 @@
     following.start()
     remote.actor(uuid).deliver(on.Prompt("tea", future))   # the loop settles the future
 
-Who follows what, each with one thread and one watch, which is one listening connection:
+Which process follows what, each with one thread and one watch, which is one listening connection:
 
     process                 its watch hears    it looks at
     host that shares none   clients            no logs: nobody else runs agents
-    host that joined        clients, hosts     the agents of whom something is awaited; all, while somebody subscribes
-    attached process        clients, hosts     all agents, to tell its subscribers
+    host that joined        clients, hosts     the agents of which something is awaited; all, while somebody subscribes
+    attached process        clients, hosts     all agents, for its subscribers
 
 The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_schedule`):
 
@@ -19,24 +19,24 @@ The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_
                     what other processes have asked of them
     asking          what was posted for agents of others is written (`RemoteAgents.carry_out`)
     looking         at the agents that the hint names, in one read
-    looking at all  some at a time; between two reads it serves the hints and the commands that have come by then
-    closing         what was posted by now is written, and nothing more is looked at; the watch gives its connection
+    looking at all  some at a time; between two reads it serves the hints and the commands that have come meanwhile
+    closing         what was posted so far is written, and nothing more is looked at; the watch gives its connection
                     back, and the thread ends
 
 What always holds:
 
 - Rows alone decide. Each look reads from the place where the former one ended, at one moment, so a hint that comes
-  twice, late or not at all tells nothing twice and skips nothing.
+  twice, late or not at all repeats nothing and skips nothing.
 - The subscribers hear of what was committed before any future is settled by it.
-- While somebody here wants to see replies on their way, the hosts are told so again and again, and each look reads what
+- While somebody here wants to see replies on their way, the hosts hear so again and again, and each look reads what
   they have written of them (`ikigai_actors.records.messages.pieces`), together with the messages, which come first.
 - What a look passes over is given to all who await the agent (`ikigai_actors.system.remote.agents` has the law).
-- This thread alone reads news. Who asks agents of others takes turns with it (`RemoteAgents`).
+- This thread alone reads news. A thread that asks agents of others takes turns with it (`RemoteAgents`).
 
 A hint that is lost costs time, no truth: a host hears at the next heartbeat what it has to do, and all are looked at
 every few seconds, or within twenty times as long as that takes. A watch that broke connects again within a second, and
-that counts as a hint about everybody. A read that failed changes no place: it is told as trouble, and the next look is
-at all.
+that counts as a hint about everybody. A read that failed changes no place: it is reported as trouble, and the next look
+is at all.
 """
 
 import logging
@@ -83,7 +83,7 @@ class FollowingLoop(Service):
 
         Args:
             store: the database.
-            clock: tells the time, and how long a look takes.
+            clock: gives the time, and measures how long a look takes.
             threads: makes the thread.
             waits: those of this process, which may concern agents of others.
             remote: the agents that others run; None where nobody else does.
@@ -92,7 +92,7 @@ class FollowingLoop(Service):
             on_trouble: takes the reason when a look has failed, and None after each that has not.
             hears_all: whether somebody wants to hear of all agents.
             hears_replies: whether somebody wants to see replies on their way, too.
-            is_here: whether an agent has its actor here, which tells what it commits.
+            is_here: whether an agent has its actor here, which publishes what it commits.
         """
         super().__init__("ikigai-following", threads)
         self._hears_all, self._hears_replies, self._is_here = hears_all, hears_replies, is_here
@@ -105,7 +105,7 @@ class FollowingLoop(Service):
         self._polls = PollSchedule(self._watch, clock)
 
     def start(self) -> None:
-        """Start the thread. What is there by now is no news. Raises `StoreError`."""
+        """Start the thread. What is there now is not news. Raises `StoreError`."""
         if (remote := self._remote) is not None:
             remote.refresh(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
         super().start()
@@ -120,7 +120,7 @@ class FollowingLoop(Service):
             self._remote.listen(self._hears_all() and self._hears_replies(), self._clock.monotonic())
 
     def catch_up(self, agents: frozenset[str]) -> None:
-        """Tell what former hosts of these agents have committed, before they act here. Raises `StoreError`."""
+        """Publish what former hosts of these agents have committed, before they act here. Raises `StoreError`."""
         if (remote := self._remote) is not None and remote.follower.follows_all and agents:
             self._read(remote, partial(remote.follower.catch_up, agents))
 
@@ -187,7 +187,7 @@ class FollowingLoop(Service):
             self._read(remote, partial(remote.follower.news, concerned))
 
     def _look_at_all(self, remote: RemoteAgents) -> None:
-        """Look at all, some at a time: those whom a hint may concern meanwhile need not wait for the others."""
+        """Look at all, some at a time: those that a hint may concern meanwhile need not wait for the others."""
         self._read(remote, partial(remote.follower.page, AT_A_TIME))
         while remote.follower.is_midway and not self._stopped:
             named, for_hosts = self._polls.meanwhile()
@@ -199,7 +199,7 @@ class FollowingLoop(Service):
             self._read(remote, partial(remote.follower.page, AT_A_TIME))
 
     def _urgent(self, awaited: frozenset[str]) -> frozenset[str]:
-        """Those of whom something is awaited, while a hint that named nobody may be about any of them."""
+        """Those of which something is awaited, while a hint that named nobody may be about any of them."""
         return awaited if self._polls.asked else NOBODY
 
     def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:

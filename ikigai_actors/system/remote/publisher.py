@@ -2,7 +2,7 @@
 
 An agent may live here now, and on another host before and after. Its actor publishes what it commits; the loop that
 follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
-message, death and name is published once, whoever comes first, since both pass one gate:
+message, death and name is published once, by the first of the two, since both pass one gate:
 
     message     its id is above that of the agent's latest one here
     death       the agent's first one here

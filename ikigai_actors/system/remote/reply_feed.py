@@ -1,14 +1,14 @@
-"""The reply feed: what is new of replies on their way, as the rows of other hosts tell it. Pure.
+"""The reply feed: what is new of replies on their way, from the rows of other hosts. Pure.
 
     feed = ReplyFeed()
-    feed.behind(host)                               # read the rows of each host behind this one
+    feed.behind(host)                               # read the rows of each host after this one
     feed.follow({host: rows}, messages, hosts)      # and this is new: pieces, and agents whose reply is cut off
 
 What always holds, since rows and messages were read at one moment (`ikigai_actors.records.messages.pieces`):
 
-- A row is told once, in the order of its reply, and none behind the message that ends the reply.
+- A row is published once, in the order of its reply, and none after the message that ends the reply.
 - A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. That is
-  told before anything else of the agent; what was told of it counts no more.
+published before anything else of the agent; what was published of it counts no more.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ class ReplyNews(NamedTuple):
     agent: str
     """Its uuid."""
     cut: bool
-    """Whether what was told before counts no more: that reply is cut off."""
+    """Whether what was published before counts no more: that reply is cut off."""
     pieces: Sequence[ReplyPiece] = ()
 
 
@@ -36,7 +36,7 @@ class _Reply(NamedTuple):
 
 
 class ReplyFeed:
-    """What was told of replies on their way. Of one thread at a time."""
+    """What was published of replies on their way. Of one thread at a time."""
 
     def __init__(self) -> None:
         """Begin with nothing told."""
@@ -44,13 +44,13 @@ class ReplyFeed:
         self._open: dict[str, _Reply] = {}
 
     def behind(self, host: str) -> int:
-        """The latest row of a host that was told; 0 for none."""
+        """The latest row of a host that was published; 0 for none."""
         return self._places.get(host, 0)
 
     def follow(
         self, rows: Mapping[str, Sequence[PiecesRow]], messages: Iterable[Message], dead: Iterable[str]
     ) -> list[ReplyNews]:
-        """Take what was read at one moment; return what is to be told behind the messages.
+        """Take what was read at one moment; return what is to be published after the messages.
 
         Args:
             rows: the new rows of each host that lives, by its id.
@@ -73,5 +73,5 @@ class ReplyFeed:
         return news
 
     def cut(self, agents: Collection[str]) -> list[ReplyNews]:
-        """Cut off what was told of the replies of these agents, by uuid: another process runs them from now on."""
+        """Cut off what was published of the replies of these agents, by uuid: another process runs them from now on."""
         return [ReplyNews(uuid, True) for uuid in agents if self._open.pop(uuid, None) is not None]

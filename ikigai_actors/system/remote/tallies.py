@@ -1,6 +1,6 @@
 """Tallies: what agents of other processes have done, counted by the rows of their logs.
 
-Only a host knows for how long its agents wait, and what is in their inboxes. Turns, steps and tokens stand in the log:
+Only a host knows for how long its agents wait, and what is in their inboxes. Turns, steps and tokens are in the log:
 a prompt opens a turn, each reply is a step, and says what it cost.
 """
 
@@ -54,7 +54,7 @@ class RowTally:
                 self.models[reply.model] = self.models.get(reply.model, NO_TOKENS) + spent
 
     def statistics(self, state: str) -> AgentStatistics:
-        """The counts; 0 stands for what no row tells."""
+        """The counts; 0 means that no row has it."""
         models = dict(self.models)
         return AgentStatistics(state, self.since, 0, self.ended, self.steps, self.tokens, 0, 0, 0, models)
 

@@ -39,7 +39,7 @@ class RemoteTurn:
         return self._turn > 0
 
     def follow(self, news: News) -> TurnEnd | None:
-        """How it ended, when these news tell so."""
+        """How it ended, when these news say so."""
         if self.agent not in news.turns:
             return None
         for message in news.messages:
@@ -75,7 +75,7 @@ class RemoteWord:
         self.agent, self._mail = agent, mail
 
     def follow(self, news: News) -> Steered | AgentDead | None:
-        """Where it has entered, when these news tell so."""
+        """Where it has entered, when these news say so."""
         for message in news.messages:
             if message.agent_uuid == self.agent and (found := steered_in(message)) and found[0] == self._mail:
                 return found[1]
