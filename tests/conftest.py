@@ -111,11 +111,28 @@ def lent_postgres(postgres_pool: SchemaPool) -> Iterator[NewDatabase]:
         yield lambda: lent.enter_context(postgres_pool.lend())
 
 
+@pytest.fixture(scope="session")
+def made_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the runtime's tables: to copy it takes a tenth of the time that it takes to make them."""
+    path = tmp_path_factory.mktemp("sqlite") / "made.db"
+    with closing(open_store(path)) as store:
+        ensure_schema(store)
+    return path
+
+
 @pytest.fixture
-def new_sqlite(tmp_path: Path) -> NewDatabase:
-    """Fresh SQLite files."""
-    numbers = count(1)
-    return lambda: f"sqlite:///{tmp_path / f'{next(numbers)}.db'}"
+def new_sqlite(tmp_path: Path, made_sqlite: Path, request: pytest.FixtureRequest) -> NewDatabase:
+    """SQLite files that have the runtime's tables, and nothing in them."""
+    numbers, empty = count(1), request.node.get_closest_marker("empty")
+
+    def new() -> str:
+        path = tmp_path / f"{next(numbers)}.db"
+        if not empty:
+            path.touch(0o600)
+            path.write_bytes(made_sqlite.read_bytes())
+        return f"sqlite:///{path}"
+
+    return new
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

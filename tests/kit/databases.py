@@ -106,6 +106,8 @@ class SchemaPool:
         """Is never lent: the rows that a new database has are copied from it."""
         self._as_made = self._look(self._first)
         self._rules = self._rules_of(self._first)
+        self._tables = [str(name) for name, kind, *_ in self._as_made if kind == "r"]
+        self._filled = [name for name in self._tables if self._has_rows(name)]
 
     @contextmanager
     def lend(self) -> Iterator[str]:
@@ -144,6 +146,10 @@ class SchemaPool:
             self._admin.execute(rule.replace(_SCHEMA, schema).encode())
         return self._look(schema) == self._as_made
 
+    def _has_rows(self, table: str) -> bool:
+        found = self._admin.execute(f"SELECT EXISTS (TABLE {self._first}.{table})".encode()).fetchall()
+        return found == [(True,)]
+
     def _rules_of(self, schema: str) -> set[str]:
         """What makes the checks, foreign keys and indexes of a schema."""
         found = self._admin.execute(_RULES, {"schema": schema}).fetchall()
@@ -154,10 +160,9 @@ class SchemaPool:
         return self._admin.execute(_LOOK, (schema,)).fetchall()
 
     def _empty(self, schema: str) -> None:
-        tables = [name for name, kind, *_ in self._as_made if kind == "r"]
         statements = ["BEGIN", "SET LOCAL session_replication_role = replica"]  # in any order of the foreign keys
-        statements += [f"DELETE FROM {schema}.{table}" for table in tables]
-        statements += [f"INSERT INTO {schema}.{table} TABLE {self._first}.{table}" for table in tables]
+        statements += [f"DELETE FROM {schema}.{table}" for table in self._tables]
+        statements += [f"INSERT INTO {schema}.{table} TABLE {self._first}.{table}" for table in self._filled]
         self._admin.execute("; ".join([*statements, "COMMIT"]).encode())
 
 
