@@ -154,7 +154,7 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
         monkeypatch.setenv("IKIGAI_DATABASE_URL", str(tmp_path / "other.db"))
         done = run("serve", "--port", str(port))
         assert (done.stdout, done.returncode) == ("", 1)
-        assert f"ikigai: Port {port} cannot be had" in done.stderr
+        assert f"ikigai: Port {port} is not available" in done.stderr
 
 
 @pytest.mark.thorough("programs; pages are attached to the server in each run")
