@@ -15,6 +15,9 @@ EVERYTHING = "all"
 MOST_COLUMNS = 120
 """The columns that help fills at most: longer lines are hard to read."""
 
+_UNBROKEN = "\N{NON-BREAKING HYPHEN}"
+"""In a name while the lines are broken, so that none ends within it."""
+
 _WHOLE = 1_000
 """More characters than the first sentence of any command's help has."""
 
@@ -35,12 +38,13 @@ class Contents:
 COMMAND_LINE = Contents(
     "demo agents log tail prompt fork send kill stats help",
     {
-        "Look": "demo help completion agents log history context settings tail diff stats prices doctor",
+        "Look": "demo help completion agents log history context settings approvals tail diff stats prices doctor",
         "Talk and act": (
-            "prompt fork resume undo mark rewind clear compact uncompact merge model system set send doc timers budget "
+            "prompt fork resume undo mark rewind clear compact uncompact merge model system set approve deny "
+            "send read-mail check-mail filter-mail delete-mail notify wait timer timers doc group monitor budget "
             "rename signal finish kill adopt orphans supervise"
         ),
-        "Experiments": "search bisect replay regress evaluate",
+        "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve host hosts drain move cluster",
         "Data": "backup copy export import prune fsck",
     },
@@ -94,11 +98,12 @@ class HeadedGroup(click.Group):
         first = self.contents.first_day.split()
         self._section(ctx, formatter, "First commands", first)
         others = [
-            (title, " ".join(name for name in names.split() if name not in first))
+            (title, " ".join(name.replace("-", _UNBROKEN) for name in names.split() if name not in first))
             for title, names in self.contents.headings.items()
         ]
         with formatter.section(f"More commands ({self.help_command} {EVERYTHING} explains each)"):
             formatter.write_dl(others)
+        formatter.buffer[:] = [piece.replace(_UNBROKEN, "-") for piece in formatter.buffer]
 
     def all_commands(self, ctx: click.Context) -> str:
         """Every command with what it does, under its heading."""

@@ -17,7 +17,7 @@ class TranscriptPrinter(Printer):
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         self._tell(self._uuid, text, Look.STRONG if bold else Look.NOTE if dim else Look.TOLD)
 
-    block = line
+    block = whole = line
 
     def error(self, text: str) -> None:
         self._tell(self._uuid, text, Look.ERROR)
@@ -36,7 +36,7 @@ class Toast(Printer):
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         self._notify(tidy(text))
 
-    block = line
+    block = whole = line
 
     def error(self, text: str) -> None:
         self._notify(tidy(text))

@@ -19,7 +19,7 @@ from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.verbs.arguments import TEXT
 from ikigai_actors.shell.verbs.place import Printer
 from ikigai_actors.shell.verbs.unattended import Unattended
-from ikigai_actors.shell.verbs.verb import ShellOption, Verb, VerbGroup
+from ikigai_actors.shell.verbs.verb import Verb, VerbGroup
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.commands import ForkOptions
@@ -42,6 +42,13 @@ class StandardOutput(Printer):
         """Print a text of somebody's: whole for a program, harmless for a terminal."""
         if not self._is_silent:
             click.echo(harmless(text) if sys.stdout.isatty() else text)
+
+    def whole(self, text: str) -> None:
+        """Print a text byte for byte for a program, harmless for a terminal."""
+        if sys.stdout.isatty():
+            self.block(text)
+        elif not self._is_silent:
+            click.echo(text.encode(), nl=False)
 
     def error(self, text: str) -> None:
         show_notice(text)
@@ -138,8 +145,9 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
             click.echo(as_json(words.as_value(value)))
         context.exit(place.status)
 
-    own = [one for one in verb.params if not isinstance(one, ShellOption)]
-    params = verb.script.among(own, TEXT, "The agent that acts; else a person outside of any agent.")
+    params = verb.script.among(
+        verb.params_of_script(), TEXT, "The agent that acts; else a person outside of any agent."
+    )
     if verb.waits:
         seconds = click.FloatRange(min=0)
         told = "Wait no longer; then exit status 3."

@@ -49,6 +49,10 @@ class Screen:
         self.fresh()
         self._print(self._set_off(f"{text}\n"))
 
+    def whole(self, text: str) -> None:
+        """Print a text of somebody's that is all that was asked for."""
+        self.block(text)
+
     def error(self, text: str) -> None:
         """Print why a line of input failed."""
         self.line(f"error: {one_line(text)}")

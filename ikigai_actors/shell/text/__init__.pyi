@@ -1,5 +1,13 @@
+from ikigai_actors.records.mail.mail import A_PERSON as A_PERSON
+from ikigai_actors.records.mail.mail import kind_mark as kind_mark
+from ikigai_actors.records.mail.mail import preview as preview
+from ikigai_actors.shell.text.budgets import budget_lines as budget_lines
+from ikigai_actors.shell.text.call_page import described_call as described_call
+from ikigai_actors.shell.text.counts import counted as counted
+from ikigai_actors.shell.text.decode import decoded as decoded
 from ikigai_actors.shell.text.diff import diff_page as diff_page
-from ikigai_actors.shell.text.harmless import as_json as as_json
+from ikigai_actors.shell.text.harmless import one_line as one_line
+from ikigai_actors.shell.text.hosts import host_lines as host_lines
 from ikigai_actors.shell.text.naming import label_in as label_in
 from ikigai_actors.shell.text.naming import named as named
 from ikigai_actors.shell.text.pages import context_page as context_page
@@ -10,6 +18,10 @@ from ikigai_actors.shell.text.pages import written as written
 from ikigai_actors.shell.text.rows import agent_row as agent_row
 from ikigai_actors.shell.text.rows import as_row as as_row
 from ikigai_actors.shell.text.rows import as_value as as_value
+from ikigai_actors.shell.text.rows import host_row as host_row
+from ikigai_actors.shell.text.rows import timer_row as timer_row
+from ikigai_actors.shell.text.timers import next_lines as next_lines
+from ikigai_actors.shell.text.timers import timer_line as timer_line
 from ikigai_actors.shell.text.tree import tree_lines as tree_lines
 from ikigai_actors.shell.text.wording import inherited as inherited
 from ikigai_actors.shell.text.wording import nothing_to_resume as nothing_to_resume

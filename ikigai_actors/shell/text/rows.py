@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.frozen import as_dict
-from ikigai_actors.shell.text.naming import named
 from ikigai_actors.text import iso_time
 
 if TYPE_CHECKING:
+    from ikigai_actors.records.mail.timers import Timer
+    from ikigai_actors.store.hosts.rows import HostRecord
     from ikigai_actors.system.handles.ref import AgentRef
 
 
@@ -37,4 +38,30 @@ def as_value(value: object) -> object:
 
 def agent_row(agent: "AgentRef") -> dict[str, Any]:
     """Which agent is meant, in JSON."""
+    from ikigai_actors.shell.text.naming import named
+
     return {"agent_uuid": agent.uuid, "name": agent.name, "label": named(agent)}
+
+
+def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
+    """A timer in JSON; ``label`` is that of its agent."""
+    return {
+        "agent_uuid": timer.agent_uuid,
+        "label": label,
+        "id": timer.id,
+        "due_at": iso_time(timer.due_at),
+        "every": timer.schedule,
+        "zone": timer.zone,
+        "as": timer.fires_as,
+        "sender": timer.sender,
+        "text": timer.body,
+    }
+
+
+_INNER = {"lease_until", "now", "waits"}
+"""What the row of a host says to other hosts alone."""
+
+
+def host_row(host: "HostRecord") -> dict[str, Any]:
+    """A host in JSON."""
+    return {name: value for name, value in as_row(host).items() if name not in _INNER} | {"state": host.state}

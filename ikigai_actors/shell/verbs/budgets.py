@@ -1,33 +1,40 @@
-"""The slash command about budgets."""
+"""The verb about budgets."""
+
+from typing import TYPE_CHECKING
 
 import click
 
-from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
-from ikigai_actors.shell.text.budgets import budget_lines
-from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
 from ikigai_actors.shell.verbs.place import ShellPlace
+from ikigai_actors.shell.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.shell.verbs.place import Place
 
 
-@click.command("/budget")
-@click.argument("agent", metavar="[ID]", type=AGENT, required=False)
+@verb("budget", script="")
+@click.argument("owner", metavar="[ID]", type=AGENT, required=False)
 @click.argument("more", metavar="[+AMOUNT|LIMIT]", type=TEXT, required=False)
-@click.pass_obj
-def budget(shell: ShellPlace, agent: str | None, more: str | None) -> None:
-    """Show the nearest budget of an agent, or grant more of it; without ID of the current one.
+def budget(place: "Place", owner: str | None, more: str | None) -> object:
+    """Show the nearest budget of an agent, or grant more of it.
 
     +5usd, +100ktokens, +2agents, +1h: those who wait for it go on. It may be an ancestor's: the answer says whose.
     usd=5 sets how much its own budget grants in all, at least what is spent and held, and makes it where there is none.
+    Without ID it is the budget of the current agent, or for a script that of agent 0, for all together.
     """
-    if agent is not None and more is None and (agent.startswith("+") or "=" in agent):
-        agent, more = None, agent
-    target = shell.current if agent is None else shell.system.agent(agent)
-    found = target.budget
+    from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
+
+    if owner is not None and more is None and (owner.startswith("+") or "=" in owner):
+        owner, more = None, owner
+    if owner is not None:
+        agent = place.system.agent(owner)
+    else:
+        agent = place.current if isinstance(place, ShellPlace) else place.system.root
+    found = agent.budget
     if more is not None:
-        found = target.set_budget(parse_budget(more)) if "=" in more else target.grant(**parse_grant(more))
-    name = "" if found is None else named(shell.system.handle(found.owner))
-    for line in budget_lines(found, name):
-        shell.screen.line(line)
-
-
-COMMANDS = (budget,)
+        found = agent.set_budget(parse_budget(more)) if "=" in more else agent.grant(**parse_grant(more))
+    name = "" if found is None else words.named(place.system.handle(found.owner))
+    for line in words.budget_lines(found, name):
+        place.screen.line(line)
+    return found

@@ -1,112 +1,123 @@
-"""The slash commands about documents. A person writes as the current agent."""
+"""Verbs about documents. A person at a shell writes as the current agent."""
 
+import io
+import sys
 import tempfile
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from ikigai_actors.errors import DocumentNotFound, IkigaiError
-from ikigai_actors.records.documents import DocumentVersion
-from ikigai_actors.shell.text.decode import decoded
+from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import DOCUMENT, TEXT
 from ikigai_actors.shell.verbs.place import ShellPlace
-from ikigai_actors.text import storable
+from ikigai_actors.shell.verbs.verb import VerbGroup, verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.documents import DocumentVersion
+    from ikigai_actors.shell.verbs.place import Place
+    from ikigai_actors.system.handles.ref import AgentRef
 
 _Expect = click.IntRange(min=0)
 
 
-@click.group("/doc", invoke_without_command=True)
-@click.pass_context
-def doc(ctx: click.Context) -> None:
-    """Show and change the documents that all agents share.
-
-    Without a command: list them. Each write makes a version, and so does a deletion; versions stay readable.
-    """
-    if ctx.invoked_subcommand is None:
-        _list(ctx.obj, "")
-
-
-@doc.command("list")
+@verb("list", script="")
 @click.argument("prefix", type=DOCUMENT, default="")
-@click.pass_obj
-def list_documents(shell: ShellPlace, prefix: str) -> None:
+def list_documents(place: "Place", prefix: str) -> object:
     """List the documents whose paths begin with PREFIX."""
-    _list(shell, prefix)
+    documents = place.system.documents.list(prefix)
+    for latest in documents:
+        place.screen.block(f"{latest.path}  {_described(place, latest)}")
+    if not documents and isinstance(place, ShellPlace):
+        place.screen.line("No documents.")
+    return [words.as_row(latest) for latest in documents]
 
 
-@doc.command("show")
+@verb("show", script="")
 @click.argument("path", type=DOCUMENT)
 @click.option("--version", metavar="N", type=click.IntRange(min=1), help="An earlier version.")
-@click.pass_obj
-def show(shell: ShellPlace, path: str, version: int | None) -> None:
-    """Show a document."""
-    shell.screen.block(shell.system.documents.read(path, version).body)
+def show_document(place: "Place", path: str, version: int | None) -> object:
+    """Show a document. Into a pipe or a file it is printed byte for byte."""
+    found = place.system.documents.read(path, version)
+    place.screen.whole(found.body)
+    return words.as_row(found)
 
 
-@doc.command("write")
+@verb("write", script="--as")
 @click.argument("path", type=DOCUMENT)
 @click.argument("text", type=TEXT, nargs=-1)
-@click.option("--file", "file", type=click.File("rb"), help="Take the text from a file.")
+@click.option("--file", "file", type=click.File("rb"), help="Take the text from a file; for a script, - is its input.")
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version; 0: if there is none.")
-@click.pass_obj
-def write(shell: ShellPlace, path: str, text: tuple[str, ...], file: BinaryIO | None, expect: int | None) -> None:
-    """Write a document: TEXT, a file, or what you make of it in $EDITOR.
+def write_document(
+    place: "Place",
+    agent: "AgentRef | None",
+    path: str,
+    text: tuple[str, ...],
+    file: BinaryIO | None,
+    expect: int | None,
+) -> object:
+    """Write a document: TEXT, or a file. At a terminal of a shell, without either, what you make of it in $EDITOR.
 
-    The editor opens when nothing is given, and what it leaves is not written over what somebody wrote meanwhile.
+    A script's TEXT of - is its standard input. What the editor leaves is not written over what somebody wrote
+    meanwhile.
     """
     if text and file is not None:
         raise click.UsageError("Give TEXT or --file, not both.")
+    if text == ("-",) and not isinstance(place, ShellPlace):
+        file = io.BytesIO() if sys.stdin is None else sys.stdin.buffer
     if file is not None:
-        _write(shell, path, decoded(file), expect)
-    elif text:
-        _write(shell, path, " ".join(text), expect)
-    elif shell.attended:
-        _edit(shell, path, expect)
-    else:
-        raise click.UsageError("Give TEXT or --file; an editor needs a terminal.")
+        return _write(place, agent, path, words.decoded(file), expect)
+    if text:
+        return _write(place, agent, path, " ".join(text), expect)
+    if isinstance(place, ShellPlace) and place.attended:
+        return _edit(place, agent, path, expect)
+    raise click.UsageError("Give TEXT or --file; an editor needs a terminal.")
 
 
-@doc.command("delete")
+@verb("delete", script="--as")
 @click.argument("path", type=DOCUMENT)
 @click.option("--expect", metavar="N", type=_Expect, help="Only if N is the latest version.")
-@click.pass_obj
-def delete(shell: ShellPlace, path: str, expect: int | None) -> None:
+def delete_document(place: "Place", agent: "AgentRef | None", path: str, expect: int | None) -> object:
     """Delete a document; its versions stay readable."""
-    author = shell.current
-    version = shell.wait_for(lambda: shell.system.documents.delete(path, author=author, expect=expect))
-    shell.screen.line(f"{path}: deleted in version {version}")
+    version = place.wait_for(lambda: place.system.documents.delete(path, author=agent, expect=expect))
+    place.screen.line(f"{path}: deleted in version {version}")
+    return {"path": path, "version": version}
 
 
-@doc.command("log")
+@verb("log", script="")
 @click.argument("path", type=DOCUMENT)
-@click.pass_obj
-def log(shell: ShellPlace, path: str) -> None:
+def log_document(place: "Place", path: str) -> object:
     """List the versions of a document."""
-    for version in shell.system.documents.log(path):
-        shell.screen.line(_described(shell, version))
+    versions = place.system.documents.log(path)
+    for version in versions:
+        place.screen.line(_described(place, version))
+    return [words.as_row(version) for version in versions]
 
 
-def _list(shell: ShellPlace, prefix: str) -> None:
-    documents = shell.system.documents.list(prefix)
-    for latest in documents:
-        shell.screen.block(f"{latest.path}  {_described(shell, latest)}")
-    if not documents:
-        shell.screen.line("No documents.")
+doc = VerbGroup(
+    "doc",
+    "List, show, write and delete the documents that all agents share.\n\nEach write makes a version, and so does a "
+    "deletion; versions stay readable.",
+    (list_documents, show_document, write_document, delete_document, log_document),
+    usual=list_documents,
+)
 
 
-def _described(shell: ShellPlace, version: DocumentVersion) -> str:
-    by = shell.system.handle(version.author).record.short if version.author is not None else None
+def _described(place: "Place", version: "DocumentVersion") -> str:
+    by = place.system.handle(version.author).record.short if version.author is not None else None
     return version.to_person(by)
 
 
-def _write(shell: ShellPlace, path: str, body: str, expect: int | None) -> None:
-    author = shell.current
-    version = shell.wait_for(lambda: shell.system.documents.write(path, body, author=author, expect=expect))
-    shell.screen.line(f"{path}: version {version}")
+def _write(place: "Place", author: "AgentRef | None", path: str, body: str, expect: int | None) -> object:
+    version = place.wait_for(lambda: place.system.documents.write(path, body, author=author, expect=expect))
+    place.screen.line(f"{path}: version {version}")
+    return {"path": path, "version": version}
 
 
-def _edit(shell: ShellPlace, path: str, expect: int | None) -> None:
+def _edit(shell: ShellPlace, author: "AgentRef | None", path: str, expect: int | None) -> object:
     """Let a person change a document. What cannot be written is kept in a file: it was work."""
+    from ikigai_actors.errors import DocumentNotFound, IkigaiError
+    from ikigai_actors.text import storable
+
     try:
         before = shell.system.documents.read(path)
         text, version = before.body, before.version
@@ -115,9 +126,9 @@ def _edit(shell: ShellPlace, path: str, expect: int | None) -> None:
     body = shell.edit(text)
     if body is None:
         shell.screen.line("Nothing was changed.")
-        return
+        return None
     try:
-        _write(shell, path, body, version if expect is None else expect)
+        return _write(shell, author, path, body, version if expect is None else expect)
     except IkigaiError as error:
         with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8", delete=False) as kept:
             kept.write(storable(body))

@@ -1,4 +1,4 @@
-"""The slash commands about experiments on histories.
+"""Verbs about experiments on histories.
 
 A bisection whose judge is the person needs nothing but its book: each command goes on with it, up to the next answer
 that waits for a verdict. So it lasts over a restart of the shell.
@@ -11,22 +11,18 @@ from weakref import WeakKeyDictionary
 
 import click
 
-from ikigai_actors.errors import BadInput
-from ikigai_actors.records.log.heads import section
-from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.records.messages.settings import parse_setting
-from ikigai_actors.shell.text.counts import counted
-from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import TEXT
-from ikigai_actors.shell.verbs.place import ShellPlace
-from ikigai_actors.store.base import Transaction
-from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.shell.verbs.verb import verb
 
 if TYPE_CHECKING:
     from ikigai_actors.behaviour.book import Book
     from ikigai_actors.behaviour.results import ExperimentResult
     from ikigai_actors.behaviour.trials import TrialRun
+    from ikigai_actors.records.messages.messages import Message
+    from ikigai_actors.shell.verbs.place import Place, ShellPlace
+    from ikigai_actors.store.base import Transaction
+    from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class AwaitsVerdict(Exception):
@@ -37,30 +33,36 @@ class AwaitsVerdict(Exception):
         self.run = run
 
 
-@click.command("/experiments")
-@click.pass_obj
-def list_experiments(shell: ShellPlace) -> None:
-    """Show the experiments that live: what each looks at, and how far it is. /kill --cascade ends one."""
-    found = list(_experiments(shell.system))
-    for agent, book in found:
+@verb("experiments", script="")
+def list_experiments(place: "Place") -> object:
+    """Show the experiments that live: what each looks at, and how far it is.
+
+    kill --cascade ends one.
+    """
+    found = []
+    for agent, book in _experiments(place.system):
         terms = book.terms or {}
-        of = f" of {named(shell.system.handle(terms['of']))}" if "of" in terms else ""
-        judged = f"{len(book.judged)} of {counted(len(book.trials), 'trial')} judged"
-        shell.screen.line(f"{named(agent)}: {terms.get('verb')}{of}, {judged}")
+        of = f" of {words.named(place.system.handle(terms['of']))}" if "of" in terms else ""
+        judged = f"{len(book.judged)} of {words.counted(len(book.trials), 'trial')} judged"
+        place.screen.line(f"{words.named(agent)}: {terms.get('verb')}{of}, {judged}")
+        counts = {"judged": len(book.judged), "trials": len(book.trials)}
+        found.append(words.agent_row(agent) | {"verb": terms.get("verb"), "of": terms.get("of")} | counts)
     if not found:
-        shell.screen.line("There is no experiment.", dim=True)
+        place.screen.line("There is no experiment.", dim=True)
+    return found
 
 
-@click.command("/replay")
+@verb("replay", script="")
 @click.argument("change", metavar="[SETTING=VALUE]...", type=TEXT, nargs=-1)
-@click.pass_obj
-def replay_here(shell: ShellPlace, change: tuple[str, ...]) -> None:
+def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
     """Replay the turns of this agent, with other settings, and show what differs.
 
     Calls of tools are answered from the record, and nothing is done outside. The agent gets no message.
     """
     from ikigai_actors.behaviour.replays import replay
     from ikigai_actors.behaviour.turns import recorded
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.records.messages.settings import parse_setting
     from ikigai_actors.shell.text.trials import same_or_different, trial_lines
 
     changed = {}
@@ -71,17 +73,16 @@ def replay_here(shell: ShellPlace, change: tuple[str, ...]) -> None:
         changed[name] = parse_setting(name, value)
     turns = recorded(shell.current)
     if not turns:
-        raise BadInput(f"{named(shell.current)} has taken no turn that was answered.")
+        raise BadInput(f"{words.named(shell.current)} has taken no turn that was answered.")
     begin = partial(replay, turns, change=changed, on_trial=trial_lines(shell.screen.line, same_or_different))
     _say(shell, begin)
     found = shell.wait_for(begin)
     shell.screen.block(found.text())
 
 
-@click.command("/bisect")
+@verb("bisect", script="")
 @click.argument("question", type=TEXT, nargs=-1, required=True)
-@click.pass_obj
-def bisect_here(shell: ShellPlace, question: tuple[str, ...]) -> None:
+def bisect_here(shell: "ShellPlace", question: tuple[str, ...]) -> None:
     """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
 
     /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
@@ -90,42 +91,37 @@ def bisect_here(shell: ShellPlace, question: tuple[str, ...]) -> None:
 
     how: dict[str, Any] = {"probe": " ".join(question)}
     _say(shell, partial(bisect, shell.current, lambda run: None, **how))
-    _go_on(shell, how)
+    _go_on(shell, shell.current, how)
 
 
-@click.command("/good")
-@click.pass_obj
-def call_good(shell: ShellPlace) -> None:
+@verb("good")
+def call_good(place: "Place", agent: "AgentRef") -> object:
     """Call the latest answer of a bisection good."""
-    _judge(shell, True)
+    return _judge(place, agent, True)
 
 
-@click.command("/bad")
-@click.pass_obj
-def call_bad(shell: ShellPlace) -> None:
+@verb("bad")
+def call_bad(place: "Place", agent: "AgentRef") -> object:
     """Call the latest answer of a bisection bad."""
-    _judge(shell, False)
+    return _judge(place, agent, False)
 
 
-@click.command("/skip")
-@click.pass_obj
-def skip_answer(shell: ShellPlace) -> None:
+@verb("skip")
+def skip_answer(place: "Place", agent: "AgentRef") -> object:
     """Say of the latest answer of a bisection that it cannot be judged."""
-    _judge(shell, None)
+    return _judge(place, agent, None)
 
 
-_SHOWN: WeakKeyDictionary[ShellPlace, str | None] = WeakKeyDictionary()
-"""The bisection of which each shell has shown something last, by name."""
-
-COMMANDS = (list_experiments, replay_here, bisect_here, call_good, call_bad, skip_answer)
+_SHOWN: "WeakKeyDictionary[Place, str | None]" = WeakKeyDictionary()
+"""The bisection of which each place has shown something last, by name."""
 
 
-def _say(shell: ShellPlace, begin: Callable[..., "ExperimentResult"]) -> None:
+def _say(shell: "ShellPlace", begin: Callable[..., "ExperimentResult"]) -> None:
     """Show what an experiment asks, before it does."""
     shell.screen.line(shell.wait_for(lambda: begin(dry_run=True)).forecast.text(), dim=True)
 
 
-def _experiments(system: System) -> Iterator["tuple[AgentRef, Book]"]:
+def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
     """The experiments that live: the first of their notes says the terms."""
     from ikigai_actors.behaviour.book import Book
     from ikigai_actors.behaviour.turns import own_messages
@@ -137,45 +133,51 @@ def _experiments(system: System) -> Iterator["tuple[AgentRef, Book]"]:
                 yield agent, Book(record.uuid, own_messages(agent))
 
 
-def _beginning(uuid: str, start: int, tx: Transaction) -> list[Message]:
+def _beginning(uuid: str, start: int, tx: "Transaction") -> "list[Message]":
+    from ikigai_actors.records.log.heads import section
+
     return section(tx, uuid, start, start + 3)
 
 
-def _judge(shell: ShellPlace, verdict: bool | None) -> None:
-    """Go on with the bisection of the current agent that waits for a verdict."""
-    name, terms, number = _awaited(shell)
-    if _SHOWN.get(shell, name) != name:  # the one that was shown has ended: nobody has seen this answer
+def _judge(place: "Place", agent: "AgentRef", verdict: bool | None) -> object:
+    """Go on with the bisection of an agent that waits for a verdict."""
+    name, terms, number = _awaited(place, agent)
+    if _SHOWN.get(place, name) != name:  # the one that was shown has ended: nobody has seen this answer
         number = 0
     sure, most, _ = terms["plan"]
     how = {"probe": terms["probe"], "sure": sure, "most": most, "at": terms["at"], "name": name}
     how["parallel"] = terms.get("parallel", 1)
-    _go_on(shell, how, number, verdict)
+    return _go_on(place, agent, how, number, verdict)
 
 
-def _awaited(shell: ShellPlace) -> tuple[str | None, Mapping[str, Any], int]:
-    """The bisection of the current agent that waits for a verdict: its name, its terms, and the number of the trial.
+def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str, Any], int]:
+    """The bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial.
 
-    Among several, the one whose answer this shell showed last is taken; else the one that was written to last.
+    Among several, the one whose answer this place showed last is taken; else the one that was written to last.
     """
-    shown = _SHOWN.get(shell)
+    from ikigai_actors.errors import BadInput
+
+    shown = _SHOWN.get(place)
     waiting = []
-    for experiment, book in _experiments(shell.system):
+    for experiment, book in _experiments(place.system):
         terms = book.terms or {}
         left = [number for number in book.trials if number not in book.judged]
-        if terms.get("verb") == "bisect" and terms["of"] == shell.current.uuid and terms["probe"] and left:
+        if terms.get("verb") == "bisect" and terms["of"] == agent.uuid and terms["probe"] and left:
             name = experiment.record.name
             waiting.append((name == shown, book.written_at, name, terms, min(left)))
     if not waiting:
-        raise BadInput(f'No bisection of {named(shell.current)} waits for a verdict: /bisect "QUESTION" begins one.')
+        raise BadInput(f'No bisection of {words.named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
     return max(waiting, key=lambda one: one[:2])[2:]
 
 
-def _go_on(shell: ShellPlace, how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None) -> None:
+def _go_on(
+    place: "Place", agent: "AgentRef", how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None
+) -> object:
     """Bisect up to the next answer that waits for the person, and show that; or what was found."""
     from ikigai_actors.behaviour.bisections import bisect
     from ikigai_actors.shell.text.trials import good_or_bad, trial_lines
 
-    agent, show = shell.current, trial_lines(shell.screen.line, good_or_bad)
+    show = trial_lines(place.screen.line, good_or_bad)
 
     def judge(run: "TrialRun") -> bool | None:
         if run.trial.number == judged:
@@ -183,17 +185,19 @@ def _go_on(shell: ShellPlace, how: Mapping[str, Any], judged: int = 0, verdict: 
         raise AwaitsVerdict(run)
 
     try:
-        found = shell.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
+        found = place.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
     except AwaitsVerdict as waits:
         if (experiment := waits.run.agent.supervisor) is not None:
-            _SHOWN[shell] = experiment.record.name
-        shell.screen.block(waits.run.text or str(waits.run.error))
-        shell.screen.line(one_line(f"Answer {waits.run.trial.number} to “{how['probe']}”: /good, /bad or /skip?"))
-        return
-    _SHOWN[shell] = found.experiment.agent.record.name
-    words = (
+            _SHOWN[place] = experiment.record.name
+        place.screen.block(waits.run.text or str(waits.run.error))
+        number = waits.run.trial.number
+        place.screen.line(words.one_line(f"Answer {number} to “{how['probe']}”: /good, /bad or /skip?"))
+        return words.agent_row(agent) | {"answer": number, "text": waits.run.text}
+    _SHOWN[place] = found.experiment.agent.record.name
+    first_bad = (
         f"Message {found.position} ends the first bad turn"
         if found.position is not None
         else f"No step: {found.answer}"
     )
-    shell.screen.line(f"{words} ({100 * found.sure:.1f} % sure, {counted(found.probes, 'answer')}).")
+    place.screen.line(f"{first_bad} ({100 * found.sure:.1f} % sure, {words.counted(found.probes, 'answer')}).")
+    return words.agent_row(agent) | {"position": found.position, "sure": found.sure, "answers": found.probes}

@@ -1,56 +1,59 @@
-"""The slash commands about groups and monitors."""
+"""Verbs about groups and monitors."""
+
+from typing import TYPE_CHECKING
 
 import click
 
-from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT
-from ikigai_actors.shell.verbs.place import ShellPlace
+from ikigai_actors.shell.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.shell.verbs.place import Place
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
-@click.command("/group")
+@verb("group", script="--as")
 @click.argument("what", type=click.Choice(["join", "leave"]), required=False)
 @click.argument("name", type=TEXT, required=False)
-@click.pass_obj
-def group(shell: ShellPlace, what: str | None, name: str | None) -> None:
-    """Show all groups, or have the current agent join or leave one: /group join reviewers.
+def group(place: "Place", agent: "AgentRef | None", what: str | None, name: str | None) -> object:
+    """Show all groups, or let an agent join or leave one.
 
-    /send group:reviewers TEXT sends a mail to all who are members then.
+    A mail to group:reviewers goes to all who are members then.
     """
-    agent = shell.current
     if what is None:
-        found = shell.system.groups()
-        for each, members in sorted(found.items()):
-            shell.screen.line(f"{each}: {', '.join(sorted(member.record.short for member in members))}")
+        found = sorted(place.system.groups().items())
+        for each, members in found:
+            place.screen.line(f"{each}: {', '.join(sorted(member.record.short for member in members))}")
         if not found:
-            shell.screen.line("No groups.")
-        return
+            place.screen.line("No groups.")
+        return {each: [member.uuid for member in members] for each, members in found}
     if name is None:
         raise click.UsageError(f"Say which group to {what}.")
+    if agent is None:
+        raise click.UsageError(f"Say which agent is to {what} it: --as ID.")
     if what == "join":
-        done = shell.wait_for(lambda: agent.join(name))
-        shell.screen.line(f"{agent.record.short} {'is now' if done else 'was already'} in {name}")
+        done = place.wait_for(lambda: agent.join(name))
+        place.screen.line(f"{agent.record.short} {'is now' if done else 'was already'} in {name}")
     else:
-        done = shell.wait_for(lambda: agent.leave(name))
-        shell.screen.line(f"{agent.record.short} {'has left' if done else 'was not in'} {name}")
+        done = place.wait_for(lambda: agent.leave(name))
+        place.screen.line(f"{agent.record.short} {'has left' if done else 'was not in'} {name}")
+    return words.agent_row(agent) | {"group": name, "changed": done}
 
 
-@click.command("/monitor")
-@click.argument("agent", metavar="ID", type=AGENT)
+@verb("monitor")
+@click.argument("watched", metavar="ID", type=AGENT)
 @click.option("--off", is_flag=True, help="Not any more.")
-@click.pass_obj
-def monitor(shell: ShellPlace, agent: str, off: bool) -> None:
-    """Have the current agent hear of the death of another one, by mail.
+def monitor(place: "Place", agent: "AgentRef", watched: str, off: bool) -> object:
+    """Send an agent a mail when another one dies.
 
-    Of those that it supervises it hears anyway.
+    A supervisor gets one for those that it supervises anyway.
     """
-    watcher, watched = shell.current, shell.system.agent(agent)
-    name = watcher.record.short
+    other, name = place.system.agent(watched), agent.record.short
     if off:
-        done = shell.wait_for(lambda: watcher.demonitor(watched))
-        shell.screen.line(f"{name} {'hears no more of' if done else 'did not monitor'} {named(watched)}")
+        done = place.wait_for(lambda: agent.demonitor(other))
+        place.screen.line(f"{name} {'hears no more of' if done else 'did not monitor'} {words.named(other)}")
     else:
-        shell.wait_for(lambda: watcher.monitor(watched))
-        shell.screen.line(f"{name} will hear of the death of {named(watched)}")
-
-
-COMMANDS = (group, monitor)
+        place.wait_for(lambda: agent.monitor(other))
+        place.screen.line(f"{name} will hear of the death of {words.named(other)}")
+    return words.agent_row(agent) | {"monitors": other.uuid, "on": not off}

@@ -1,38 +1,39 @@
-"""The slash commands about hosts: the processes that run the agents."""
+"""Verbs about hosts: the processes that run the agents."""
+
+from typing import TYPE_CHECKING
 
 import click
 
-from ikigai_actors.shell.text.hosts import host_lines
-from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.verbs.arguments import AGENT, HOST
-from ikigai_actors.shell.verbs.place import ShellPlace
-from ikigai_actors.store.hosts.rows import recent_hosts, vacant
+from ikigai_actors.shell import text as words
+from ikigai_actors.shell.verbs.arguments import HOST
+from ikigai_actors.shell.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.shell.verbs.place import Place
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
-@click.command("/hosts")
-@click.pass_obj
-def hosts(shell: ShellPlace) -> None:
+@verb("hosts", script="")
+def hosts(place: "Place") -> object:
     """Show which processes run the agents, or did within the last hour.
 
-    Each has its share of the agents. See also: /move, and ikigai host.
+    Each has its share of the agents. See also: move, and ikigai host.
     """
-    found, free = shell.system.store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
-    for line in host_lines(found, free):
-        shell.screen.line(line)
+    from ikigai_actors.store.hosts.rows import recent_hosts, vacant
+
+    found, free = place.system.store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
+    for line in words.host_lines(found, free):
+        place.screen.line(line)
+    return [words.host_row(host) for host in found]
 
 
-@click.command("/move")
-@click.argument("agent", metavar="ID", type=AGENT)
+@verb("move", slash="ID", waits=True, timeout=60.0)
 @click.argument("host", metavar="HOST", type=HOST)
-@click.pass_obj
-def move(shell: ShellPlace, agent: str, host: str) -> None:
-    """Have another host run an agent, and those below it that live with it.
+def move(place: "Place", agent: "AgentRef", host: str) -> object:
+    """Move an agent to another host, with those below it that live on the same host.
 
-    HOST is its name; /hosts lists them. What the agents are doing is cut off, and goes on there.
+    HOST is its name; hosts lists them. What the agents are doing is cut off, and goes on there.
     """
-    target = shell.system.agent(agent)
-    shell.wait_for(lambda: target.move(host))
-    shell.screen.line(f"{named(target)} is run by {host} from now on")
-
-
-COMMANDS = (hosts, move)
+    place.outcome(lambda: agent.aio.move(host))
+    place.screen.line(f"{words.named(agent)} is run by {host} from now on")
+    return words.agent_row(agent) | {"host": host}

@@ -1,17 +1,19 @@
-"""The slash commands about mail. A person sends, reads and deletes as the current agent."""
+"""Verbs about mail. A person at a shell sends, reads and deletes as the current agent."""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
-from ikigai_actors.arguments import parse_span
-from ikigai_actors.errors import AgentNotFound
-from ikigai_actors.records.lives.membership import group_in
-from ikigai_actors.records.mail.mail import A_PERSON, PERSON, Mail, kind_mark, preview
-from ikigai_actors.shell.text.naming import named
-from ikigai_actors.shell.text.timers import timer_line
+from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, SENDER, TEXT
 from ikigai_actors.shell.verbs.place import ShellPlace
+from ikigai_actors.shell.verbs.verb import verb
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.mail.mail import Mail
+    from ikigai_actors.shell.verbs.place import Place
+    from ikigai_actors.system.handles.ref import AgentRef
 
 _FROM_PERSON = ("person", "nobody")
 """What ``--from`` takes for mail of a person; the latter is what it was called before."""
@@ -22,163 +24,171 @@ _LISTED = 20
 _Number = click.IntRange(min=1)
 
 
-@click.command("/send")
+@verb("send", script="--as")
 @click.option("--after", metavar="TIME", type=TEXT, help="When, as 90s, 10m, 2h or 3d; else now.")
 @click.option("--at", metavar="TIME", type=TEXT, help="When, as 09:00 or 2026-11-26T09:00.")
-@click.option("--zone", metavar="ZONE", type=TEXT, help="Whose clocks --at means, as Europe/Berlin.")
-@click.argument("agent", metavar="ID", type=AGENT)
+@click.option("--zone", metavar="ZONE", type=TEXT, help="The clocks of --at, as Europe/Berlin; else this machine's.")
+@click.argument("recipient", metavar="ID", type=AGENT)
 @click.argument("text", type=TEXT, nargs=-1, required=True)
-@click.pass_obj
 def send(
-    shell: ShellPlace, /, agent: str, text: tuple[str, ...], after: str | None, at: str | None, zone: str | None
-) -> None:
-    """Send a mail as the current agent, now or later.
+    place: "Place",
+    agent: "AgentRef | None",
+    recipient: str,
+    text: tuple[str, ...],
+    after: str | None,
+    at: str | None,
+    zone: str | None,
+) -> object:
+    """Send a mail, now or later.
 
     ID is a name, two words, or 4 or more characters of a uuid; or group:NAME, which is all members of that group. The
-    mail waits until its recipient reads it. Later: /send --after 10m buyer The fair begins.
+    mail waits until its recipient reads it. Later: --after 10m buyer The fair begins.
     """
-    sender, body = shell.current, " ".join(text)
+    from ikigai_actors.arguments import parse_span
+    from ikigai_actors.records.lives.membership import group_in
+
+    sender, body = place.system if agent is None else agent, " ".join(text)
     if zone is not None and at is None:
         raise click.UsageError("--zone is for --at.")
     if after is not None or at is not None:
         seconds = None if after is None else parse_span(after) / 1000
-        number = shell.wait_for(lambda: sender.send(agent, body, at=at, after=seconds, zone=zone))
-        for one in shell.system.agent(agent).timers():
-            if one.id == number:  # else it has fired
-                shell.screen.line(timer_line(one, sender.record.short))
-        return
-    if (group := group_in(agent)) is not None:
-        count = shell.wait_for(lambda: sender.send(agent, body))
-        shell.screen.line(f"mail to {count} members of {group}")
-        return
-    recipient = shell.system.agent(agent)
-    number = shell.wait_for(lambda: sender.send(recipient, body))
-    shell.screen.line(f"mail {number} to {named(recipient)}")
+        number = place.wait_for(lambda: sender.send(recipient, body, at=at, after=seconds, zone=zone))
+        to = place.system.agent(recipient)
+        for timer in to.timers():
+            if timer.id == number:  # else it has fired
+                line = words.timer_line(timer, None if agent is None else agent.record.short)
+                place.screen.line(line if isinstance(place, ShellPlace) else f"{to.record.short}: {line}")
+        return words.agent_row(to) | {"timer": number}
+    if (group := group_in(recipient)) is not None:
+        count = place.wait_for(lambda: sender.send(recipient, body))
+        place.screen.line(f"mail to {count} members of {group}")
+        return {"group": group, "mails": count}
+    to = place.system.agent(recipient)
+    number = place.wait_for(lambda: sender.send(to, body))
+    place.screen.line(f"mail {number} to {words.named(to)}")
+    return words.agent_row(to) | {"mail": number}
 
 
-@click.command("/check-mail")
-@click.pass_obj
-def check_mail(shell: ShellPlace) -> None:
+@verb("check-mail")
+def check_mail(place: "Place", agent: "AgentRef") -> object:
     """Show how much mail the agent has not read.
 
     And of whom, and how the oldest begin. Nothing is marked as read.
     """
-    box = shell.current.check_mail()
-    names = _names(shell, box.senders)
-    shell.screen.line(box.summary(names))
+    box = agent.check_mail()
+    names = _names(place, box.senders)
+    place.screen.line(box.summary(names))
     for each in box.previews:
-        shell.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {kind_mark(each.kind)}{each.text}")
+        place.screen.line(f"{each.id:>5}  {names[each.sender]:<10}  {words.kind_mark(each.kind)}{each.text}")
     if box.more:
-        shell.screen.line(box.more, dim=True)
+        place.screen.line(box.more, dim=True)
+    return words.agent_row(agent) | {"unread": box.unread, "oldest": [words.as_row(each) for each in box.previews]}
 
 
-@click.command("/read-mail")
+@verb("read-mail")
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
-@click.pass_obj
-def read_mail(shell: ShellPlace, number: int | None, everything: bool) -> None:
+def read_mail(place: "Place", agent: "AgentRef", number: int | None, everything: bool) -> object:
     """Read the oldest unread mail, all of it, or one.
 
     With a MAIL-ID that mail, read before or not. What is shown counts as read.
     """
     if everything and number is not None:
         raise click.UsageError("Give a MAIL-ID or --all, not both.")
-    agent = shell.current
     if everything:
-        mails = shell.wait_for(agent.read_mail)
+        mails = place.wait_for(agent.read_mail)
     else:
         if number is None and (waiting := agent.check_mail().previews):
             number = waiting[0].id
-        mails = [] if number is None else [shell.wait_for(lambda: agent.open_mail(number))]
-    names = _names(shell, {mail.sender for mail in mails})
+        mails = [] if number is None else [place.wait_for(lambda: agent.open_mail(number))]
+    names = _names(place, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(f"{kind_mark(mail.kind)}mail {mail.id} from {names[mail.sender]}", bold=True)
+        place.screen.line(f"{words.kind_mark(mail.kind)}mail {mail.id} from {names[mail.sender]}", bold=True)
         for line in mail.body.splitlines():
-            shell.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
+            place.screen.line(f"  {line}".rstrip())  # indented, so that a body cannot look like the next mail
     if not mails:
-        shell.screen.line("No unread mail.")
+        place.screen.line("No unread mail.")
     elif remaining := agent.record.unread:
-        shell.screen.line(f"({remaining} more unread)", dim=True)
+        place.screen.line(f"({remaining} more unread)", dim=True)
+    return [words.as_row(mail) for mail in mails]
 
 
-@click.command("/filter-mail")
+@verb("filter-mail")
 @click.option("--from", "sender", metavar="ID", type=SENDER, help="Only mail of this agent; 'person' is a person.")
 @click.option("--last", metavar="N", type=_Number, default=_LISTED, show_default=True, help="How many are listed.")
-@click.pass_obj
-def filter_mail(shell: ShellPlace, sender: str | None, last: int) -> None:
+def filter_mail(place: "Place", agent: "AgentRef", sender: str | None, last: int) -> object:
     """List the agent's latest mail, read or not.
 
-    A * stands at what is unread. /read-mail MAIL-ID shows a whole one.
+    A * marks what is unread. read-mail with a MAIL-ID shows a whole one.
     """
-    mails = shell.current.mails(_sender(shell, sender), last)
-    names = _names(shell, {mail.sender for mail in mails})
+    mails = agent.mails(_sender(place, sender), last)
+    names = _names(place, {mail.sender for mail in mails})
     for mail in mails:
-        shell.screen.line(_listed(mail, names))
+        place.screen.line(_listed(mail, names))
     if not mails:
-        shell.screen.line("No mail.")
+        place.screen.line("No mail.")
+    return [words.as_row(mail) for mail in mails]
 
 
-@click.command("/delete-mail")
+@verb("delete-mail")
 @click.argument("number", metavar="MAIL-ID", type=_Number)
-@click.pass_obj
-def delete_mail(shell: ShellPlace, number: int) -> None:
+def delete_mail(place: "Place", agent: "AgentRef", number: int) -> object:
     """Delete a mail for good.
 
     Its number is not given again.
     """
-    agent = shell.current
-    shell.wait_for(lambda: agent.delete_mail(number))
-    shell.screen.line(f"mail {number} deleted")
+    place.wait_for(lambda: agent.delete_mail(number))
+    place.screen.line(f"mail {number} deleted")
+    return words.agent_row(agent) | {"mail": number}
 
 
-@click.command("/wait")
+@verb("wait")
 @click.argument("seconds", type=click.FloatRange(min=0))
 @click.argument("agents", metavar="[ID…]", type=AGENT, nargs=-1)
-@click.pass_obj
-def wait(shell: ShellPlace, seconds: float, agents: tuple[str, ...]) -> None:
+def wait(place: "Place", agent: "AgentRef", seconds: float, agents: tuple[str, ...]) -> object:
     """Wait until each of these agents has sent mail, has nothing to do, or has ended.
 
-    Without ID: until the current agent has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
+    Without ID: until the agent itself has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
     """
-    agent = shell.current
-    answers = shell.wait_for(lambda: agent.wait(agents or None, seconds))
-    for one, found in answers.items():
-        shell.screen.line(f"{(one if isinstance(one, str) else one.record.short) or A_PERSON}: {found}")
-    if not answers:
-        shell.screen.line("No mail came in that time.")
+    answers = place.wait_for(lambda: agent.wait(agents or None, seconds))
+    found = {(one if isinstance(one, str) else one.record.short): str(result) for one, result in answers.items()}
+    for name, result in found.items():
+        place.screen.line(f"{name or words.A_PERSON}: {result}")
+    if not found:
+        place.screen.line("No mail came in that time.")
+    return found
 
 
-@click.command("/notify")
+@verb("notify", waits=True)
 @click.argument("what", type=click.Choice(["on", "off"]))
-@click.pass_obj
-def notify(shell: ShellPlace, what: str) -> None:
-    """Have the agent told, in a line, when it is idle and has unread mail; or not any more.
+def notify(place: "Place", agent: "AgentRef", what: str) -> object:
+    """Tell the agent, in a line, when it is idle and has unread mail; or not any more.
 
-    The children that it forks from now on inherit it.
+    Children that are forked later inherit the setting.
     """
-    ask = shell.current.aio
-    shell.change(shell.current, "the setting", lambda: ask.configure(notify=what == "on"), f"notify is {what}")
+    change = place.change(agent, "the setting", lambda: agent.aio.configure(notify=what == "on"), f"notify is {what}")
+    return words.agent_row(agent) | {"position": change}
 
 
-COMMANDS = (check_mail, delete_mail, filter_mail, notify, read_mail, send, wait)
-
-
-def _sender(shell: ShellPlace, text: str | None) -> str | None:
+def _sender(place: "Place", text: str | None) -> str | None:
     """The uuid of a sender. An agent with one of the names for a person comes first."""
+    from ikigai_actors.errors import AgentNotFound
+    from ikigai_actors.records.mail.mail import PERSON
+
     if text is None:
         return None
     try:
-        return shell.system.agent(text).uuid
+        return place.system.agent(text).uuid
     except AgentNotFound:
         if text in _FROM_PERSON:
             return PERSON
         raise
 
 
-def _names(shell: ShellPlace, senders: Iterable[str | None]) -> Mapping[str | None, str]:
-    return {one: A_PERSON if one is None else shell.system.handle(one).record.short for one in senders}
+def _names(place: "Place", senders: Iterable[str | None]) -> Mapping[str | None, str]:
+    return {one: words.A_PERSON if one is None else place.system.handle(one).record.short for one in senders}
 
 
-def _listed(mail: Mail, names: Mapping[str | None, str]) -> str:
+def _listed(mail: "Mail", names: Mapping[str | None, str]) -> str:
     star = "*" if mail.read_at is None else " "
-    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {kind_mark(mail.kind)}{preview(mail.body)}"
+    return f"{star}{mail.id:>4}  {names[mail.sender]:<10}  {words.kind_mark(mail.kind)}{words.preview(mail.body)}"

@@ -7,7 +7,7 @@ so a prompt is left there.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
@@ -30,6 +30,9 @@ class Printer(Protocol):
 
     def block(self, text: str) -> None:
         """Print a text that a model or another person may have written."""
+
+    def whole(self, text: str) -> None:
+        """Print a text of somebody's that is all that is asked for: into a pipe of a script byte for byte."""
 
     def error(self, text: str) -> None:
         """Print why something failed."""
@@ -98,6 +101,7 @@ class Place(Protocol):
         """If a person is at an agent that is dead, go to the nearest living one above it, and say so."""
 
 
+@runtime_checkable
 class ShellPlace(Place, Protocol):
     """Where a person, or a pipe, gives commands: a place with a current agent."""
 

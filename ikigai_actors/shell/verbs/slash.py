@@ -11,21 +11,10 @@ import shlex
 import click
 
 from ikigai_actors.shell.headings import MOST_COLUMNS, SLASH_COMMANDS, HeadedGroup
-from ikigai_actors.shell.verbs import (
-    approvals,
-    budgets,
-    experiments,
-    files,
-    groups,
-    hosts,
-    mail,
-    table,
-    timers,
-)
+from ikigai_actors.shell.verbs import table
 from ikigai_actors.shell.verbs.arguments import AGENT
-from ikigai_actors.shell.verbs.documents import doc
 from ikigai_actors.shell.verbs.place import ShellPlace
-from ikigai_actors.shell.verbs.verb import ScriptOption, Verb, VerbGroup
+from ikigai_actors.shell.verbs.verb import Verb, VerbGroup
 
 
 class SlashCommands(HeadedGroup):
@@ -49,8 +38,7 @@ def slash_command(verb: Verb | VerbGroup) -> click.Command:
         agent = shell.current if acted_on is None else shell.system.agent(acted_on)
         verb.work(shell, *([agent] if verb.needs_agent else []), **arguments)
 
-    own = [one for one in verb.params if not isinstance(one, ScriptOption)]
-    params = verb.slash.among(own, AGENT, "Another agent than the current one.")
+    params = verb.slash.among(verb.params_of_shell(), AGENT, "Another agent than the current one.")
     hint = "\n\nWithout ID it is the current agent." if verb.slash.text == "[ID]" else ""
     settings = {"ignore_unknown_options": True} if verb.is_free else {}
     return click.Command(f"/{verb.name}", settings, run_verb, params, help=verb.help + hint)
@@ -66,10 +54,6 @@ def _group(group: VerbGroup) -> click.Group:
     for name, command in below.items():
         command.name = name
     return click.Group(f"/{group.name}", below, invoke_without_command=True, callback=run_usual, help=group.help)
-
-
-for _command in (doc, *mail.COMMANDS):
-    commands.add_command(_command)
 
 
 def run(shell: ShellPlace, line: str) -> None:
@@ -93,13 +77,6 @@ def _words(line: str) -> list[str]:
     """The words of a line. JSON that is a setting's value is one word as it is: its quotes are its own."""
     json_follows = re.fullmatch(r"\s*(/set)\s+([a-z_]+)\s+([\[{].*)", line, re.DOTALL)
     return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
-
-
-for command in (
-    *approvals.COMMANDS, *budgets.COMMANDS, *experiments.COMMANDS, *groups.COMMANDS, *hosts.COMMANDS,
-    *timers.COMMANDS, *files.COMMANDS,
-):  # fmt: skip
-    commands.add_command(command)
 
 
 for _name in table.names(table.Callers.PEOPLE):

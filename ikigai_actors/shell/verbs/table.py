@@ -36,6 +36,62 @@ class VerbLine(NamedTuple):
 
 
 TABLE = {
+    "approvals": VerbLine("approvals", "", "List the calls that wait for approval."),
+    "approve": VerbLine("approvals", "AGENT", "Let a call run that waits for approval."),
+    "bad": VerbLine("experiments", "AGENT", "Call the latest answer of a bisection bad."),
+    "bisect": VerbLine(
+        "experiments",
+        "",
+        "Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.",
+        Callers.PEOPLE,
+    ),
+    "budget": VerbLine("budgets", "[ID] [+AMOUNT|LIMIT]", "Show the nearest budget of an agent, or grant more of it."),
+    "check-mail": VerbLine("mail", "AGENT", "Show how much mail the agent has not read."),
+    "delete-mail": VerbLine("mail", "AGENT MAIL-ID", "Delete a mail for good."),
+    "deny": VerbLine("approvals", "AGENT [N] [REASON]", "Refuse a call that waits for approval."),
+    "doc": VerbLine(
+        "documents", "COMMAND [ARGS]...", "List, show, write and delete the documents that all agents share."
+    ),
+    "experiments": VerbLine(
+        "experiments", "", "Show the experiments that live: what each looks at, and how far it is."
+    ),
+    "export": VerbLine(
+        "files",
+        "",
+        "Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.",
+        Callers.PEOPLE,
+    ),
+    "filter-mail": VerbLine("mail", "AGENT", "List the agent's latest mail, read or not."),
+    "good": VerbLine("experiments", "AGENT", "Call the latest answer of a bisection good."),
+    "group": VerbLine("groups", "[join|leave] [NAME]", "Show all groups, or let an agent join or leave one."),
+    "hosts": VerbLine("hosts", "", "Show which processes run the agents, or did within the last hour."),
+    "import": VerbLine(
+        "files", "", "Bring the agents of a file of /export here: all of them, or none.", Callers.PEOPLE
+    ),
+    "monitor": VerbLine("groups", "AGENT ID", "Send an agent a mail when another one dies."),
+    "move": VerbLine(
+        "hosts", "AGENT HOST", "Move an agent to another host, with those below it that live on the same host."
+    ),
+    "notify": VerbLine(
+        "mail", "AGENT {on|off}", "Tell the agent, in a line, when it is idle and has unread mail; or not any more."
+    ),
+    "read-mail": VerbLine("mail", "AGENT [MAIL-ID]", "Read the oldest unread mail, all of it, or one."),
+    "replay": VerbLine(
+        "experiments",
+        "",
+        "Replay the turns of this agent, with other settings, and show what differs.",
+        Callers.PEOPLE,
+    ),
+    "send": VerbLine("mail", "ID TEXT...", "Send a mail, now or later."),
+    "skip": VerbLine("experiments", "AGENT", "Say of the latest answer of a bisection that it cannot be judged."),
+    "timer": VerbLine(
+        "timers", "AGENT [TEXT]", "Remind an agent of something later; without TEXT its timers are listed."
+    ),
+    "wait": VerbLine(
+        "mail",
+        "AGENT SECONDS [ID…]",
+        "Wait until each of these agents has sent mail, has nothing to do, or has ended.",
+    ),
     "agents": VerbLine("walking", "", "Show the tree of agents.", Callers.PEOPLE),
     "child": VerbLine("walking", "", "Go down: to the newest child of this agent.", Callers.PEOPLE),
     "clear": VerbLine("memory", "AGENT", "Start over: the agent forgets the conversation."),

@@ -18,7 +18,7 @@ from ikigai_actors.shell.text.rows import as_value
 from ikigai_actors.shell.verbs.arguments import TEXT
 from ikigai_actors.shell.verbs.place import Place, Printer
 from ikigai_actors.shell.verbs.unattended import Unattended
-from ikigai_actors.shell.verbs.verb import ShellOption, Verb
+from ikigai_actors.shell.verbs.verb import ACTS, Verb
 
 if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef, System
@@ -54,6 +54,9 @@ class KeptLines(Printer):
         self.lines.append(text)
 
     def error(self, text: str) -> None:
+        self.lines.append(text)
+
+    def whole(self, text: str) -> None:
         self.lines.append(text)
 
 
@@ -101,9 +104,8 @@ def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef 
 
 def _parameters(verb: Verb) -> Iterator[tuple[str, click.Parameter]]:
     """The parameters by the names that a tool gives them."""
-    for param in verb.script.among(verb.params, TEXT, "The agent that acts; else a person outside of any agent."):
-        if not isinstance(param, ShellOption):
-            yield "agent" if param.name == "acted_on" else param.name or "", param
+    for param in verb.script.among(verb.params_of_script(), TEXT, ACTS):
+        yield "agent" if param.name == "acted_on" else param.name or "", param
 
 
 def _schema(param: click.Parameter) -> dict[str, Any]:

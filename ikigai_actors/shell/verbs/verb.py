@@ -38,9 +38,16 @@ import click
 ACTED_ON = "acted_on"
 """The parameter that names the agent, as click passes it."""
 
+ACTS = "The agent that acts; else a person outside of any agent."
+"""The help of an option that names the agent."""
+
 
 class ShellOption(click.Option):
     """An option that only a shell has."""
+
+
+class ShellArgument(click.Argument):
+    """An argument that only a shell has."""
 
 
 class ScriptOption(click.Option):
@@ -115,6 +122,14 @@ class Verb:
     def needs_agent(self) -> bool:
         """Whether the function takes an agent."""
         return bool(self.script.text)
+
+    def params_of_shell(self) -> list[click.Parameter]:
+        """The parameters that the function has in a shell."""
+        return [one for one in self.params if not isinstance(one, ScriptOption)]
+
+    def params_of_script(self) -> list[click.Parameter]:
+        """The parameters that the function has elsewhere."""
+        return [one for one in self.params if not isinstance(one, ShellOption | ShellArgument)]
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput
+from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput, ScriptedProvider
 from ikigai_actors.agent.turn.merging import WAYS
-from ikigai_actors.shell.cli.main import run
+from ikigai_actors.shell.cli.main import cli, run
 from ikigai_actors.shell.verbs.branches import merge_branch
 from ikigai_actors.shell.verbs.table import load
 from ikigai_actors.shell.verbs.tools import call, tool_of
 from ikigai_actors.shell.verbs.verb import Verb
+from ikigai_actors.tools.function import tool as ask_first
 from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.databases import eventually
 from tests.kit.sessions import OpenSession, Session
+from tests.kit.tool_scripts import calling
 
 
 class Script:
@@ -52,6 +56,8 @@ class Case(NamedTuple):
     script: str
     tool: Mapping[str, object]
     says: str
+    names_agent: bool = True
+    """Whether its JSON says which agent is meant."""
 
     def __str__(self) -> str:
         return self.script
@@ -72,6 +78,16 @@ CASES = (
          "temperature set to 0.5"),
     Case("/model", "model kid", {}, "model: not set"),
     Case("/system Be brief.", "system kid Be brief.", {"text": "Be brief."}, "system set to Be brief."),
+    Case("/group join tasters", "group join tasters --as kid", {"what": "join", "name": "tasters"},
+         "kid is now in tasters"),
+    Case("/monitor other", "monitor kid other", {"watched": "other"}, "kid will hear of the death of other"),
+    Case("/check-mail", "check-mail kid", {}, "No unread mail."),
+    Case("/filter-mail", "filter-mail kid", {}, "No mail.", False),
+    Case("/wait 0", "wait kid 0", {"seconds": 0}, "No mail came in that time.", False),
+    Case("/notify on", "notify kid on", {"what": "on"}, "notify is on"),
+    Case("/timer", "timer kid", {}, "No timers.", False),
+    Case("/send other The fair begins.", "send other The fair begins. --as kid",
+         {"recipient": "other", "text": "The fair begins."}, "mail 1 to other"),
     Case("/finish all done", "finish kid all done", {"text": "all done"}, "kid has ended"),
 )  # fmt: skip
 
@@ -99,15 +115,16 @@ def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, ca
     assert said == [case.says] * 3
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.script.split()[0] not in cli.commands], ids=str)
 def test_json_is_what_the_verb_returns(session: Session, script: Script, case: Case) -> None:
     session.system.root.prompt("tea").get(timeout=DEADLINE)
     kid = session.system.root.fork(name="kid")
     session.system.root.fork(name="other")
     [line] = script(*case.script.split(), "--json")
     value = json.loads(line)
-    assert set(value) >= {"agent_uuid", "name", "label"}
-    assert kid.uuid in json.dumps(value)
+    if case.names_agent:
+        assert set(value) >= {"agent_uuid", "name", "label"}
+        assert kid.uuid in line
 
 
 def test_a_script_remembers_marks_compacts_and_merges_as_a_person_does(session: Session, script: Script) -> None:
@@ -143,12 +160,53 @@ def test_a_tool_forks_and_prompts_without_waiting_for_an_answer(session: Session
     root = session.system.root
     made = call(session.system, tool("fork"), {"agent": root.uuid, "name": "kid", "prompt": "tea"})
     kid = session.system.agent("kid")
-    assert made.value == {"agent_uuid": kid.uuid, "name": "kid", "parent_uuid": root.uuid}
+    assert made.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "parent_uuid": root.uuid}
     left = call(session.system, tool("prompt"), {"agent": "kid", "text": "milk"})
-    assert left.value == {"agent_uuid": kid.uuid, "name": "kid", "mail": 1}
+    assert left.value == {"agent_uuid": kid.uuid, "name": "kid", "label": "kid", "mail": 1}
     many = call(session.system, tool("fork"), {"agent": "kid", "count": 3})
     assert isinstance(many.value, list)
     assert [one["parent_uuid"] for one in many.value] == [kid.uuid] * 3
+
+
+def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes: list[str] = []
+
+    @ask_first(policy="ask")
+    def change(what: str) -> str:
+        changes.append(what)
+        return "done"
+
+    provider = ScriptedProvider([calling(("change", {"what": "a"}), ("change", {"what": "b"})), "ready"])
+    with ActorSystem.open(tmp_path / "team.db", provider, tools=[change], approvals="ask") as system:
+        script = Script(Session(system, capsys), capsys)
+        kid = system.root.fork("Change both.", name="kid")
+        eventually(lambda: len(system.approvals.pending()) == 2, "two calls that wait")
+        listed = json.loads(script("approvals", "--json")[0])
+        assert [(one["agent"], one["input"]["what"]) for one in listed] == [(kid.uuid, "a"), (kid.uuid, "b")]
+        a, b = (one["id"] for one in listed)
+        assert [line.split()[0] for line in script("approvals")] == [a, b]
+        assert script("approve", "kid") == []
+        assert (script.status, "2 calls of kid wait: name one with --call." in script.notices) == (1, True)
+        assert script("approve", "kid", "--call", "nine") == []
+        assert f"Those that do: {a}, {b}." in script.notices
+        assert script("approve", "kid", "--call", b) == ["kid runs change"]
+        eventually(lambda: changes == ["b"], "b is changed")
+        assert script("deny", "kid", "not", "that") == ["kid does not run change"]
+        assert kid.reply(timeout=DEADLINE).text == "ready"
+        assert changes == ["b"]
+        assert script("approvals") == ["No call waits for approval."]
+
+
+def test_a_script_writes_to_itself_and_reads_all_of_it(session: Session, script: Script) -> None:
+    kid = session.system.root.fork(name="kid")
+    for body in ("one", "two"):
+        session.system.root.send(kid, body)
+    assert script("read-mail", "kid")[1:] == ["  one", "(1 more unread)"]
+    [two] = json.loads(script("read-mail", "kid", "--all", "--json")[0])
+    assert (two["id"], two["body"]) == (2, "two")
+    assert script("delete-mail", "kid", "1") == ["mail 1 deleted"]
+    assert script("delete-mail", "kid", "1") == []
+    assert script.status == 1
 
 
 def test_a_subcommand_that_is_refused_changes_nothing_and_says_why(session: Session, script: Script) -> None:
