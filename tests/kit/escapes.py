@@ -235,13 +235,16 @@ def plants_a_setting_of_git(to: dict[str, Any]) -> object:
 @attempt
 def exchanges_the_repository(to: dict[str, Any]) -> object:
     Path(".git").rename("other")
-    Path(".git/hooks").mkdir(parents=True)
+    Path(".git").mkdir()
+    Path(".git").rmdir()
+    Path("other").rename(".git")
     return True
 
 
 @attempt
 def plants_a_setting_of_the_editor(to: dict[str, Any]) -> object:
     Path(".vscode").rename("gone")
+    Path("gone").rename(".vscode")
     return True
 
 
@@ -440,7 +443,9 @@ def reads_shared_memory(to: dict[str, Any]) -> object:
 
 @attempt
 def types_at_its_own_terminal(to: dict[str, Any]) -> object:
+    os.setsid()
     _, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     fcntl.ioctl(slave, termios.TIOCSTI, b"x")
     return True
 

@@ -7,16 +7,21 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ikigai_actors.tools.base import HostPaths
-from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
-from ikigai_actors.tools.fence.grounds import interpreter
-from ikigai_actors.tools.fence.launch import FencedStart
-from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure, variables_of
+from ikigai_actors.tools.fence.grounds import grounds, interpreter, names_in, real
+from ikigai_actors.tools.fence.launch import SOURCE, FencedStart, compiled
+from ikigai_actors.tools.fence.policy import Fence, reach_of
+from ikigai_actors.tools.fence.private import PrivateDirectories
+from ikigai_actors.tools.fence.tiers import Candidate, candidates, kernel
 
 ESCAPES = Path(__file__).with_name("escapes.py")
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+"""What programs in scenes get."""
 
 SECONDS = 60.0
 """After which a test gives up."""
@@ -44,6 +49,7 @@ ctypes.CDLL("librt.so.1").mq_open(queue.encode(), os.O_RDWR | os.O_CREAT, 0o600,
 with open(f"/dev/shm{queue}", "w") as file:
     file.write("secret")
 master, slave = pty.openpty()
+libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())  # as a person's programs have none
 print(json.dumps(dict(
     victim=os.getpid(), address=ctypes.addressof(held), descriptor=descriptor, socket=addresses[0],
     abstract=addresses[1][1:], tcp=made[2].getsockname()[1], udp=made[3].getsockname()[1], segment=segment,
@@ -121,10 +127,35 @@ def scene(place: Path, work: Path | None = None) -> Iterator[Scene]:
 @contextmanager
 def enclosed(of: Scene, fence: Fence) -> Iterator[Enclosure]:
     """A fence around the workspace of a scene, until the block ends."""
-    environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    made = open_enclosure(fence, of.paths, str(of.work), environment, {}, lambda _: None)
+    made = open_enclosure(fence, of.paths, str(of.work), ENVIRONMENT, {}, lambda _: None)
     assert made is not None
     with contextlib.closing(made):
+        yield made
+
+
+@contextmanager
+def planted(
+    of: Scene, fence: Fence, before: str = "", after: str = "", how: Candidate | None = None, read: Sequence[str] = ()
+) -> Iterator[Enclosure]:
+    """Such a fence with a fault.
+
+    Args:
+        of: the scene.
+        fence: what a person allows.
+        before: a text of the launcher that is there once; nothing to leave it as it is.
+        after: what it is replaced by.
+        how: how the fence is made, if not in the strongest way.
+        read: what can be read beside what may be.
+    """
+    assert not before or SOURCE.count(before) == 1, before
+    source = SOURCE.replace(before, after) if before else SOURCE
+    work = str(of.work.resolve())
+    reach = reach_of(fence, work, grounds(of.paths, work, ENVIRONMENT), real, names_in)
+    reach = replace(reach, mounts=(*reach.mounts, *((path, path, False) for path in read)))
+    how = how or candidates(fence.mode, reach.network, kernel())[0]
+    directories = PrivateDirectories(of.paths.state)
+    code = compiled(reach, how, directories.mount_point, source)
+    with contextlib.closing(Enclosure(reach, how, code, directories, variables_of(ENVIRONMENT, reach.network))) as made:
         yield made
 
 
