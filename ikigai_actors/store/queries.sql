@@ -709,8 +709,8 @@ UPDATE shards SET host = :host, epoch = epoch + 1
 
 -- name: messages_after
 -- Every log, a batch at a time: those after a place, in the order of the primary key, which the database itself compares. Without
--- the content, which may be long. No other condition: PostgreSQL would rather sort all that is left, for each batch.
-SELECT agent_uuid, id, kind, '', data, created_at FROM messages
+-- the content, which may be long, but of words. No other condition: PostgreSQL would rather sort all that is left, for each batch.
+SELECT agent_uuid, id, kind, CASE kind WHEN 'steer' THEN content ELSE '' END, data, created_at FROM messages
  WHERE (agent_uuid, id) > (:agent, :id) ORDER BY agent_uuid, id LIMIT :most
 
 -- name: figures
@@ -732,6 +732,10 @@ SELECT s.id, s.host FROM shards s
 -- name: single_rows
 -- Two tables have one row each.
 SELECT (SELECT COUNT(*) FROM tree), (SELECT COUNT(*) FROM schema_version)
+
+-- name: read_words
+-- All words, read or not: for fsck.
+SELECT recipient, id, body, read_at FROM mail WHERE kind = 'prompt' AND data LIKE '{"steer":%'
 
 -- name: mailboxes
 -- For each that was ever written to: the lowest and the highest id, and what is unread.

@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending]
+python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending | --steering]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -23,10 +23,15 @@ from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
+from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
 ROOT = Path(__file__).parents[2]
 
-HUNTED = {"hosts": HOST_MUTANTS, "budgets": BUDGET_MUTANTS, "behaviour": BEHAVIOUR_MUTANTS}
+HUNTED = {
+    "hosts": (*HOST_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
+    "budgets": BUDGET_MUTANTS,
+    "behaviour": BEHAVIOUR_MUTANTS,
+}
 """The mutants that have a machine of their own, by the name under which it hunts."""
 
 LOADED = 15
@@ -117,6 +122,7 @@ def main() -> None:
     parser.add_argument("--behaviour", action="store_true", help="those of experiments")
     parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
     parser.add_argument("--spending", action="store_true", help="those of keys for effects")
+    parser.add_argument("--steering", action="store_true", help="those of words into turns")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     kinds = {
@@ -126,6 +132,7 @@ def main() -> None:
         "later": LATER_MUTANTS,
         "behaviour": BEHAVIOUR_MUTANTS,
         "spending": SPENDING_MUTANTS,
+        "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)
     chosen = [one for one in mutants if not given.names or any(name in one.name for name in given.names)]

@@ -12,11 +12,13 @@ from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
+from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
 
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
-    assert all(changed(mutant) for mutant in (*MUTANTS, *others))
+    steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS)
+    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 

@@ -62,6 +62,13 @@ ATTACHED = '{"attached": [{"sha256": "00", "media": "image/png", "size": 1, "nam
 
 MERGED = "INSERT INTO merges VALUES ('root', 'a', 11, 15, 1)"
 
+WORD = [
+    "UPDATE agents SET mailed = 1 WHERE uuid = 'root'",
+    "INSERT INTO mail VALUES ('root', 1, NULL, 'prompt', '', 1, 2, '{\"steer\": true}')",
+    more("root", (15, "steer", '{"steer": true, "mail": 1, "turn": 10}')),
+]
+"""A word that "root" has read."""
+
 CASES: list[Case] = [
     (Invariant.AGENT_0, None, SECOND_ROOT),
     (Invariant.AGENT_0, "root", [agent("root", f"status = 'dead', turn = 0, {BURIED}"), "DELETE FROM pauses"]),
@@ -192,6 +199,13 @@ CASES: list[Case] = [
     (Invariant.MAIL, "a", mail("a", 1, "sender = 'nobody'")),
     (Invariant.MAIL_ID, "a", agent("a", "mailed = 2")),
     (Invariant.MAIL_ID, "a", mail("a", 1, "id = 0")),
+    (Invariant.WORD, "root", more("root", (15, "steer", '{"steer": true, "mail": 1, "turn": 10}'))),
+    (Invariant.WORD, "root", [*WORD, "UPDATE mail SET read_at = NULL WHERE recipient = 'root'"]),
+    (Invariant.WORD, "root", [*WORD, "UPDATE mail SET body = 'milk' WHERE recipient = 'root'"]),
+    (Invariant.WORD, "root", [*WORD, "DELETE FROM messages WHERE agent_uuid = 'root' AND id = 15"]),
+    (Invariant.WORD, "root", [*WORD, message("root", 15, """data = '{"steer": true, "mail": 1, "turn": 1}'""")]),
+    (Invariant.WORD, "root", [*WORD, more("root", (16, "tool_result", '{"tool_use_id": "f1"}'))]),
+    (Invariant.WORD, "root", [*WORD, more("root", (16, "steer", '{"steer": true, "mail": 1, "turn": 10}'))]),
     (Invariant.UNREAD, "a", agent("a", "unread = 2")),  # the prompt is not counted
     (Invariant.UNREAD, "b", mail("b", 1, "read_at = 5")),
     (Invariant.UNREAD, "g", agent("g", "unread = 1")),

@@ -35,6 +35,7 @@
     mail               every mail is for an agent, and of an agent or of a person
     mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
     unread             an agent counts as many unread mails as it has
+    word               a word (``steer``) is a mail that was read, once and in order, in its turn and behind all results
     blob               a blob has the hash under which it is stored, and each message that refers to one has it
     document           every version of a document is of an agent or of a person
     version            a document's versions run from 1 without holes
@@ -190,6 +191,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
     found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
+    found += logs.words.conclude(tx.run("read_words"), records, logs.unknown)
     merges = map(MergeRow._make, tx.run("all_merges"))
     found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
     found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]

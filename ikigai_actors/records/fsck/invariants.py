@@ -42,6 +42,7 @@ class Invariant(StrEnum):
     MAIL = "mail"
     MAIL_ID = "mail-id"
     UNREAD = "unread"
+    WORD = "word"
     BLOB = "blob"
     DOCUMENT = "document"
     VERSION = "version"

@@ -13,6 +13,7 @@ from ikigai_actors.records.fsck.experiments import BookCheck
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.fsck.merges import MergeRow
 from ikigai_actors.records.fsck.spendings import NO_COST, Counted
+from ikigai_actors.records.fsck.words import WordCheck
 from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import OPENINGS, SPENDING, Kind, Message
 from ikigai_actors.records.messages.replies import reply_of, spent_of
@@ -51,6 +52,8 @@ class LogCheck:
         self.counted: dict[str, Counted] = {}
         """The costs of requests in the messages of each agent."""
         self._books = BookCheck()
+        self.words = WordCheck()
+        """What the logs say of words."""
         self.merges: set[MergeRow] = set()
         """The merges that messages name."""
         self.merges_elsewhere: set[MergeRow] = set()
@@ -119,6 +122,8 @@ class LogCheck:
             self.counted[record.uuid] = Counted(
                 before.requests + 1, before.positions + message.id, before.tokens + spent.usage.all_tokens
             )
+        for text in self.words.read(message):
+            self._report(Invariant.WORD, record.uuid, text)
         for blob in blobs_of(message):
             self.blobs.setdefault(blob.sha256, (record.uuid, message.id))
         match message.kind:

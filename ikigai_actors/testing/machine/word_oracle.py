@@ -137,7 +137,7 @@ class WordOracle:
         if before == Kind.SUMMARY:
             self._broken(f"{where}, in the unit of a summary")
         turn = self._agents[agent].turn
-        if not steered.opened and steered.turn != turn:
+        if not steered.opened and (not turn or steered.turn != turn):
             self._broken(f"{where}, of turn {steered.turn}; turn {turn} is open")
         one.latest, one.entered[mail] = mail, steered
         one.due = [message.content] if steered.opened else [*one.due, message.content]
@@ -185,5 +185,8 @@ class WordOracle:
         for asked, agent, receipt in self.receipts:
             if asked not in running or receipt.done() or not receipt.kept.done():
                 continue
-            if receipt.kept.get(timeout=0) in self.of(agent).entered:
-                raise Broken(f"steer: a word of agent {agent} has entered, and who waits for it was not told")
+            mail = receipt.kept.get(timeout=0)
+            if mail in self.of(agent).entered:
+                raise Broken(f"steer: word {mail} of agent {agent} has entered, and who waits for it was not told")
+            if (agent, mail) in self._withdrawn:
+                raise Broken(f"steer: word {mail} of agent {agent} was withdrawn, and nobody asked for that")

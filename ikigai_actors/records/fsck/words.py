@@ -1,0 +1,63 @@
+"""The part of fsck that looks at words into turns: messages ``steer``, and the mails that they came as. Pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.records.messages.messages import OPENINGS, Kind, Message
+from ikigai_actors.records.messages.steered import steered_in
+from ikigai_actors.store.base import Row
+
+
+class WordCheck:
+    """Takes the messages of all logs in order; what it gives is wrong with them."""
+
+    def __init__(self) -> None:
+        self._entered: dict[tuple[str, int], Message] = {}  # by agent and mail
+        self._agent, self._latest = "", 0
+        self._openings: set[int] = set()  # where the turn in progress may have been opened
+        self._behind = 0  # the word behind which no reply has come
+
+    def read(self, message: Message) -> Iterator[str]:
+        """What is wrong with a message, given those before it."""
+        if message.agent_uuid != self._agent:
+            self._agent, self._latest, self._openings, self._behind = message.agent_uuid, 0, set(), 0
+        if message.kind in OPENINGS:
+            self._openings = {*(() if message.kind == Kind.USER else self._openings), message.id}
+        if message.kind in (Kind.ASSISTANT, Kind.USER):
+            self._behind = 0
+        if message.kind == Kind.TOOL_RESULT and self._behind:
+            yield f"expected the result at {message.id} before the word at {self._behind}"
+        if (found := steered_in(message)) is None:
+            return
+        mail, steered = found
+        if mail <= self._latest:
+            yield f"expected message {message.id} to come before word {self._latest}; it is word {mail}"
+        if not steered.opened and steered.turn not in self._openings:
+            yield f"expected message {message.id}, a word, to stand in its turn {steered.turn}; another one is open"
+        self._latest, self._behind = mail, message.id
+        self._entered[message.agent_uuid, mail] = message
+
+    def conclude(
+        self, mails: list[Row], records: Mapping[str, AgentRecord], unknown: Collection[str]
+    ) -> Iterator[Violation]:
+        """What does not agree with mails that are words (recipient, number, body, time of reading).
+
+        Args:
+            mails: all of them.
+            records: the registry.
+            unknown: the agents of whose logs not everything is known.
+        """
+        rows = {(agent, number): (body, read_at) for agent, number, body, read_at in mails}
+        for (agent, number), message in self._entered.items():
+            body, read_at = rows.get((agent, number), ("", None))
+            if read_at is None or (message.kind == Kind.STEER and body != message.content):  # of others it was not read
+                told = (
+                    f"expected word {number}, message {message.id}, to be a mail with its text that is read; it is not"
+                )
+                yield Violation(Invariant.WORD, agent, told)
+        for agent, number in sorted(key for key, (_, read_at) in rows.items() if read_at is not None):
+            record = records.get(agent)
+            kept = record is not None and record.pruned_at is None and record.imported_at is None
+            if kept and agent not in unknown and (agent, number) not in self._entered:
+                yield Violation(Invariant.WORD, agent, f"expected word {number}, which is read, to stand in its log")
