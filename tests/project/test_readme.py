@@ -60,11 +60,11 @@ def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, requ
 
 
 def test_a_transcript_that_is_not_what_comes_is_told() -> None:
-    shown = ["AbCd12> /agents", "* AbCd12  idle", "1 running, …"]
-    assert not differs(shown, "xyzxyz> /agents\n* xyzxyz  idle\n1 running, 0 dead\n")
-    assert differs(shown, "xyzxyz> /agents\n* abcabc  idle\n1 running, 0 dead\n").startswith("after 1 lines")
-    assert differs(shown, "xyzxyz> /agents\n* xyzxyz  idle\n").startswith("after 2 lines")
-    assert differs(shown[:2], "xyzxyz> /agents\n* xyzxyz  idle\nmore\n").startswith("after 2 lines")
+    shown = ["brave-otter> /agents", "* brave-otter  idle", "1 running, …"]
+    assert not differs(shown, "leafy-cello> /agents\n* leafy-cello  idle\n1 running, 0 dead\n")
+    assert differs(shown, "leafy-cello> /agents\n* sunny-lynx  idle\n1 running, 0 dead\n").startswith("after 1 lines")
+    assert differs(shown, "leafy-cello> /agents\n* leafy-cello  idle\n").startswith("after 2 lines")
+    assert differs(shown[:2], "leafy-cello> /agents\n* leafy-cello  idle\nmore\n").startswith("after 2 lines")
 
 
 def test_the_pages_show_what_must_not_be_missing() -> None:
