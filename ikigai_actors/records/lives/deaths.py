@@ -241,7 +241,7 @@ def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | Ro
         Refusal.TERMINATING: AgentStopped,
         Refusal.PROTECTED: RootProtected,
     }
-    return kinds[refusal](f"Agent {one.uuid} takes no such signal: {refusal}.", one.uuid)
+    return kinds[refusal](f"Agent {one.called} takes no such signal: {refusal}.", one.uuid)
 
 
 def deadlines(tx: Transaction) -> dict[str, int | None]:

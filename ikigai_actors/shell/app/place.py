@@ -17,6 +17,7 @@ from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
+from ikigai_actors.shell.text.naming import label_in, said_by
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
@@ -80,7 +81,7 @@ class AppPlace(ShellPlace):
         except SystemClosed:
             raise
         except IkigaiError as error:
-            self.screen.error(str(error))
+            self.screen.error(self._said(error))
         except Exception as error:  # a defect of ours: the agents and the application go on
             logger.exception("A line failed")
             self.screen.error(f"{type(error).__name__}: {error}")
@@ -150,7 +151,7 @@ class AppPlace(ShellPlace):
         def failed(error: IkigaiError) -> None:
             self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead))
             if not isinstance(error, ProviderError | TurnInterrupted):  # the log shows those
-                self.screen.error(str(error))
+                self.screen.error(self._said(error))
 
         self._window.tell_when_done(reply, lambda _: None, failed)
         reply.stored.get()
@@ -160,7 +161,10 @@ class AppPlace(ShellPlace):
     ) -> None:
         if is_working(self.system.state_of(self.current.record)) and not future.done():
             self.screen.line(f"{what} waits for {until}", dim=True)
-        self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {error}"))
+        self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {self._said(error)}"))
+
+    def _said(self, error: BaseException) -> str:
+        return said_by(error, label_in(self.system.store))
 
 
 class SerialExecutor(Worker):

@@ -291,7 +291,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except IkigaiError as error:
-        click.echo(f"ikigai: {one_line(str(error))}", err=True)
+        from ikigai_actors.shell.text.naming import said_by
+
+        click.echo(f"ikigai: {one_line(said_by(error))}", err=True)
     except OSError as error:  # not of the library, whose errors are caught above
         if error.filename is not None:  # a program that cannot be started, or a file; the output has no name
             click.echo(f"ikigai: {one_line(f'{error.filename}: {error.strerror}')}", err=True)

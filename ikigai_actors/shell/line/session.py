@@ -23,7 +23,7 @@ from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.call_page import described_call, visible
 from ikigai_actors.shell.text.mentions import attachments_in
-from ikigai_actors.shell.text.naming import named
+from ikigai_actors.shell.text.naming import label_in, named, said_by
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future
@@ -277,7 +277,7 @@ class Shell(ShellPlace):
             except SystemClosed:
                 raise
             except IkigaiError as error:
-                self.screen.error(f"{command.what}: {error}")
+                self.screen.error(f"{command.what}: {said_by(error, label_in(self.system.store))}")
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             self.leave_the_dead()
             self._ask_questions()

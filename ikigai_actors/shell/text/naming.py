@@ -1,15 +1,32 @@
 """How a person reads which agent is meant."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ikigai_actors.errors import AgentError, StoreError
 from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.store.base import Store
-from ikigai_actors.system.handles.ref import AgentRef
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.handles.ref import AgentRef
 
 
-def named(agent: AgentRef) -> str:
+def named(agent: "AgentRef") -> str:
     """The label of an agent, which finds it."""
     return label_in(agent.system.store)(agent.uuid)
+
+
+def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
+    """What an error says, for a person: its agent is called so, and not by its uuid."""
+    agent = error.agent if isinstance(error, AgentError) else ""
+    if not is_agent_uuid(agent) or agent not in str(error):
+        return str(error)
+    try:
+        return str(error).replace(agent, called(agent))
+    except StoreError:  # nobody can be asked for the name
+        return str(error).replace(agent, words_of(agent))
 
 
 def label_in(store: Store) -> Callable[[str], str]:
