@@ -22,7 +22,7 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.records.agents.called import about
-from ikigai_actors.records.agents.registry import Handle
+from ikigai_actors.records.agents.registry import Handle, label_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text
@@ -70,9 +70,6 @@ class DocumentVersion:
         when = datetime.fromtimestamp(self.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         made = "deleted" if self.deleted else "written"
         return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
-
-    def __str__(self) -> str:
-        return self.to_person(self.author)
 
 
 Versions = list[DocumentVersion]
@@ -133,9 +130,9 @@ class WriteVersion(Unit):
             there = _latest(tx, self.path)
             version = 0 if there is None else there.version
             if self.expect is not None and self.expect != version:
-                raise _changed(self.path, self.expect, there)
+                raise _changed(tx, self.path, self.expect, there)
             if self.body is None and (there is None or there.deleted):
-                raise _not_there(self.path, there)
+                raise _not_there(tx, self.path, there)
             if tx.run(
                 "add_document_version",
                 path=self.path,
@@ -222,7 +219,7 @@ class Documents(OfOneProcess):
         check_path(path)
         versions = _versions(self._store.read(lambda tx: tx.run("document_log", path=path)))
         if not versions:
-            raise _not_there(path, None)
+            raise _unknown(path)
         return versions
 
     def _change(
@@ -272,24 +269,33 @@ def read_version(tx: Transaction, path: str, version: int | None) -> Document:
         return Document(*rows[0])
     there = _latest(tx, path)
     if version is None or there is None:
-        raise _not_there(path, there)
+        raise _not_there(tx, path, there)
     what = "is a deletion" if rows else "was never written"
-    raise DocumentNotFound(f"Version {version} of document {path!r} {what}; there is {there}.", path, there.version)
+    told = f"Version {version} of document {path!r} {what}; there is {_told(tx, there)}."
+    raise DocumentNotFound(told, path, there.version)
 
 
-def _not_there(path: str, there: DocumentVersion | None) -> DocumentNotFound:
+def _unknown(path: str) -> DocumentNotFound:
+    return DocumentNotFound(f"There is no document {path!r}. See the list of documents.", path)
+
+
+def _not_there(tx: Transaction, path: str, there: DocumentVersion | None) -> DocumentNotFound:
     if there is None:
-        return DocumentNotFound(f"There is no document {path!r}. See the list of documents.", path)
-    return DocumentNotFound(
-        f"Document {path!r} was deleted: {there}. Its earlier versions can be read.", path, there.version
-    )
+        return _unknown(path)
+    told = f"Document {path!r} was deleted: {_told(tx, there)}. Its earlier versions can be read."
+    return DocumentNotFound(told, path, there.version)
 
 
-def _changed(path: str, expect: int, there: DocumentVersion | None) -> DocumentChanged:
-    found = f"there is {there}" if there is not None else "nothing was ever written there"
+def _changed(tx: Transaction, path: str, expect: int, there: DocumentVersion | None) -> DocumentChanged:
+    found = f"there is {_told(tx, there)}" if there is not None else "nothing was ever written there"
     version = 0 if there is None else there.version
     return DocumentChanged(
         f"Expected document {path!r} at version {expect}; {found}. Read it, and write again with expect={version}.",
         path,
         version,
     )
+
+
+def _told(tx: Transaction, version: DocumentVersion) -> str:
+    """A version in words."""
+    return version.to_person(None if version.author is None else label_of(tx, version.author))
