@@ -19,6 +19,7 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
 )
+from ikigai_actors.records.agents.words import words_of
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import bury
 from tests.kit.echo import echo, kinds, open_echo
@@ -194,3 +195,15 @@ def test_a_dead_agent_is_read_but_never_acts(durable: str) -> None:
             dead.prompt("x")
         assert dead.state == "dead"
         assert [m.content for m in dead.history() if m.kind == Kind.USER] == ["one", "two"]
+
+
+def test_a_handle_says_what_people_call_its_agent_and_what_that_does() -> None:
+    with open_echo(":memory:") as system:
+        kid, root = system.root.fork(name="kid"), system.root
+        words = words_of(root.uuid)
+        assert [repr(one) for one in (kid, root, root.aio)] == [
+            "<AgentRef kid idle>", f"<AgentRef {words} idle>", f"<AsyncAgentRef {words} idle>",
+        ]  # fmt: skip
+        kid.kill()
+        assert repr(kid) == "<AgentRef kid dead>"
+    assert repr(root) == f"<AgentRef {words}>"

@@ -2,6 +2,9 @@
 
 from typing import Any, Generic, TypeVar
 
+from ikigai_actors.errors import IkigaiError
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.system.directory import Directory
 
 H = TypeVar("H")
@@ -30,7 +33,17 @@ class BaseRef(Generic[H]):
         raise NotImplementedError  # no ABC: handles are made all the time
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.uuid}>"
+        return f"<{type(self).__name__} {self._told()}>"
+
+    def _told(self) -> str:
+        """What people call the agent, and what it is doing, as far as that can be known now."""
+        try:
+            if (actor := self.system.here(self.uuid)) is not None:
+                return f"{actor.called} {actor.state.shown.value}"
+            record = self.system.store.read(lambda tx: registry.get(tx, self.uuid))
+            return f"{record.short} {self.system.state_of(record)}"
+        except IkigaiError:  # the system is closed, or there is no such agent
+            return words_of(self.uuid)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BaseRef) and (other.uuid, other.system) == (self.uuid, self.system)

@@ -21,7 +21,7 @@ def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
         assert f"↑{short(stage.system.root)}" in stage.text
         await stage.press("ctrl+up")
         await stage.expect(rf"\[{short(stage.system.root)}\].*↓1")
-        await stage.expect(f"forked {short(stage.system.agent('buyer'))}")
+        await stage.expect("forked buyer")
 
     with open_memory() as system:
         on_stage(system, play)
@@ -119,7 +119,7 @@ def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() ->
         bury(system, "parent")
         bury(system, "kid")
         await stage.expect(rf"\[{short(stage.system.root)}\]")
-        await stage.expect(r"kid \([\w-]+.*\) is dead \(of old age\)")
+        await stage.expect(r"kid is dead \(of old age\)")
         await stage.say(f"/switch {kid.uuid}")
         await stage.expect(r"─ .*\[kid\].* dead")  # by intent: there one stays
 
