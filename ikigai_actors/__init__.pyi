@@ -137,12 +137,17 @@ from ikigai_actors.store.journal import JournalStatistics as JournalStatistics
 from ikigai_actors.system.aio import AsyncActorSystem as AsyncActorSystem
 from ikigai_actors.system.births import Child as Child
 from ikigai_actors.system.context import Context as Context
+from ikigai_actors.system.event_feed import AsyncEventFeed as AsyncEventFeed
+from ikigai_actors.system.event_feed import EventFeed as EventFeed
 from ikigai_actors.system.handles.outcomes import Compacted as Compacted
 from ikigai_actors.system.handles.outcomes import Merged as Merged
 from ikigai_actors.system.handles.ref import AgentRef as AgentRef
 from ikigai_actors.system.handles.ref import AsyncAgentRef as AsyncAgentRef
 from ikigai_actors.system.handles.ref import current_agent as current_agent
 from ikigai_actors.system.receipts import Receipt as Receipt
+from ikigai_actors.system.reply_stream import AsyncReplyStream as AsyncReplyStream
+from ikigai_actors.system.reply_stream import ReplyStream as ReplyStream
+from ikigai_actors.system.reply_stream import StreamPiece as StreamPiece
 from ikigai_actors.system.system import ActorSystem as ActorSystem
 from ikigai_actors.tools.base import HostPaths as HostPaths
 from ikigai_actors.tools.base import Toolset as Toolset

@@ -8,7 +8,8 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, get_args
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, get_args
 
 from ikigai_actors.actors.closing import ClosingStep, carry_out, declare_waited_for, is_waited_for, raise_first
 from ikigai_actors.arguments import shown
@@ -41,6 +42,11 @@ class Streamed:
     kind: str
     """``text`` or ``thinking``."""
 
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
+
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
@@ -51,12 +57,22 @@ class StreamCut:
 
     agent_uuid: str
 
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
+
 
 @dataclass(frozen=True, slots=True)
 class Mailed:
     """This host sent a mail, and has committed it. There is no such event for mail of other processes."""
 
     mail: Mail
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the recipient."""
+        return self.mail.recipient
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +83,11 @@ class PromptKept:
     mail: int
     """Its number among the mails of the agent."""
     text: str
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +117,7 @@ class WindowNearlyFull:
     """
 
     agent_uuid: str
-    agent: str
+    label: str
     """The agent, as a person knows it."""
     tokens: int
     """How many tokens the request has, about."""
@@ -104,6 +125,11 @@ class WindowNearlyFull:
     """How many its model takes."""
     fixed: int = 0
     """How many of the tokens are the system prompt and the tools, about: no summary makes them fewer."""
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +196,7 @@ class Subscription:
         self._patience = patience
         self._delivered = 0
         self._over = False
+        self._ended: Callable[[], object] = lambda: None
         # The light queue: a delta is one entry, and waking the thread for it is most of what the delta costs.
         self._events: Queue[Event | None] = threads.queue()
         self._dropping = threading.Lock()
@@ -202,6 +229,20 @@ class Subscription:
         """Whether replies on their way are asked for."""
         return not self._only or any(issubclass(kind, Streamed) for kind in self._only)
 
+    def on_end(self, call: Callable[[], object]) -> None:
+        """Call this when no more events come, after the last one."""
+        self._ended = call
+        if self._over:
+            call()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         """Deliver the queued events, then stop. A call from the callback itself does not wait.
 
@@ -228,6 +269,7 @@ class Subscription:
                 logger.exception("A subscriber failed on %r", event)
             self._delivered += 1
         self._over = True
+        self._ended()
 
 
 class Publisher:

@@ -7,6 +7,7 @@ Its modules:
     directory                       who exists, and who carries out a command: an actor here, or the remote agent
     handles/, context               handles of agents, and what the history of one means
     receipts                        where words enter histories, as futures
+    event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
     conversation, host_events       what front ends hear
     lateness                        why an agent has not answered in time

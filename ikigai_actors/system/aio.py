@@ -11,7 +11,7 @@ asked for as it is.
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from functools import wraps
 from types import TracebackType
 from typing import Concatenate, Generic, ParamSpec, TypeVar
@@ -22,6 +22,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import NoHost
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.event_feed import AsyncEventFeed
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.system.system import ActorSystem
 
@@ -143,6 +144,17 @@ class AsyncSystem(_Beside[_System]):
     export = _asks(System.export)
     import_ = _gives(System.import_, _aio)
     subscribe = _asks(System.subscribe)
+
+    def events(
+        self,
+        agents: Collection[AsyncAgentRef | AgentRef | str] | None = None,
+        only: tuple[type, ...] = (),
+        since: str | None = None,
+    ) -> AsyncEventFeed:
+        """The events of agents by ``async for``; see `ActorSystem.events`."""
+        system = self._blocking
+        among = None if agents is None else [one if isinstance(one, str) else one.uuid for one in agents]
+        return AsyncEventFeed(system.beside, lambda: system.events(among, only, since))
 
     def handle(self, uuid: str) -> AsyncAgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""

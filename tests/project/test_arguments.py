@@ -20,14 +20,18 @@ from ikigai_actors import (
     AgentRef,
     AsyncActorSystem,
     AsyncAgentRef,
+    AsyncEventFeed,
+    AsyncReplyStream,
     BadInput,
     Child,
     Documents,
+    EventFeed,
     FunctionTool,
     Future,
     IkigaiError,
     OfflineProvider,
     PendingCall,
+    ReplyStream,
     Signal,
     Subscription,
     SystemClosed,
@@ -184,7 +188,8 @@ def is_called(one: Any) -> bool:
     if not inspect.isclass(one):
         return inspect.isfunction(one) and not re.search("Strategy|Iterator", str(inspect.signature(one)))
     by_functions = (
-        ActorSystem, AgentRef, AsyncActorSystem, AsyncAgentRef, Documents, Fleet, FunctionTool, Future, Subscription,
+        ActorSystem, AgentRef, AsyncActorSystem, AsyncAgentRef, AsyncEventFeed, AsyncReplyStream, Documents, EventFeed,
+        Fleet, FunctionTool, Future, ReplyStream, Subscription,
         Tally,
     )  # fmt: skip
     if issubclass(one, (*by_functions, RuleBasedStateMachine, BaseException, Enum)) or getattr(

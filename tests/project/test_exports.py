@@ -38,6 +38,8 @@ PUBLIC = [
     "AnthropicProvider",
     "AsyncActorSystem",
     "AsyncAgentRef",
+    "AsyncEventFeed",
+    "AsyncReplyStream",
     "Attachment",
     "AttachmentLimits",
     "AudioBlock",
@@ -61,6 +63,7 @@ PUBLIC = [
     "DocumentNotFound",
     "DocumentVersion",
     "Documents",
+    "EventFeed",
     "Exit",
     "Exported",
     "Fence",
@@ -130,6 +133,7 @@ PUBLIC = [
     "ReplayDiverged",
     "ReplayRange",
     "Reply",
+    "ReplyStream",
     "Request",
     "Result",
     "ResultBlock",
@@ -149,6 +153,7 @@ PUBLIC = [
     "StoreUnusable",
     "Stream",
     "StreamCut",
+    "StreamPiece",
     "Streamed",
     "Subscription",
     "SystemClosed",
@@ -199,7 +204,10 @@ INNER = {
 `ActorSystem` say it.
 """
 
-MADE_BY_US = {"ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "Documents", "Mailbox", "Subscription"}
+MADE_BY_US = {
+    "ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "AsyncEventFeed", "AsyncReplyStream", "Documents",
+    "EventFeed", "Mailbox", "ReplyStream", "Subscription",
+}  # fmt: skip
 """Classes that users do not make by calling them."""
 
 

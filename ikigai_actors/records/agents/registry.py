@@ -371,6 +371,11 @@ class Died:
     cause: str
     reason: str
 
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
+
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
@@ -379,6 +384,11 @@ class Renamed:
     agent_uuid: str
     name: str | None
     """None when it has no name any more."""
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
 
 
 class Rename(Unit):

@@ -8,6 +8,7 @@ time.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Flag, StrEnum, auto
 from typing import Any
 
@@ -156,6 +157,21 @@ class Message:
     """Further facts, whose keys depend on the kind. Empty for most."""
     created_at: int
     """When it was written, in milliseconds since 1970 (UTC)."""
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent that wrote it."""
+        return self.agent_uuid
+
+    @property
+    def position(self) -> int:
+        """Its lineage position, from 1."""
+        return self.id
+
+    @property
+    def time(self) -> datetime:
+        """When it was written, in UTC."""
+        return datetime.fromtimestamp(self.created_at / 1000, UTC)
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:
         """The message as a row of table ``messages``; empty data is NULL."""

@@ -56,7 +56,7 @@ def explained(trouble: SystemTrouble) -> str:
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):
-        takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.agent)
+        takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.label)
         if 3 * trouble.fixed > trouble.window:
             return f"{name}: its system prompt and tools alone have about {trouble.fixed:,} {takes}; give it fewer"
         return f"{name}: its conversation has about {trouble.tokens:,} {takes}; /compact summarises it"

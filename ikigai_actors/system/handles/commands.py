@@ -121,13 +121,19 @@ class Commands(BaseRef[H]):
             AgentDead: the agent is dead.
             InboxFull: 10,000 commands wait for it; the future raises it, or the call.
         """
+        return self._prompting(text, output, attach, labels)()
+
+    def _prompting(
+        self, text: str, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
+    ) -> Callable[[], Future[Reply]]:
+        """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
         prompt_text(text)
         data, blobs = data_of(output, attach)
         if labels is not None and (over := labels_over(self.system.labels_of(self.uuid), labels)):
             data = {**data, "labels": over}
         future = self._reply_of(output)
         command = on.Prompt(text, future, data=data, blobs=blobs)
-        return self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
+        return lambda: self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
 
     def steer(self, text: str, *, now: bool = False) -> Receipt:
         """Give the agent a word within the turn that it is in: its model reads it before its next request.

@@ -19,14 +19,17 @@ which one awaits; it is written in `Commands`. What reads is written in `Reading
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Signature, formatannotation, signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ikigai_actors.actors.futures import Future, current_acting_agent
-from ikigai_actors.arguments import check_callable, check_timeout, check_type
-from ikigai_actors.errors import HostElsewhere, NoHost
+from ikigai_actors.agent.subscriptions import check_events
+from ikigai_actors.arguments import check_callable, check_timeout, check_type, shown
+from ikigai_actors.attachments import Attachable
+from ikigai_actors.errors import BadInput, HostElsewhere, NoHost
+from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
 from ikigai_actors.records.budgets.budget import BudgetStatus
@@ -34,8 +37,10 @@ from ikigai_actors.records.lives.membership import every_group
 from ikigai_actors.records.transfer.export import as_path
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.event_feed import EventFeed
 from ikigai_actors.system.handles.commands import Commands
 from ikigai_actors.system.handles.readings import Readings
+from ikigai_actors.system.reply_stream import AsyncReplyStream, ReplyStream
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -119,6 +124,51 @@ class AgentRef(Readings["AgentRef"]):
         """The same agent for an asyncio program."""
         return AsyncAgentRef(self.system, self.uuid, self._output)
 
+    def stream(
+        self,
+        text: str | None = None,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> ReplyStream:
+        """The pieces of a turn as they come: the one that a prompt opens, or the one in progress.
+
+            with agent.stream("Plan the mast.") as stream:
+                for piece in stream:
+                    print(piece.text, end="")
+            print(stream.reply.text)
+
+        The agent may run on any host. Whoever leaves the stream ends the listening; the turn goes on.
+
+        Args:
+            text: the prompt; None follows the turn in progress, and gives nothing where there is none.
+            output: as for `prompt`.
+            attach: as for `prompt`.
+            labels: as for `prompt`.
+
+        Returns:
+            An iterator of `StreamPiece`: ``kind`` is ``text``, ``thinking``, ``call``, ``result`` or ``retry``, after
+            which the text of the reply begins again. Its ``reply`` is the reply that ends the turn.
+
+        Raises:
+            BadInput, AgentDead, InboxFull: what `prompt` raises.
+        """
+        return ReplyStream(self.system, self.uuid, text, self._opening(text, output, attach, labels))
+
+    def _opening(
+        self, text: str | None, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
+    ) -> Callable[[], Future[Reply]]:
+        """What opens the turn of a stream."""
+        self.system.check_open()
+        asked = _Asked(self.system, self.uuid, self._output)
+        if text is not None:
+            return asked._prompting(text, output, attach, labels)
+        given = [one for one in (output, attach, labels) if one not in (None, ())]
+        if attach is None or given:
+            raise BadInput(f"Expected output, attach and labels together with a text; got {shown([*given])} without.")
+        return asked.reply
+
     prompt = _gives(_Asked.prompt)
     steer = _gives(_Asked.steer)
     reply = _waits(_Asked.reply)
@@ -173,6 +223,19 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
         """The same agent for code that may block."""
         return AgentRef(self.system, self.uuid, self._output)
 
+    def stream(
+        self,
+        text: str | None = None,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> AsyncReplyStream:
+        """The pieces of a turn as they come, for ``async for``."""
+        it = self.sync
+        opens = it._opening(text, output, attach, labels)
+        return AsyncReplyStream(self.system.beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
+
     def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
         """Read on another thread."""
         it = _Read(self.system, self.uuid, self._output)
@@ -222,6 +285,9 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
     next_times = _reads(_Read.next_times)
 
 
+AsyncAgentRef.stream.__doc__ = AgentRef.stream.__doc__  # one text for both faces
+
+
 def current_agent() -> AgentRef:
     """The agent that the calling code works for, in a provider or a tool. Raises `NoCurrentAgent` elsewhere."""
     agent: AgentRef = current_acting_agent()
@@ -247,6 +313,33 @@ class System(Directory):
         """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+
+    def events(
+        self,
+        agents: Collection[AgentRef | str] | None = None,
+        only: tuple[type, ...] = (),
+        since: str | None = None,
+    ) -> EventFeed:
+        """The events of agents, one after the other: an iterator and a context manager.
+
+        Of every agent of the database, whichever process runs it. The feed ends when it is closed, or the system is.
+
+        Args:
+            agents: whose events come: handles, uuids or names. None for all, those too that are born later.
+            only: the types of events that come; none for all, as for `subscribe`.
+            since: the ``position`` of an earlier feed. Messages and deaths that were committed after it come first,
+                each once. None begins now.
+
+        Raises:
+            BadInput: ``since`` is no position, or ``only`` has no types of events.
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+        """
+        self.check_open()
+        kinds = check_events(only)
+        if agents is not None and (isinstance(agents, str) or not isinstance(agents, Collection)):
+            raise BadInput(f"Expected agents to be several agents, as a list; got {shown(agents)}.")
+        among = None if agents is None else [uuid_of(self.store, agent) for agent in agents]
+        return EventFeed(self, among, kinds, since)
 
     def groups(self) -> dict[str, list[AgentRef]]:
         """The groups that have members, and these, in the order in which they have joined."""

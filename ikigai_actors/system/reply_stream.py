@@ -1,0 +1,223 @@
+"""A turn as it happens: the pieces of its replies, its calls and their results, and the reply at the end.
+
+    with agent.stream("Plan the mast.") as stream:
+        for piece in stream:
+            print(piece.text, end="")
+    stream.reply.text
+
+The subscription begins before the prompt is sent, so nothing of the turn is missed, whichever host runs the agent. What
+came before the agent took the prompt up belongs to an earlier turn and is left out. The turn is over when its
+outcome is known, which is published after all its messages.
+
+A text comes in pieces as the model sends it. Where a model does not stream, or its pieces were lost with a host, the
+committed message gives what is missing. After ``retry`` the text of the reply begins again.
+"""
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from ikigai_actors.actors.beside import Beside
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.agent.subscriptions import Callback, Event, StreamCut, Streamed, Subscription
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
+from ikigai_actors.records.messages.replies import calls_in
+from ikigai_actors.system.event_feed import EventInbox
+from ikigai_actors.text import storable
+
+TEXT, THINKING, CALL, RESULT, RETRY = "text", "thinking", "call", "result", "retry"
+_OUTCOME = "outcome"
+"""Kind of a message of our own, never stored: the outcome is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPiece:
+    """Something that a turn has given."""
+
+    kind: str
+    """``text``, ``thinking``, ``call``, ``result`` or ``retry``."""
+    text: str
+    """The text itself; of a call the tool's name, of a result its words, of a retry the reason."""
+    position: int = 0
+    """The position of the message that it is of; 0 for a piece of a reply that is not committed yet."""
+
+
+class PieceMaker:
+    """Makes pieces of the events of one agent. Pure but for what it remembers of the reply that is arriving."""
+
+    def __init__(self, prompt: str | None) -> None:
+        """Begin with the prompt that opens the turn; with None, in the turn that is open."""
+        self._prompt = prompt
+        self._begun = prompt is None
+        self._streamed = ""
+
+    def pieces_of(self, event: Event) -> Iterator[StreamPiece]:
+        """What an event gives."""
+        if not self._begun:
+            self._begun = isinstance(event, Message) and event.kind == Kind.USER and event.content == self._prompt
+            return
+        match event:
+            case Streamed():
+                self._streamed += event.text if event.kind == TEXT else ""
+                yield StreamPiece(event.kind, event.text)
+            case StreamCut():
+                yield self._again("The reply was cut off: its host has ended, or the agent has moved.", 0)
+            case Message(kind=Kind.RETRY):
+                yield self._again(event.content, event.id)
+            case Message(kind=Kind.ASSISTANT | Kind.OUTPUT):
+                yield from self._finished(event)
+            case Message(kind=Kind.TOOL_RESULT):
+                yield StreamPiece(RESULT, event.content, event.id)
+
+    def _again(self, why: str, position: int) -> StreamPiece:
+        self._streamed = ""
+        return StreamPiece(RETRY, why, position)
+
+    def _finished(self, message: Message) -> Iterator[StreamPiece]:
+        streamed, self._streamed = storable(self._streamed), ""
+        if not message.content.startswith(streamed):
+            yield StreamPiece(RETRY, "The reply differs from what was received of it.", message.id)
+            streamed = ""
+        if rest := message.content[len(streamed) :]:
+            yield StreamPiece(TEXT, rest, message.id)
+        for call in calls_in(message):
+            yield StreamPiece(CALL, call.name, message.id)
+
+
+class Streaming(Protocol):
+    """What a stream needs of a system."""
+
+    beside: Beside
+
+    def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
+        """Call back for each event."""
+
+
+class ReplyStream:
+    """The pieces of one turn: an iterator, and a context manager. For one thread at a time."""
+
+    def __init__(self, system: Streaming, uuid: str, prompt: str | None, ask: Callable[[], Future[Reply]]) -> None:
+        """Subscribe, then ask.
+
+        Args:
+            system: the system.
+            uuid: the agent.
+            prompt: what opens the turn; None for the one in progress.
+            ask: opens the turn; gives its outcome.
+        """
+        inbox = EventInbox()
+
+        def hear(event: Event) -> None:  # knows no stream: one that nobody holds any more ends by itself
+            if getattr(event, "agent", None) == uuid:
+                inbox.put(event)
+
+        self._inbox, self._maker = inbox, PieceMaker(prompt)
+        self._ready: deque[StreamPiece] = deque()
+        self._over = False
+        subscription = system.subscribe(hear, (Message, Streamed, StreamCut))
+        self._end = weakref.finalize(self, subscription.close)
+        subscription.on_end(lambda: inbox.put(None))
+        try:
+            self.outcome = ask()
+            """The outcome of the turn."""
+        except BaseException:
+            self._end()
+            raise
+        outcome = Message(uuid, 0, _OUTCOME, "", NO_DATA, 0)
+        self.outcome.add_done_callback(lambda _: subscription.add(outcome))  # after the messages of the turn
+
+    @property
+    def reply(self) -> Reply:
+        """The reply that ends the turn; waits for it. Raises what ``prompt(...).get()`` raises."""
+        return self.outcome.get()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> StreamPiece:
+        while not self.has_ready:
+            if self.is_over:
+                raise StopIteration
+            self.arrival().get()
+        return self.pop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hear no more of the turn, which goes on. What was not read yet is dropped."""
+        self._over = True
+        self._ready.clear()
+        self._end()
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether `pop` has a piece to give."""
+        for event in self._inbox.drain():
+            if event is None or (isinstance(event, Message) and event.kind == _OUTCOME):
+                self._over = True
+                self._end()
+            elif not self._over:
+                self._ready += self._maker.pieces_of(event)
+        return bool(self._ready)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self._over and not self._ready
+
+    def arrival(self) -> "Future[None]":
+        """A future that is settled when something has come."""
+        return self._inbox.arrival()
+
+    def pop(self) -> StreamPiece:
+        """The next piece that is ready."""
+        return self._ready.popleft()
+
+
+class AsyncReplyStream:
+    """The same for an asyncio program: an asynchronous iterator and context manager."""
+
+    def __init__(self, beside: Beside, make: Callable[[], ReplyStream]) -> None:
+        """Open the stream beside the event loop; the prompt is on its way."""
+        self._beside = beside
+        self._opening = beside.read(make)
+
+    @property
+    def reply(self) -> "Future[Reply]":
+        """The reply that ends the turn, to be awaited. Raises what `prompt` raises."""
+        return self._beside.read(lambda: self._opening.get().reply)
+
+    async def __aenter__(self) -> Self:
+        await self._opening
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamPiece:
+        stream = await self._opening
+        while not stream.has_ready:
+            if stream.is_over:
+                raise StopAsyncIteration
+            await stream.arrival()
+        return stream.pop()
+
+    async def close(self) -> None:
+        """Hear no more of the turn, which goes on."""
+        stream = await self._opening
+        await self._beside.read(stream.close)
