@@ -8,6 +8,7 @@
 `Store` and `Transaction` (base.py) are all that the layers above see.
 
     sqlite/, postgres/              one adapter for each database; psycopg is imported when a PostgreSQL URL is opened
+    memory                          databases in memory
     transaction, queries            what their transactions have in common; the statements, translated for each
     unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
     hosts/                          which process runs which agents

@@ -14,7 +14,7 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.shell.text.colours import Coloured, coloured, meaning_of_death, meaning_of_message
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.hosts import enumerated, host_ended
-from ikigai_actors.shell.text.pages import Called, message_words
+from ikigai_actors.shell.text.pages import NameOf, message_words
 from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import HostRecord
@@ -68,7 +68,7 @@ def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
     return {"event": "message", **about, **as_row(news)}
 
 
-def _as_text(record: AgentRecord, news: Message | Died, book: Book | None, called: Called) -> Coloured:
+def _as_text(record: AgentRecord, news: Message | Died, book: Book | None, called: NameOf) -> Coloured:
     if isinstance(news, Died):
         death = f"{record.short} is dead: {' '.join((news.reason or news.cause).split())}"
         return coloured(" " * 10, (death, meaning_of_death(news.cause)))

@@ -17,7 +17,7 @@ from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.diff import Diff, Tail
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.pages import Called, message_words, no_name
+from ikigai_actors.shell.text.pages import NameOf, message_words, no_name
 from ikigai_actors.shell.text.tree import pad
 from ikigai_actors.shell.text.wrap import width
 
@@ -31,7 +31,7 @@ _MOST_LINES = 5
 """How many lines of one message are shown."""
 
 
-def diff_page(found: Diff, columns: int, called: Called = no_name) -> list[str]:
+def diff_page(found: Diff, columns: int, called: NameOf = no_name) -> list[str]:
     """The lines of a diff, each of at most this many columns."""
     column = columns if columns < SIDE_BY_SIDE else (columns - len(_BETWEEN)) // 2
     a, b = ([_title(tail, column), *_steps(tail, column, called)] for tail in (found.a, found.b))
@@ -60,7 +60,7 @@ def _title(tail: Tail, column: int) -> list[str]:
     return _folded(f"{tail.name or words_of(tail.agent)}: {more}{forgets}", column)
 
 
-def _steps(tail: Tail, column: int, called: Called) -> list[list[str]]:
+def _steps(tail: Tail, column: int, called: NameOf) -> list[list[str]]:
     steps: list[list[Message]] = []
     for message in tail.messages:
         if not steps or message.kind in (Kind.USER, Kind.ASSISTANT, Kind.MERGE):
@@ -69,7 +69,7 @@ def _steps(tail: Tail, column: int, called: Called) -> list[list[str]]:
     return [[line for message in step for line in _entry(message, column, called)] for step in steps]
 
 
-def _entry(message: Message, column: int, called: Called) -> Sequence[str]:
+def _entry(message: Message, column: int, called: NameOf) -> Sequence[str]:
     words = message_words(message, called)
     told = words.line if words.rule and words.line else one_line(words.entry)
     lines = _folded(f"{message.id:>4}  {message.kind}  {told}", column, indent=_INDENT)

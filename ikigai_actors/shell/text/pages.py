@@ -26,12 +26,12 @@ _SILENT_STOPS = frozenset({"end_turn", "stop_sequence", "tool_use", "output"})
 _INDENT = " " * 20
 
 
-Called = Callable[[str], str | None]
+NameOf = Callable[[str], str | None]
 """What gives the label of an agent by its uuid; None where it knows none."""
 
 
 def no_name(uuid: str) -> None:
-    """The `Called` of who knows no agent."""
+    """The `NameOf` of who knows no agent."""
 
 
 class MessageView(NamedTuple):
@@ -54,7 +54,7 @@ class MessageWords(NamedTuple):
 
 
 def history_page(
-    messages: Sequence[Message], uuid: str, most: int, command: str, called: Called = no_name
+    messages: Sequence[Message], uuid: str, most: int, command: str, called: NameOf = no_name
 ) -> list[MessageView]:
     """The latest messages of a history, oldest first; ``<`` marks inherited ones. The command shows all of it."""
     left_out = len(messages) - most
@@ -62,14 +62,14 @@ def history_page(
     return [*head, *(_entry(message, uuid, called) for message in messages[-most:])]
 
 
-def _entry(message: Message, uuid: str, called: Called) -> MessageView:
+def _entry(message: Message, uuid: str, called: NameOf) -> MessageView:
     inherited = "<" if message.agent_uuid != uuid else " "
     lines = message_words(message, called).entry.split("\n")
     text = "\n".join([lines[0], *(f"{_INDENT}{line}".rstrip() for line in lines[1:])])
     return MessageView(f"{inherited}{message.id:>4}  {message.kind:<11}  {text}", message.kind in CONVERSATION)
 
 
-def message_words(message: Message, called: Called = no_name) -> MessageWords:
+def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
     """The words for a message, for line mode and the application."""
     data, content = message.data, message.content
     match message.kind:
@@ -163,14 +163,14 @@ def _verdict(said: object) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def _called(data: Mapping[str, Any], which: str, called: Called) -> str:
+def _called(data: Mapping[str, Any], which: str, called: NameOf) -> str:
     """What people call an agent that a message names; by the message, where that gives a name and nobody else does."""
     uuid = str(data.get(which, "?"))
     name = called(uuid) or data.get("name")
     return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))
 
 
-def _merged(message: Message, called: Called) -> tuple[str, str]:
+def _merged(message: Message, called: NameOf) -> tuple[str, str]:
     """The words for a merge: in full, and on one line."""
     data = message.data
     positions = (
@@ -219,7 +219,7 @@ def written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def context_page(record: AgentRecord, state: str, context: "Context", called: Called) -> list[str]:
+def context_page(record: AgentRecord, state: str, context: "Context", called: NameOf) -> list[str]:
     """The meaning of an agent's history now."""
     settings = context.settings
     others = {key: value for key, value in settings.items() if key not in ("model", "system")}

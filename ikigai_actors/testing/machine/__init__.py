@@ -8,7 +8,8 @@ Its modules:
     targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely
     base, fleet_base, fixtures      what rules stand on: the world, its agents, their tool and models
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
-    commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle
+    commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
+    word_oracle
                                     what must hold of each commit
     memory_check                    what summaries and requests must tell
 """

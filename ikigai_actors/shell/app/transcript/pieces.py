@@ -15,7 +15,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.app.transcript.markdown_chunks import chunked
 from ikigai_actors.shell.text.harmless import harmless, one_line
-from ikigai_actors.shell.text.pages import Called, attached_lines, message_words, no_name, stop_note
+from ikigai_actors.shell.text.pages import NameOf, attached_lines, message_words, no_name, stop_note
 
 ARGUMENTS = 200
 """The most characters that are shown of a folded call: its name and its arguments."""
@@ -64,7 +64,7 @@ def tidy(text: str) -> str:
     return harmless(text).expandtabs(4)
 
 
-def pieces_of(messages: Iterable[Message], called: Called = no_name) -> list[Piece]:
+def pieces_of(messages: Iterable[Message], called: NameOf = no_name) -> list[Piece]:
     """The pieces of consecutive messages; a result is with its call if both are among them."""
     pieces: list[Piece] = []
     for message in messages:
@@ -102,7 +102,7 @@ def answer_pieces(text: str, position: int = 0) -> list[Piece]:
     return [Piece(Look.MARKDOWN, chunk, position) for chunk in chunked(tidy(text))]
 
 
-def _pieces(message: Message, called: Called) -> list[Piece]:
+def _pieces(message: Message, called: NameOf) -> list[Piece]:
     match message.kind:
         case Kind.USER | Kind.STEER:
             return [Piece(Look.PROMPT, tidy(message.content), message.id), *_attached(message, message.id)]

@@ -30,7 +30,7 @@ from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
-from ikigai_actors.shell.text.pages import Called, no_name
+from ikigai_actors.shell.text.pages import NameOf, no_name
 
 BUDGET = 0.008
 """Seconds of one tick that the layout may take; one block is laid out in any case."""
@@ -64,7 +64,7 @@ class Transcript(ScrollView, can_focus=True):
         workers: Executor,
         budget: float = BUDGET,
         picture: PictureRows | None = None,
-        called: Called = no_name,
+        called: NameOf = no_name,
     ) -> None:
         """Make an empty one; the layout may take ``budget`` seconds of a tick. None leaves pictures at their lines."""
         super().__init__()
