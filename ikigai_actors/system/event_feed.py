@@ -166,7 +166,7 @@ class EventFeed:
     def __init__(
         self, system: EventSource, agents: Collection[str] | None, only: tuple[type, ...], since: str | None
     ) -> None:
-        """Subscribe, and see where every log stands. Raises `BadInput` for a wrong ``since``."""
+        """Subscribe, and read where every log ends. Raises `BadInput` for a wrong ``since``."""
         begun = None if since is None else Places.decode(check_type(since, str, "since", "the position of a feed"))
         self._store, self._clock, self._only = system.store, system.clock, only
         self._agents = None if agents is None else frozenset(agents)

@@ -34,7 +34,7 @@ class WordCheck:
         if mail <= self._latest:
             yield f"expected message {message.id} to come before word {self._latest}; it is word {mail}"
         if not steered.opened and steered.turn not in self._openings:
-            yield f"expected message {message.id}, a word, to stand in its turn {steered.turn}; another one is open"
+            yield f"expected message {message.id}, a word, to be in its turn {steered.turn}; another one is open"
         self._latest, self._behind = mail, message.id
         self._entered[message.agent_uuid, mail] = message
 
@@ -60,4 +60,4 @@ class WordCheck:
             record = records.get(agent)
             kept = record is not None and record.pruned_at is None and record.imported_at is None
             if kept and agent not in unknown and (agent, number) not in self._entered:
-                yield Violation(Invariant.WORD, agent, f"expected word {number}, which is read, to stand in its log")
+                yield Violation(Invariant.WORD, agent, f"expected word {number}, which is read, to be in its log")

@@ -139,7 +139,7 @@ class AgentRef(Readings["AgentRef"]):
                     print(piece.text, end="")
             print(stream.reply.text)
 
-        The agent may run on any host. Whoever leaves the stream ends the listening; the turn goes on.
+        The agent may run on any host. When you leave the stream, the turn goes on.
 
         Args:
             text: the prompt; None follows the turn in progress, and gives nothing where there is none.
