@@ -65,7 +65,7 @@ class Attachment:
 
 
 Attachable = str | Path | bytes | Attachment
-"""What can be attached: the path of a file, or bytes."""
+"""Something to attach: the path of a file, or bytes."""
 
 
 def attachment(source: Attachable, name: str = "") -> Attachment:
@@ -102,7 +102,7 @@ def attachment(source: Attachable, name: str = "") -> Attachment:
 
 
 def attachments(sources: object) -> tuple[Attachment, ...]:
-    """What is to be attached to one message. Raises `BadInput`, also for too much at once."""
+    """The attachments of one message. Raises `BadInput`, also for too much at once."""
     if isinstance(sources, str | bytes | Path | Attachment) or not isinstance(sources, Iterable):
         raise BadInput(f"Expected attach to be a list of paths or bytes; got {shown(sources)}.")
     given = tuple(attachment(source) for source in sources)

@@ -142,7 +142,7 @@ class HistoryPruned(AgentError):
 
 
 class NothingToCompact(AgentError):
-    """So little was said before what a summary would keep that it would save nothing. Nothing was changed."""
+    """A summary would save nothing: the history before the messages that it keeps is too short. Nothing was changed."""
 
 
 class NothingToUncompact(AgentError):
@@ -298,7 +298,8 @@ class HistoryError(IkigaiError):
     def __init__(self, message: str, agent: str = "") -> None:
         super().__init__(message)
         self.agent = agent
-        """Whose rows are wrong, by uuid: who inherits from it has no history either. Empty when it is nobody's."""
+        """The agent whose rows are wrong, by uuid. Its heirs have no history either. Empty when there is no such
+        agent."""
 
 
 class StoreError(IkigaiError):

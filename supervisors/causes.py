@@ -11,7 +11,7 @@ class Cause(StrEnum):
     TERMINATED = "terminated"
     """The signal TERM; for a temporary agent also the restart of a sibling that takes it along."""
     EXITED = "exited"
-    """It had finished, and said so with a result."""
+    """It had finished, and gave a result."""
     CRASHED = "crashed"
     """An exception in its own code, or it gave up as a supervisor."""
     GAVE_UP = "gave up"

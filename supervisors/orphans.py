@@ -22,7 +22,7 @@ from supervisors.tree import everybody
 
 
 class OrphanPolicy(StrEnum):
-    """What the death of an agent means for those that it supervises."""
+    """The fate of the agents that a dead one supervised."""
 
     REPARENT = "reparent"
     """The nearest living ancestor adopts them."""
@@ -47,7 +47,7 @@ class Member(Protocol):
 
     @property
     def policy(self) -> OrphanPolicy:
-        """What its own death means for those below it."""
+        """The policy for those below it at its own death."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ OrphanDecision = Kill | Adopt | Pause
 
 
 def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[OrphanDecision]:
-    """What the deaths of these agents mean for the agents below them. Linear in the tree.
+    """The consequences of the deaths of these agents for the agents below them. Linear in the tree.
 
     Args:
         tree: in order of creation, the dead too. This part suffices: the agents that die, all agents above them, and
@@ -156,7 +156,7 @@ def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool
 
 
 def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[OrphanDecision]:
-    """What happens to a survivor, by the policy of its dead supervisor.
+    """The fate of a survivor, by the policy of its dead supervisor.
 
     In a part of a tree without agent 0, it may be that no agent adopts it.
     """

@@ -17,7 +17,7 @@ from supervisors.tree import Supervisors, top_down
 
 
 class Signal(StrEnum):
-    """What can be done to an agent from outside."""
+    """A command to an agent from outside."""
 
     INT = "INT"
     """End the turn in progress now; the agent lives."""
@@ -102,11 +102,11 @@ TRANSITIONS: Final[Mapping[tuple[Status, Signal], Outcome]] = {
     (Status.DEAD, Signal.TERM): _GONE,
     (Status.DEAD, Signal.KILL): _GONE,
 }
-"""What each signal does to an agent of each status."""
+"""The effect of each signal on an agent of each status."""
 
 
 def deliver(status: Status, signal: Signal, *, protected: bool = False) -> Outcome:
-    """What a signal does to an agent.
+    """The effect of a signal on an agent.
 
     Args:
         status: the agent's status now.

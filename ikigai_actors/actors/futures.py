@@ -29,7 +29,7 @@ from ikigai_actors.errors import IkigaiError, NoCurrentAgent, WouldDeadlock, Wou
 T = TypeVar("T")
 
 MAY_HAPPEN = "the request may still be carried out."
-"""What a time-out says about a command that is on its way."""
+"""The end of a time-out's message about a command that is on its way."""
 
 _thread = threading.local()
 

@@ -28,7 +28,7 @@ class Instrument:
         """A request leaves for a model."""
 
     def request_ends(self, agent: Tally, answer: Reply | Exception | None, spent: Spent | None) -> None:
-        """It is answered, or failed; or it was cancelled, and ``answer`` is None. ``spent`` is what it has cost."""
+        """The request was answered or failed, or was cancelled (``answer`` is None); ``spent`` is its cost."""
 
     def piece_comes(self, agent: Tally, size: int) -> None:
         """A piece of its reply has come, of this many characters."""
@@ -43,13 +43,13 @@ class Instrument:
         """A call of a model begins to wait for agents or for mail."""
 
     def wait_ends(self, agent: Tally, call: str) -> None:
-        """It waits no more."""
+        """The agent no longer waits."""
 
     def commit_begins(self, agent: Tally) -> None:
-        """What the agent does is handed to the journal."""
+        """The agent's writes are handed to the journal."""
 
     def commit_ends(self, agent: Tally, error: IkigaiError | None) -> None:
-        """It is committed; or it is not, by this error."""
+        """The writes are committed; or they failed with this error."""
 
     def restart_begins(self, agent: Tally, reason: str) -> None:
         """The agent's own code has failed, or it has exited and comes back: its supervisor decides."""

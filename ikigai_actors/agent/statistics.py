@@ -1,4 +1,4 @@
-"""What an agent has done, and what it waited for.
+"""Counters of what an agent has done and waited for.
 
 Its actor counts from its start on this host: the boot that brought the agent back, or the agent's fork. Nothing of it
 is stored, except how often the agent was restarted. `SystemStatistics` sums it up for a whole host.
@@ -16,7 +16,7 @@ from ikigai_actors.store.journal import JournalStatistics
 
 @dataclass(frozen=True, slots=True)
 class AgentStatistics:
-    """What one agent is doing, and what it has done since its actor was started on this host."""
+    """Counters of one agent: its present work, and its work since its actor was started on this host."""
 
     state: str
     """``idle``, ``waiting for the model``, ``running tools``, ``waits for`` other agents, or ``interrupted``; of one
@@ -189,7 +189,7 @@ def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStatistics:
-    """What the agents of a system have done, as far as this process has seen it."""
+    """Counters of the agents of a system, as far as this process has seen them."""
 
     turns: int
     """Turns that ended, of the agents that this host runs."""
@@ -207,7 +207,7 @@ class TurnStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemStatistics(TurnStatistics):
-    """What a system that runs agents is doing, and has done."""
+    """Counters of a system that runs agents."""
 
     agents: int
     """Agents that this host runs."""

@@ -102,7 +102,7 @@ class StoreTrouble:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrouble:
-    """What a person should know of a toolset or a tool, for example that its server died, or that a call hangs."""
+    """A notice about a toolset or a tool: that its server died, for example, or that a call hangs."""
 
     toolset: str
     """Its name."""

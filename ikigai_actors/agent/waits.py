@@ -77,7 +77,7 @@ _Done = Callable[[WaitResults | IkigaiError], None]
 
 
 class Wait(NamedTuple):
-    """What is waited for."""
+    """A wait: for which agents, until when."""
 
     mailbox: str
     """The uuid of the agent that waits, in whose mailbox is looked."""

@@ -34,9 +34,9 @@ class Launch:
     directory: str | None
     """Where the app is imported from; None for wherever Ray starts the shim."""
     cpus: float
-    """What Ray sets aside for each host."""
+    """The resources that Ray reserves for each host."""
     resources: Mapping[str, float]
-    """What else a node must have."""
+    """Further requirements of a node."""
 
     def command(self, name: str) -> list[str]:
         """The host with a name, as a command."""
@@ -70,7 +70,7 @@ class HostProcess:
         return next((line for line in reversed(self._printed.splitlines()) if line.strip()), "")
 
     def stop(self, timeout: float) -> int | None:
-        """Have it give its agents away and end; kill it when it has not in time. Returns its exit status."""
+        """Let it give its agents away and end; kill it when it has not in time. Returns its exit status."""
         self._told = True
         self._send(signal.SIGTERM)
         if not self._ended.wait(timeout):
@@ -142,7 +142,7 @@ class HostProcess:
 
 
 def _dying_with(parent: int) -> Callable[[], None]:
-    """What a child does first, so that the kernel kills it when the process that starts it ends. On Linux.
+    """The first act of a child, so that the kernel kills it when the process that starts it ends. On Linux.
 
     Elsewhere it goes on until the next host of its name takes its place.
     """

@@ -197,7 +197,7 @@ class Fleet:
             self._grow(to, launch, hosts, timeout, tell)
 
     def drain(self, name: str, on_wait: Callable[[str], object] | None = None) -> None:
-        """Have a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
+        """Let a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
         check_type(name, str, "name", "the name of a host")
         tell = _teller(on_wait)
         with self._connected() as to:
@@ -306,7 +306,7 @@ class Fleet:
             )
 
     def _records_if_any(self) -> dict[str | None, HostRecord]:
-        """As `_records`; none while the database has no tables, which the first host makes."""
+        """Like `_records`, but none while the database has no tables, which the first host makes."""
         try:
             return self._records()
         except StoreError:
@@ -344,7 +344,7 @@ class Fleet:
             time.sleep(0.2)  # the hosts report as rows, and Ray reports on an actor only when it is asked
 
     def _end(self, ray: Any, names: Sequence[str], tell: Callable[[str], object]) -> None:
-        """Have hosts give their agents away and end, all at once; and see that Ray does not start them again."""
+        """Let hosts give their agents away and end, all at once; and see that Ray does not start them again."""
         shims = []
         for name in names:
             try:
@@ -424,7 +424,7 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
-    """What a shim has answered; None when it has ended, or does not answer in time."""
+    """The answer of a shim; None when it has ended, or does not answer in time."""
     try:
         report: ShimReport = ray.get(call, timeout=timeout)
     except ray.exceptions.RayError:

@@ -27,7 +27,7 @@ _REST = 2.0
 
 
 class ShimReport(NamedTuple):
-    """What a shim knows of its host."""
+    """The state of a host, as its shim knows it."""
 
     launch: Launch
     node: str
@@ -53,7 +53,7 @@ class Shim:
         self._child = HostProcess(name, launch, self._end_with_it)
 
     def report(self) -> ShimReport:
-        """What is known of the host."""
+        """The state of the host."""
         child = self._child
         return ShimReport(self._launch, socket.gethostname(), child.pid, child.status, child.said)
 

@@ -230,7 +230,7 @@ class AnthropicProvider:
         return [] if client is None else [client.api_key, client.auth_token]
 
     def _settings(self) -> Settings:
-        """What a person calls the settings that this provider was made with."""
+        """The names of this provider's settings, for a person."""
         given = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
         return Settings(*(name if name in self._options else variable for name, variable in given.items()))
 

@@ -51,7 +51,7 @@ def is_free(error: Exception) -> bool:
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
-    """What went wrong and what to do about it, for a person.
+    """The error and its remedy, for a person.
 
     ``suspected`` is the likely reason why an address does not answer.
     """

@@ -27,9 +27,9 @@ class _Block:
     """A block on its way."""
 
     form: dict[str, Any]
-    """It as it began."""
+    """The block as it began."""
     pieces: dict[str, list[str]] = field(default_factory=dict)
-    """What came of its texts since: ``text``, ``thinking``, and ``input`` as JSON."""
+    """The texts that came since: ``text``, ``thinking``, and ``input`` as JSON."""
 
     def add(self, name: str, piece: str) -> None:
         """Take a piece of a text. Raises `MalformedStreamError` where a block of its type has no such text."""

@@ -1,4 +1,4 @@
-"""What a request may hold of pictures, documents and sounds, by service. Pure.
+"""The limits of pictures, documents and sounds in a request, by service. Pure.
 
 A conversation is sent again with each request, so what a service refuses in it makes every later request fail. What is
 too large by itself is a line of text to its models. Where all of it together is too much, the oldest is shown by
@@ -14,7 +14,7 @@ from ikigai_actors.providers.blocks import Blob
 
 @dataclass(frozen=True, slots=True)
 class AttachmentLimits:
-    """What a service takes. Bytes are those that are sent, in base64: four for three."""
+    """The attachments that a service takes in a request. Bytes are those that are sent, in base64: four for three."""
 
     number: int
     """How many in a request."""

@@ -1,4 +1,4 @@
-"""What a model is to the runtime: one method, a request in, a reply out, deltas on the way.
+"""The interface of a model: one method, a request in, a reply out, deltas on the way.
 
 A provider is written against these types alone. It keeps no agent's state: the request holds all that the model may
 know.

@@ -1,4 +1,4 @@
-"""What the messages of a conversation consist of: typed blocks, in nobody's protocol.
+"""The typed blocks of a conversation's messages, in nobody's protocol.
 
     ModelMessage("user", (PictureBlock(Blob(sha256, "image/png", 5_120, "plan.png")), TextBlock("What is this?")))
 
@@ -45,7 +45,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
-    """What the model that is asked thought before, to be sent back to it unaltered."""
+    """An earlier thought of the model that is asked, to be sent back to it unaltered."""
 
     text: str
     """The thought; empty where only the model can read it."""
@@ -88,10 +88,10 @@ class AudioBlock:
 
 
 Attached = PictureBlock | DocumentBlock | AudioBlock
-"""What refers to a blob."""
+"""A block that refers to a blob."""
 
 Content = TextBlock | Attached
-"""What a person or a tool can say: a text, or what refers to a blob."""
+"""A block that a person or a tool can give: a text, or one that refers to a blob."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,12 +68,12 @@ _HINT = 'A name with a colon or a dot needs quotes, as [prices."local:qwen3:8b"]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a file says."""
+    """The contents of a configuration file."""
 
     source: str = ""
     """The file; empty when there is none."""
     model: str = ""
-    """What counts for agents without a ``model`` setting; empty when the file does not say."""
+    """The model of agents without a ``model`` setting; empty when the file does not say."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     classes: Mapping[str, Callable[[], Provider]] = field(default_factory=dict)
     """Makes each provider that is somebody's class. Raises `BadInput` when it cannot be made."""
@@ -231,7 +231,7 @@ def _is_of_a_class(name: str, table: Mapping[str, Any]) -> bool:
 
 
 def _of_a_class(file: _File, name: str, table: Mapping[str, Any]) -> Callable[[], Provider]:
-    """What makes the provider that a file names by its class, or an installed package by its name."""
+    """The function that makes a provider which a file names by its class, or an installed package by its name."""
     place, arguments = f"providers.{name}", table.get("arguments", {})
     if "class" in table:
         file.check(place, table, _OF_A_CLASS)

@@ -59,7 +59,7 @@ class FunctionProvider:
         return not inspect.iscoroutinefunction(self._fn)
 
     def call(self, request: Request) -> Any:
-        """What the function gives: an answer, or an awaitable of one. Raises what it raises."""
+        """The result of the function: an answer, or an awaitable of one. Raises what it raises."""
         return self._fn(request)
 
     async def finish(self, answer: Any, on_delta: OnDelta) -> Reply:

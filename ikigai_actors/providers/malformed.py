@@ -1,4 +1,4 @@
-"""What a service sent that is not in the form of its protocol. Pure."""
+"""Errors for data of a service that is not in the form of its protocol. Pure."""
 
 import reprlib
 from typing import TypeVar

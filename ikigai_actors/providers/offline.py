@@ -183,7 +183,7 @@ def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _results_of_calls(request: Request) -> str:
-    """What the calls of the last reply gave, a line each, in their order."""
+    """The results of the calls of the last reply, a line each, in their order."""
     uses = {block["id"]: block["name"] for block in request.messages[-2]["content"] if block["type"] == "tool_use"}
     results = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
     return "\n".join(

@@ -76,7 +76,7 @@ def is_free(error: Exception) -> bool:
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
-    """What went wrong and what to do about it, for a person.
+    """The error and its remedy, for a person.
 
     ``suspected`` is the likely reason why an address does not answer.
     """
@@ -109,7 +109,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
 
 
 def _said(error: "APIStatusError") -> str:
-    """What the service said: its own words; of a page, the beginning."""
+    """The service's own words; of a page, the beginning."""
     body = error.body
     if isinstance(body, dict):
         said = body.get("message") or body.get("detail") or body.get("error") or error.message

@@ -1,4 +1,4 @@
-"""What chat completions and Responses have in common, both ways. Pure."""
+"""The common parts of chat completions and Responses, both ways. Pure."""
 
 import hashlib
 import string
@@ -74,7 +74,7 @@ def file_name(blob: Blob) -> str:
 
 
 def not_taken(block: Attached) -> str:
-    """What a model reads instead of what it cannot take."""
+    """The text in place of an attachment that a model cannot take."""
     return f"({block.blob.name or block.blob.media}: this model takes no {block.blob.media})"
 
 

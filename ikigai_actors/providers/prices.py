@@ -30,7 +30,7 @@ from ikigai_actors.providers.base import Usage
 
 PRICES_FILE = "prices.toml"
 KNOWN_FILE = "known-prices.toml"
-"""What ``ikigai prices --update`` writes, in ikigai's home."""
+"""The file that ``ikigai prices --update`` writes, in ikigai's home."""
 OURS = Path(__file__).with_name(PRICES_FILE)
 """The prices of the project."""
 

@@ -10,7 +10,7 @@ from ikigai_actors.providers.openai_parts import own_names
 
 
 class Settings(NamedTuple):
-    """What a person calls the settings of a service."""
+    """The names of the settings of a service, for a person."""
 
     key: str
     """Of its key, as ``ANTHROPIC_API_KEY``."""
@@ -76,7 +76,7 @@ def refused(
 
 
 def quoted_page(text: str) -> str:
-    """What came in place of an error, in one line, as far as it is shown."""
+    """The data in place of an error, in one line, as far as it is shown."""
     line = " ".join(text.split())
     return line if len(line) <= _PAGE else f"{line[:_PAGE]}…"
 

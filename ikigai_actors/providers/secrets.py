@@ -9,7 +9,7 @@ _TELLING = 8
 their words into brackets.
 """
 _KEY = re.compile(r"sk-[a-z]+-[\w-]{8,}|sk-ant-[\w-]+|sk-[A-Za-z0-9]{20,}")
-"""What looks like a key of Anthropic's or of OpenAI's."""
+"""Text that looks like a key of Anthropic's or of OpenAI's."""
 
 
 def without_keys(text: str, keys: Iterable[str | None]) -> str:

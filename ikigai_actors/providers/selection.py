@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
     @property
     def attachments(self) -> AttachmentLimits | None:
-        """What its service takes of attachments; None where its provider, other people's code, does not say."""
+        """The attachments that its service takes; None where its provider, other people's code, does not say."""
         limits = getattr(self.provider, "attachments", None)
         return limits if isinstance(limits, AttachmentLimits) else None
 
@@ -67,7 +67,7 @@ class Providers:
             registered: The providers by name.
             default: What counts for agents without a ``model`` setting, in the form of one.
             settings: Settings for the models of agents that have not set them.
-            configured: What a file says of models.
+            configured: The models in a configuration file.
             limits: Limits by provider; those of the file count for others.
             nobody_asked: As the attribute.
         """
@@ -83,7 +83,7 @@ class Providers:
         self._learned: dict[str, int] = {}  # windows, by ``provider:model``
         self._cramped: set[str] = set()
         self.default = default
-        """What counts for agents without a ``model`` setting."""
+        """The model of agents without a ``model`` setting."""
 
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
         """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
@@ -153,7 +153,7 @@ class Providers:
         return is_news
 
     def load(self) -> None:
-        """Have the providers of the usual models load what takes long. Blocks.
+        """Let the providers of the usual models load what takes long. Blocks.
 
         What a provider, other people's code, raises here its next request will raise, too: there it is explained.
         """

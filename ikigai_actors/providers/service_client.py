@@ -75,7 +75,7 @@ class ServiceClient(Generic[ClientT]):
 
 
 class Diagnosis(Protocol):
-    """What the errors of a client mean: a module for each protocol."""
+    """The meaning of a client's errors: a module for each protocol."""
 
     def failures(self) -> tuple[type[Exception], ...]:
         """The errors that a request may end with."""

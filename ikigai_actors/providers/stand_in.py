@@ -20,7 +20,7 @@ UNWRITTEN = (
 
 
 def notice(writer: str) -> str:
-    """What a person should know where the stand-in answers unasked.
+    """The notice where the stand-in answers unasked.
 
     Args:
         writer: a model that wrote in the database, as ``provider:model``; empty when the stand-in wrote everything.

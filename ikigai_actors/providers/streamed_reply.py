@@ -25,7 +25,7 @@ _BEGINNING = 2_000
 
 
 class Response(Protocol):
-    """What a client gives before the body has come."""
+    """The response of a client before the body has come."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ async def received(response: Response, arriving: StreamedReply, on_delta: OnDelt
 
 
 async def _beginning(response: Response) -> str:
-    """What a page begins with; it may have no end."""
+    """The beginning of a page; it may have no end."""
     begun = b""
     async for data in response.iter_bytes():
         begun += data

@@ -7,7 +7,7 @@ from ikigai_actors.errors import ProviderError
 
 
 class TooLong(NamedTuple):
-    """What a service told of a request that was too long."""
+    """The numbers in a refusal of a request that was too long."""
 
     tokens: int
     """How many tokens the request has; 0 when it was not told."""
@@ -36,7 +36,7 @@ _WITHOUT = re.compile(
 
 
 def too_long(text: str) -> TooLong | None:
-    """What a service told, if it refused a request because of its length; None for any other text.
+    """The numbers in a service's refusal of a request because of its length; None for any other text.
 
     A limit of the reply (``max_tokens: 100000 > 64000``) or of a minute is another refusal.
     """

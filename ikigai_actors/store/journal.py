@@ -97,7 +97,7 @@ class Failed:
 
 
 CommitResult = Committed | Refused | Failed
-"""What happened to a unit."""
+"""The outcome of a unit."""
 
 Done = Callable[[CommitResult], None]
 """Takes what happened to a unit."""
@@ -118,7 +118,7 @@ _COMMITTED = Committed()  # what nearly every unit hears
 
 @dataclass(frozen=True, slots=True)
 class JournalStatistics:
-    """What the journal has done and is doing."""
+    """Counters of the journal."""
 
     queued: int
     """Units that wait for their transaction."""
@@ -203,7 +203,7 @@ class Journal(Service, Writer):
         done(Failed(self._gone()))
 
     def _is_left_to(self, workers: Dispatcher, entry: _Entry) -> bool:
-        """Have the calling worker write a unit, if nobody writes and no actor waits that may add to the transaction."""
+        """Let the calling worker write a unit, if nobody writes and no actor waits that may add to the transaction."""
         if self._writing or self._entries or workers.ready or not self.started:
             return False
         self._writing = workers.step_aside(lambda: self._write_aside(entry), "ikigai-commit")
@@ -253,7 +253,7 @@ class Journal(Service, Writer):
                 self._changed.notify_all()
 
     def statistics(self) -> JournalStatistics:
-        """What it has done and is doing."""
+        """Counters of the journal."""
         return JournalStatistics(
             queued=len(self._entries),
             capacity=self._capacity,

@@ -36,7 +36,7 @@ class Child:
     """A child that goes on from any history: see `AgentRef.fork_many`."""
 
     of: Handle | str
-    """Whose history it inherits, by handle, uuid, name or prefix: of the living or the dead."""
+    """The agent whose history it inherits, living or dead: a handle, uuid, name or prefix."""
     at: int | None = None
     """The last position that it inherits; None for the end of the history."""
     prompt: str | None = None
@@ -96,7 +96,7 @@ def _without_births(tx: Transaction, uuid: str, head: int) -> int:
 
 
 def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
-    """What a model that goes on from a position without a prompt is asked for, as the data of a prompt.
+    """The type that a model must give when it goes on from a position without a prompt, as the data of a prompt.
 
     Raises `BadInput` when nothing waits for an answer there.
     """
@@ -123,7 +123,7 @@ def _birth(directory: Directory, child: Child) -> on.TrialBirth:
 
 
 def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What differs from the settings of then: what was changed since, so that no tool that was withdrawn comes back.
+    """The settings that were changed since then, so that no tool that was withdrawn comes back.
 
     A child that does nothing outside keeps those of then.
     """
@@ -136,7 +136,7 @@ def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]
 
 
 def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | None:
-    """What a model that goes on from a position is asked for, as the data of a prompt; None when it is not asked."""
+    """The type that a model must give when it goes on from a position, as the data of a prompt; else None."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     is_open = False
     for message in history.backwards(position):

@@ -24,7 +24,7 @@ class HostPaths:
     state: Path
     """The directory of what it keeps for itself; it may be missing."""
     secrets: tuple[Path, ...] = ()
-    """What no tool may give away: the files of the database, the configuration."""
+    """Files that no tool may give away: the database, the configuration."""
 
 
 class Toolset(ABC):

@@ -94,7 +94,7 @@ class Tool(Protocol):
 
     @property
     def traits(self) -> ToolTraits:
-        """What the machine must know of it before it runs."""
+        """Its traits, which decide whether and how it may run."""
 
     @property
     def is_async(self) -> bool:
@@ -117,11 +117,11 @@ class FunctionTool:
     name: str
     """The name by which the model calls it."""
     description: str
-    """What it is for, as the model reads it."""
+    """Its purpose, as the model reads it."""
     function: Callable[..., Any]
-    """What runs."""
+    """The function that runs."""
     signature: "Signature"
-    """What it takes."""
+    """Its parameters."""
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
@@ -247,7 +247,7 @@ def result_of(value: object) -> Result:
 
 
 def _as_text(value: object) -> str:
-    """What JSON has no type for, as text. Raises `TypeError`, which says what to return instead."""
+    """A value without a JSON type, as text. Raises `TypeError`, which says what to return instead."""
     if inspect.iscoroutine(value):
         value.close()
         raise TypeError("This tool is broken: it returned a coroutine. Declare its function with `async def`.")

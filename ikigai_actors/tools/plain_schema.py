@@ -169,7 +169,7 @@ def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> A
 
 
 def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
-    """What a reference leads to. Raises `Unsuitable` if that is not within the schema."""
+    """The schema that a reference leads to. Raises `Unsuitable` if that is not within the schema."""
     found: Any = schema
     try:
         if not reference.startswith("#"):

@@ -1,4 +1,4 @@
-"""What the runtime must know of a tool before it runs it: whether it may run, and how."""
+"""The traits of a tool that the runtime must know before it runs it: whether it may run, and how."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """What the machine must know of a tool before it runs."""
+    """The traits of a tool that decide whether and how it may run."""
 
     builtin: ClassVar[bool] = False
     """Whether the agent itself carries its calls out; see `BuiltinTraits`."""

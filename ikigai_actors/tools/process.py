@@ -225,7 +225,7 @@ class ChildProcess:
             await self.ended()
 
     async def reap(self) -> None:
-        """Have its guard end the rest of its session, wait for its own end, and close our ends of its pipes."""
+        """Let its guard end the rest of its session, wait for its own end, and close our ends of its pipes."""
         self._lifeline.close()
         try:
             await self.ended()  # when the loop closes, nobody could wait for its end any more

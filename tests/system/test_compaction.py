@@ -330,7 +330,7 @@ def test_calls_of_the_summariser_with_one_id_have_two_ids_in_its_next_request() 
 def test_where_little_was_said_there_is_nothing_to_compact() -> None:
     with ActorSystem.open(":memory:", Model().provider) as system:
         talk(system.root, "one")
-        with pytest.raises(NothingToCompact, match="too little"):
+        with pytest.raises(NothingToCompact, match="too short a history"):
             system.root.compact()
 
 

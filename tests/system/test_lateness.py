@@ -50,7 +50,7 @@ def why(ask: Callable[[], object]) -> str:
     with pytest.raises(TimedOut) as late:
         ask()
     assert str(late.value).startswith("No answer within 0 s; ")
-    return str(late.value).partition(" may still happen. ")[2]
+    return str(late.value).partition(" may still be carried out. ")[2]
 
 
 def why_no_reply(agent: AgentRef) -> str:

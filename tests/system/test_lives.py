@@ -262,7 +262,7 @@ def test_an_agent_that_another_host_has_taken_acts_no_more_here(database: str) -
         with pytest.raises(Fenced):
             child.prompt("go").get(timeout=DEADLINE)
         eventually(lambda: actor.actor_inbox.closed, "its end")
-        with pytest.raises(AgentDead, match="acts no more on this host"):
+        with pytest.raises(AgentDead, match="no longer runs on this host"):
             child.prompt("again")
         cut = Future[None]()
         actor.actor_inbox.put_urgent(Reset(cut))  # as the supervision loop does when a sibling fails

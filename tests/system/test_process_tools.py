@@ -226,7 +226,7 @@ def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str)
         gate.open()
         answer.get(timeout=DEADLINE)
         assert len(system.agents()) == 1
-    with pytest.raises(NoHost, match="not done later either"):
+    with pytest.raises(NoHost, match="will not be done later"):
         client.fork(durable, root.uuid, None, print)
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         assert len(system.agents()) == 1

@@ -141,7 +141,7 @@ def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_h
     with ActorSystem.open(durable, gate.provider) as host, AttachedSystem.open(durable) as system:
         host.root.prompt("tea")
         gate.wait_until_asked()
-        with pytest.raises(TimedOut, match="may still happen"):
+        with pytest.raises(TimedOut, match="may still be carried out"):
             system.root.mark("later", timeout=0)
         eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the command at its agent")
         assert host.statistics().pending == 0  # it is not lost with the process
@@ -184,9 +184,9 @@ def test_a_request_that_nobody_takes_up_is_withdrawn_when_the_host_goes_away(dur
         gate.wait_until_asked()
         waiting = system.root.aio.mark("here")
         host.close()
-        with pytest.raises(NoHost, match="not done later either"):
+        with pytest.raises(NoHost, match="will not be done later"):
             waiting.get(timeout=DEADLINE)
-        with pytest.raises(NoHost, match="not done later either"):
+        with pytest.raises(NoHost, match="will not be done later"):
             system.root.fork(timeout=DEADLINE)
         assert rows(system.store) == [("mark", True)]
         gate.open()

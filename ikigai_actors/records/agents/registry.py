@@ -85,13 +85,13 @@ class AgentRecord:
     budget: str | None = None
     """The nearest budget that holds it, by its owner; None is agent 0's."""
     spent_tokens: int = 0
-    """What its requests to models have cost in its life: tokens."""
+    """The tokens of its requests to models in its life."""
     spent_usd: int = 0
     """The same in micro-dollars, as far as the models had prices then."""
     timed: int = 0
     """How many timers it ever had: the id of the latest."""
     waits_for: str | None = None
-    """What is short of the budget for which its request waits; None while none does."""
+    """The unit that its request waits for, of the budget that is short; None while none waits."""
     imported_at: int | None = None
     """When it came from a file, in milliseconds since 1970."""
     pruned_at: int | None = None

@@ -67,7 +67,7 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 def called(uuid: str, name: str | None) -> str:
-    """What people call an agent: its name, or its two words."""
+    """The short name of an agent: its name, or its two words."""
     return name or words_of(uuid)
 
 

@@ -1,4 +1,4 @@
-"""What a budget grants, as people write it, and what they read of one."""
+"""Budgets: the amounts, as people write them, and the status that they read."""
 
 import json
 import re
@@ -62,7 +62,7 @@ class Budget:
         check_flag(self.strict, "strict")
 
     def limits(self) -> dict[str, int]:
-        """What is limited, by the units of table ``limits``."""
+        """The limits, by the units of table ``limits``."""
         given = {
             "tokens": self.tokens,
             "usd": None if self.usd is None else micro_dollars(self.usd),
@@ -112,7 +112,7 @@ _WRITTEN = {
     "d": "seconds",
     "requests": "requests_per_minute",
 }
-"""What people write after an amount, and the unit of `Budget` that it means."""
+"""The suffix of an amount, and the unit of `Budget` that it means."""
 
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400}
 
@@ -142,7 +142,7 @@ def parse_budget(text: str) -> Budget:
 
 
 def parse_grant(text: str) -> dict[str, Any]:
-    """What is granted more, as a person writes it: ``+5usd``, ``+100ktokens``, ``+1h``. Raises `BadInput`.
+    """A further grant, as a person writes it: ``+5usd``, ``+100ktokens``, ``+1h``. Raises `BadInput`.
 
     Returns:
         The argument of `AgentRef.grant`, by its name.
@@ -199,7 +199,7 @@ def shown_amount(unit: str, amount: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """What a budget grants, and how much of it is used: by unit, as `Budget` names them; no entry is no limit."""
+    """The amounts of a budget, and how much of each is used: by unit, as `Budget` names them; no entry is no limit."""
 
     owner: str
     """The agent whose budget it is, by uuid."""

@@ -1,4 +1,4 @@
-"""What requests have cost, and on whose account: tables ``spendings`` and ``label_values``.
+"""The costs of requests, by account: tables ``spendings`` and ``label_values``.
 
 The row of a request is written with the message that reports it, in one unit, so the sums are exact over every crash.
 There are no counters, which hosts would have to share: a sum is made when somebody asks for it. What no service has
@@ -15,7 +15,7 @@ from ikigai_actors.store.base import Store, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What requests to models have cost together."""
+    """The total cost of requests to models."""
 
     tokens: int
     """Those that the services have counted: read, written, and of caches."""
@@ -56,7 +56,7 @@ def spendings_of(tx: Transaction, agent: str) -> list[SpendingRow]:
 
 
 def spending(tx: Transaction, by: str, since: int) -> dict[str, Spending]:
-    """What was spent, by the value of a label; under ``""`` what has no such label.
+    """The amounts spent, by the value of a label; ``""`` has those without such a label.
 
     Args:
         tx: a transaction.

@@ -32,7 +32,7 @@ class MergeBase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What one of two agents has that the other has not."""
+    """The part of one agent's history that the other one has not."""
 
     agent: str
     """The agent's uuid."""
@@ -99,7 +99,7 @@ def read_diff(tx: Transaction, a: str, b: str) -> Diff:
 
 
 def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
-    """What an agent has after a position that its history has in common with another one."""
+    """The history of an agent after the last position in common with another one."""
     head, view = history.head, history.view()
     stretches = view.visible(head, above=common)
     messages = [message for start, end in stretches for message in history.between(start, end)]

@@ -125,7 +125,7 @@ class Lens(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a history means at one position: which positions are visible, which marks and settings are in force."""
+    """The meaning of a history at one position: which positions are visible, which marks and settings are in force."""
 
     start: int
     """Positions above this one, up to the position of the view, are visible."""

@@ -1,4 +1,4 @@
-"""What an agent must know of another one to merge it. Pure data; `ikigai_actors.records.log.merges` reads it."""
+"""The data of an agent for another one that merges it. Pure data; `ikigai_actors.records.log.merges` reads it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class MergedDocument:
     """The latest version that somebody outside of the branch has written meanwhile: a conflict. 0 for none."""
 
     def as_data(self) -> dict[str, Any]:
-        """It as part of a message's data."""
+        """The document as part of a message's data."""
         return {"path": self.path, "version": self.version, **({"other": self.other} if self.other else {})}
 
 
@@ -53,7 +53,7 @@ class MergeSource:
     messages: tuple[Message, ...]
     """Its messages that count and the other agent has not, oldest first."""
     documents: tuple[MergedDocument, ...]
-    """What it and those below it have written since, by path."""
+    """The documents that it and those below it have written since, by path."""
 
     @property
     def since(self) -> int:
@@ -62,7 +62,7 @@ class MergeSource:
 
     @property
     def called(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return called(self.agent, self.name)
 
 

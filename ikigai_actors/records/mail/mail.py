@@ -46,7 +46,7 @@ MAILBOX_CAPACITY = 10_000
 """The most unread mails of an agent. Mail of the kinds ``exit`` and ``notice`` is accepted beyond that."""
 
 PERSON = ""
-"""As the sender in a query: a person. In a `Mail` that is None."""
+"""The sender in a query that means a person. In a `Mail` that is None."""
 
 A_PERSON = "a person"
 """The name of a sender that is no agent."""

@@ -63,7 +63,7 @@ class Appointment:
 
 
 class Passed(NamedTuple):
-    """What a schedule says about a time that is over."""
+    """The text about a time that is over."""
 
     times: int
     """How many were due since: at least 1, and at most `MOST_COUNTED` + 1, which means more."""
@@ -117,7 +117,7 @@ def next_time(schedule: str, zone: str, after: int) -> int | None:
 
 
 def passed(schedule: str, zone: str, due: int, now: int) -> Passed:
-    """What became of a schedule that was due at a time, and is looked at now."""
+    """The state of a schedule that was due at a time, and is looked at now."""
     if (step := _step(schedule)) is not None:
         times = (now - due) // step + 1
         return Passed(min(times, MOST_COUNTED + 1), due + times * step)

@@ -33,7 +33,7 @@ FULL_RETRY = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """What an agent will get. A row of table ``timers``, column by column."""
+    """A mail or prompt that an agent will get. A row of table ``timers``, column by column."""
 
     agent_uuid: str
     """The agent that gets it."""
@@ -84,7 +84,7 @@ class DueTimer(NamedTuple):
 
 
 class Fired(NamedTuple):
-    """What a firing has written."""
+    """The writes of a firing."""
 
     mails: tuple[Mail, ...]
     """The mail, if there is one; else perhaps a notice to the sender."""

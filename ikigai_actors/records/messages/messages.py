@@ -32,7 +32,7 @@ from ikigai_actors.records.messages.forms import (
 
 
 class Trait(Flag):
-    """What is true of all messages of a kind."""
+    """A trait of all messages of a kind."""
 
     CONTROL = auto()
     """They change the view of a history; all others are only in it."""
@@ -51,7 +51,7 @@ class Trait(Flag):
 
 
 class Kind(StrEnum):
-    """What a message is. Compares equal to a plain string. An unknown kind is kept and hidden.
+    """The kind of a message. Compares equal to a plain string. An unknown kind is kept and hidden.
 
     A table: each kind has its word, its traits, and the form of its data where not any will do.
     """
@@ -95,7 +95,7 @@ class Kind(StrEnum):
     ``data.go`` that it goes on at once with what its history ends with: it opens a turn, as a prompt does.
     """
     MERGE = "merge", Trait.CONVERSATION | Trait.SPENDING, merge_form
-    """What the agent ``data.from`` has said up to its head ``data.head`` is taken in: the content is its result, a
+    """The words of agent ``data.from`` up to its head ``data.head`` are taken in: the content is its result, a
     summary or a selection, as ``data.how`` says; ``data.documents`` are those that its branch wrote.
     """
     MAIL = "mail", Trait.CONVERSATION, mail_form

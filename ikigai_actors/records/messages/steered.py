@@ -16,9 +16,9 @@ class Steered:
     """Where a word has entered the history of its agent."""
 
     position: int
-    """Of its message."""
+    """The position of its message."""
     turn: int
-    """Of the message that opened the turn."""
+    """The position of the message that opened the turn."""
     opened: bool = False
     """Whether the word itself opened the turn, since none was in progress."""
 

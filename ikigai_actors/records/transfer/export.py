@@ -48,7 +48,7 @@ _AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written to a file."""
+    """The counts of an export to a file."""
 
     agents: int
     messages: int
@@ -130,7 +130,7 @@ def as_path(file: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Inheritance:
-    """What agents of a branch inherit from one that is outside."""
+    """The history that agents of a branch inherit from one that is outside."""
 
     agents: tuple[AgentRecord, ...]
     """The agents that inherit it. The origin is named after the first."""
@@ -211,7 +211,7 @@ class Branch:
         return [one for one in self._everybody.values() if one.uuid in found]
 
     def _origin(self, agents: list[AgentRecord]) -> Inheritance:
-        """What the children of one outside parent inherit. All of them are pruned, or none is."""
+        """The history that the children of one outside parent inherit. All of them are pruned, or none is."""
         if agents[0].pruned_at is not None:
             return Inheritance(tuple(agents), (), 0, {}, {})
         furthest = max(agents, key=lambda one: one.fork_message_id)
@@ -342,7 +342,7 @@ class Branch:
         return None if uuid is None or uuid in self.agents else self.called(uuid)
 
     def called(self, uuid: str | None) -> str:
-        """What people call an agent."""
+        """The name of an agent for people."""
         one = self._everybody.get(uuid or "")
         return str(uuid) if one is None else one.short
 

@@ -165,7 +165,7 @@ def find_taker(tx: Transaction, text: str) -> HostRecord:
 
 
 class Vacant(NamedTuple):
-    """What no host runs."""
+    """The agents and shards that no host runs."""
 
     shards: int
     agents: int

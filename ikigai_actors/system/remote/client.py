@@ -116,7 +116,7 @@ def no_host(former: HostRecord | None = None) -> NoHost:
 def nobody_asked(former: HostRecord | None = None) -> NoHost:
     """Why a remote command has no answer; ``former`` ran the agents last, if that is known."""
     return NoHost(
-        f"No process runs the agents now{_gone(former)}, so this was not done, and will not be. Start "
+        f"No process runs the agents now{_gone(former)}, so this was not done, and will not be done later. Start "
         f"{_starter(former)}, which then runs them, and try again."
     )
 

@@ -278,7 +278,7 @@ class McpTool:
     timeout: float
     """Seconds that a call may take."""
     traits: ToolTraits
-    """What the machine must know of it before it runs."""
+    """Its traits, which decide whether and how it may run."""
     is_async = True
 
     def describe(self) -> Mapping[str, Any]:
@@ -291,7 +291,7 @@ class McpTool:
         raise NotImplementedError("the tools of a server run on the event loop")
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Have the server run it; raises nothing but `asyncio.CancelledError`."""
+        """Let the server run it; raises nothing but `asyncio.CancelledError`."""
         try:
             result = await self.run(self.listed.name, dict(arguments))
         except ToolError as error:
@@ -326,7 +326,7 @@ class Misfit:
 
 
 def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
-    """What is wrong with a tool of a listing; empty for nothing."""
+    """The fault of a tool in a listing; empty for none."""
     try:
         parse_server_result("tools/list", version, {**result, "tools": [tool]})
     except ValidationError as error:

@@ -76,6 +76,6 @@ def _answered(text: str) -> int | None:
 
 
 def _fault(error: ValidationError) -> str:
-    """What is wrong with an answer."""
+    """The fault of an answer."""
     first = error.errors(include_url=False, include_input=False)[0]
     return str(first["ctx"]["error"]) if first["type"] == "json_invalid" else "it is no response of JSON-RPC 2.0"

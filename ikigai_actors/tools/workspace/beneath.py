@@ -276,7 +276,7 @@ def kernel_helps() -> bool:
 
 
 def openat2(directory: int | None, path: str, flags: int) -> int:
-    """Have the kernel open a path beneath a directory.
+    """Let the kernel open a path beneath a directory.
 
     Args:
         directory: a descriptor; None is the working directory.

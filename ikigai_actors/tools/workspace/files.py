@@ -215,14 +215,14 @@ def _there(directory: int, name: str) -> os.stat_result | None:
 
 
 def _line_ends(data: bytes) -> str:
-    """What the lines of a text end with; empty when no line ends."""
+    """The line ends of a text; empty when no line ends."""
     crlf = data.count(b"\r\n")
     lf = data.count(b"\n") - crlf
     return "LF and CRLF" if lf and crlf else "LF" if lf else _CRLF if crlf else ""
 
 
 def _line_ends_there(directory: int, name: str) -> str:
-    """What the lines of a file end with, as far as it is read; empty when it is not there, or may not be read."""
+    """The line ends of a file, as far as it is read; empty when it is not there, or may not be read."""
     with (
         contextlib.suppress(OSError),
         _regular(directory, name) as file,

@@ -228,7 +228,7 @@ def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDa
         assert run("--database", url, "--plain", lines="/fork --name kid\n").returncode == 0
     refused = run("--database", url, "move", "kid", "a")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert "not done later either" in refused.stderr
+    assert "will not be done later" in refused.stderr
 
 
 def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:
