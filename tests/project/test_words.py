@@ -10,20 +10,25 @@ import pytest
 from tests.kit.databases import ROOT
 from tests.project.test_layers import parsed
 
-PLAIN = (
-    "README", "behaviour", "budgets", "cluster", "commands", "comparisons", "coverage", "databases", "endpoints",
-    "figures", "first-hour", "fuzz", "history", "library", "mail", "mutants", "providers", "security", "shell", "soak",
-    "supervision", "tasks", "testing", "timers",
-)  # fmt: skip
-"""Pages of docs/. One joins when its English is plain."""
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
-LEFT = ("ikigai_actors/shell/cli", "ikigai_actors/shell/verbs", "ikigai_actors/testing")
+READMES = [ROOT / name for name in ("CONTRIBUTING.md", "README.md")]
+READMES += sorted(
+    path for room in ("ikigai_actors", "supervisors", "tests") for path in (ROOT / room).rglob("README.md")
+)
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+LEFT = ("ikigai_actors/testing",)
 """Folders whose strings and docstrings have such words. None is to be added."""
 
 MODULES = {
-    room: [path for path in paths if not path.relative_to(ROOT).as_posix().startswith(LEFT)]
+    room: [path for path in paths if not name(path).startswith(LEFT)]
     for room, paths in (
-        (str(room.relative_to(ROOT)), sorted(room.rglob("*.py")) if room.is_dir() else [room])
+        (name(room), sorted(room.rglob("*.py")) if room.is_dir() else [room])
         for room in (*sorted((ROOT / "ikigai_actors").iterdir()), ROOT / "supervisors")
         if room.suffix in ("", ".py") and room.name != "__pycache__"
     )
@@ -77,10 +82,9 @@ def dialect(text: str) -> list[str]:
     return [f"{line}: {word!r}; write: {better}" for line, word, better in sorted(found)]
 
 
-@pytest.mark.parametrize("page", PLAIN)
-def test_a_page_is_in_plain_english(page: str) -> None:
-    place = f"docs/{page}.md"
-    assert [f"{place}:{each}" for each in dialect((ROOT / place).read_text(encoding="utf-8"))] == []
+@pytest.mark.parametrize("page", [*PAGES, *READMES], ids=name)
+def test_a_page_is_in_plain_english(page: Path) -> None:
+    assert [f"{name(page)}:{each}" for each in dialect(page.read_text(encoding="utf-8"))] == []
 
 
 def overloaded(text: str) -> list[str]:
@@ -88,9 +92,9 @@ def overloaded(text: str) -> list[str]:
     return [each for each in SENTENCE.split(without_code(text)) if ";" in each and re.search(r":\s", each)]
 
 
-@pytest.mark.parametrize("page", PLAIN)
-def test_a_sentence_of_a_page_has_no_semicolon_beside_a_colon(page: str) -> None:
-    assert overloaded((ROOT / f"docs/{page}.md").read_text(encoding="utf-8")) == []
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_sentence_of_a_page_has_no_semicolon_beside_a_colon(page: Path) -> None:
+    assert overloaded(page.read_text(encoding="utf-8")) == []
 
 
 def test_a_sentence_with_both_is_reported_and_code_is_not() -> None:
@@ -117,10 +121,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("room", MODULES)
 def test_the_strings_of_a_room_are_in_plain_english(room: str) -> None:
     assert [
-        f"{path.relative_to(ROOT)}:{line} {each}"
-        for path in MODULES[room]
-        for line, text in texts(path)
-        for each in dialect(text)
+        f"{name(path)}:{line} {each}" for path in MODULES[room] for line, text in texts(path) for each in dialect(text)
     ] == []
 
 

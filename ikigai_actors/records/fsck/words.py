@@ -16,7 +16,7 @@ class WordCheck:
         self._entered: dict[tuple[str, int], Message] = {}  # by agent and mail
         self._agent, self._latest = "", 0
         self._openings: set[int] = set()  # where the turn in progress may have been opened
-        self._behind = 0  # the word behind which no reply has come
+        self._behind = 0  # the word after which no reply has come
 
     def read(self, message: Message) -> Iterator[str]:
         """What is wrong with a message, given those before it."""

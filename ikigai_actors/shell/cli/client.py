@@ -67,7 +67,7 @@ def send(
     with Client.open(database) as client:
         if (group := group_in(recipient)) is not None:
             if later:
-                raise BadInput("Mail that is sent later goes to an agent: a group may have other members by then.")
+                raise BadInput("Mail that is sent later goes to an agent: the members of a group may change.")
             by_whom = None if sender is None else client.find(sender).uuid
             sent: GroupSent = client.write(SendToGroup(group, by_whom, text, client.now_ms()))
             return f"mail to {sent.id} members of {group}"

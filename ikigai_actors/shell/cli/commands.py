@@ -190,7 +190,9 @@ def prompt(
     "--at", metavar="N", type=click.IntRange(min=0), help="The last message that it inherits; ikigai log shows them."
 )
 @click.option("--budget", metavar="usd=1,…", help="What it and all below it may spend.")
-@click.option("--count", metavar="N", type=int, help="So many children, all or none, each with the same PROMPT.")
+@click.option(
+    "--count", metavar="N", type=int, help="How many children to make, all or none, each with the same PROMPT."
+)
 @click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
 @click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object; children as a list.")
@@ -253,7 +255,7 @@ def fork(
 @click.command()
 @click.argument("agent")
 @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
-@click.option("--reason", default="", help="Why; it stands in the registry.")
+@click.option("--reason", default="", help="The reason, for the registry.")
 @click.pass_obj
 def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
     """End an agent at once. Works beside a running shell or without one."""
@@ -278,7 +280,7 @@ def rename(options: Options, agent: str, name: str) -> None:
 @click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
 @click.argument("agent")
 @click.option("--cascade", is_flag=True, help="All its descendants too.")
-@click.option("--reason", default="", help="Why; it stands in the registry when somebody dies of it.")
+@click.option("--reason", default="", help="The reason, for the registry if an agent dies of it.")
 @click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
 @click.pass_obj
 def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
@@ -297,12 +299,12 @@ def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
 @click.option("--json", "json", is_flag=True, help="As a JSON object.")
 @click.pass_obj
 def stats(options: Options, tokens: bool, by: str | None, since: str | None, json: bool) -> None:
-    """Count what the database holds, and tell who runs its agents.
+    """Count what the database holds, and show who runs its agents.
 
     --by LABEL shows what requests to models have cost instead, for each value of a label that agents or prompts have.
 
-    Reads the database, beside a running shell or without one. What only the process knows that runs the agents, how
-    long they have waited for the model say, it does not tell: F4 in the shell does.
+    Reads the database, beside a running shell or without one. F4 in the shell shows more: how long agents have waited
+    for the model, for example, which only the process that runs them knows.
     """
     from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures, read_spending, spending_lines
 
@@ -515,7 +517,7 @@ def backup(context: click.Context, file: str) -> None:
 @click.command()
 @click.option("--dead-before", metavar="SPAN", required=True, help="Of agents that died so long ago: 30d, 12h, 90m.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("--vacuum", is_flag=True, help="SQLite: write the file of an earlier ikigai anew, so that it shrinks.")
+@click.option("--vacuum", is_flag=True, help="SQLite: rewrite the file of an earlier ikigai, so that it shrinks.")
 @click.pass_context
 def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool) -> None:
     """Delete the messages and mail of dead agents that nobody needs any more. Works beside a running shell.

@@ -107,7 +107,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 )
 @_TIMEOUT
 @click.option("--sure", type=click.FloatRange(0.5, 1, True, True), default=0.99, show_default=True, help="Enough.")
-@click.option("--most", type=click.IntRange(min=1), default=60, show_default=True, help="So many probes at most.")
+@click.option("--most", type=click.IntRange(min=1), default=60, show_default=True, help="The most probes.")
 @click.option("--steps", is_flag=True, help="Look within turns, too.")
 @_AT
 @_TOOLS

@@ -322,7 +322,7 @@ def _carried_out(begin: "partial[R]", yes: bool, tell: _Tell, change: Mapping[st
     planned = before.forecast
     if before.resumed:
         tell(
-            f"Goes on with {named(before.experiment.agent)}: the verdicts that it has stand, whatever judges now. "
+            f"Goes on with {named(before.experiment.agent)}: the verdicts that it has stay, whatever judges now. "
             "--name begins another."
         )
     tell(planned.text())

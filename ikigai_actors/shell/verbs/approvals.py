@@ -64,7 +64,7 @@ def approve(
 @click.argument("reason", metavar="[N] [REASON]", type=TEXT, nargs=-1)
 @click.option("--call", cls=ScriptOption, metavar="CALL", type=TEXT, help=_CALL)
 def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str | None = None) -> object:
-    """Refuse a call that waits for approval. The model is told the REASON.
+    """Refuse a call that waits for approval. The model reads the REASON.
 
     In a shell N is its number in /approvals; without it, the first call of the current agent.
     """

@@ -73,7 +73,7 @@ def send(
 def check_mail(place: "Place", agent: "AgentRef") -> object:
     """Show how much mail the agent has not read.
 
-    And of whom, and how the oldest begin. Nothing is marked as read.
+    And from which agents, and how the oldest begin. Nothing is marked as read.
     """
     box = agent.check_mail()
     names = _names(place, box.senders)
@@ -162,7 +162,7 @@ def wait(place: "Place", agent: "AgentRef", seconds: float, agents: tuple[str, .
 @verb("notify", waits=True)
 @click.argument("what", type=click.Choice(["on", "off"]))
 def notify(place: "Place", agent: "AgentRef", what: str) -> object:
-    """Tell the agent, in a line, when it is idle and has unread mail; or not any more.
+    """Give the agent a line when it is idle and has unread mail; or stop that.
 
     Children that are forked later inherit the setting.
     """

@@ -73,7 +73,7 @@ TABLE = {
         "hosts", "AGENT HOST", "Move an agent to another host, with those below it that live on the same host."
     ),
     "notify": VerbLine(
-        "mail", "AGENT {on|off}", "Tell the agent, in a line, when it is idle and has unread mail; or not any more."
+        "mail", "AGENT {on|off}", "Give the agent a line when it is idle and has unread mail; or stop that."
     ),
     "read-mail": VerbLine("mail", "AGENT [MAIL-ID]", "Read the oldest unread mail, all of it, or one."),
     "replay": VerbLine(
