@@ -1,6 +1,7 @@
 """The main screens of the application, played with a team that always says the same, as text and as SVG.
 
-What differs from run to run is made the same: uuids, times, the sign of the spinner.
+The first agent has a name, since its two words follow from its uuid. What else differs from run to run is made the
+same: uuids, times, the sign of the spinner.
 """
 
 import asyncio
@@ -64,7 +65,7 @@ async def _for_ever(_: Request) -> ScriptedReply:
 def _team() -> ScriptedProvider:
     call = ToolCall("forecast", {"day": "Saturday"})
     scripts: dict[str | None, Script] = {
-        None: [_reply("", 410, call, thinking="Is it dry on Saturday? I look."), _reply(ANSWER, 520)],
+        "planner": [_reply("", 410, call, thinking="Is it dry on Saturday? I look."), _reply(ANSWER, 520)],
         "buyer": [_reply("Three farms answered.", 640)],
         "seller": _for_ever,
         "clerk": [_reply("Filed.", 95)],
@@ -74,6 +75,7 @@ def _team() -> ScriptedProvider:
 
 def _prepare(system: ActorSystem) -> None:
     root = system.root
+    root.rename("planner")
     root.prompt("Plan the tea fair. Which day, and what do we order?").get(timeout=DEADLINE)
     buyer, seller = root.fork("Ask the farms.", name="buyer"), root.fork(name="seller")
     clerk = seller.fork("File the offer.", name="clerk")
