@@ -1,4 +1,4 @@
-"""The simulation kit: run a team of agents under schedules, crashes and stubborn models, all drawn by chance.
+"""The simulation kit: run a team of agents under schedules, crashes and models that misbehave, all drawn by chance.
 
 The smallest example. A test is a function of a world; `simulate` runs it under a hundred schedules, and when one of
 them makes it fail it prints the simplest that does, as a story, with the line that runs it again:

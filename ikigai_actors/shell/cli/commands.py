@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--all", "dead_too", is_flag=True, help="Show the dead too.")
-@click.option("--tree", is_flag=True, help="As a tree: so it is drawn anyway; JSON then has its order, and depths.")
+@click.option("--tree", is_flag=True, help="With --json: in the order of the tree, with depths.")
 @click.option("--json", "json", is_flag=True, help="All of the registry, the dead too, as a JSON list.")
 @click.pass_obj
 def agents(options: Options, dead_too: bool, tree: bool, json: bool) -> None:

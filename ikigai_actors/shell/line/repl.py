@@ -3,7 +3,7 @@
     with ActorSystem.open() as system:
         status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
 
-Text prompts the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
+A prompt goes to the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
 (`ikigai_actors.shell.verbs`). From a pipe the next line is read when the answer is complete, and nothing is printed
 but what answers a line: so a transcript is always the same. At the end of a pipe the shell waits for everything that
 waits, but not for what waits until a stopped agent goes on; the exit status is 1 if a prompt has ended in an error. A
