@@ -104,6 +104,13 @@ class AgentStopped(AgentError):
 class NameTaken(AgentError):
     """A living agent already has this name."""
 
+    def __init__(self, message: str, agent: str = "", holder: str = "", above: Sequence[str] = ()) -> None:
+        super().__init__(message, agent)
+        self.holder = holder
+        """The uuid of the agent that has the name; empty where it is not known."""
+        self.above = tuple(above)
+        """The uuids of its parent and its supervisor."""
+
 
 class TooManyAgents(AgentError):
     """Too many agents live in the branch, so a fork that a model asked for is refused."""

@@ -96,6 +96,7 @@ class Future(pykka.Future[T]):
         until: Until = Until.TURN,
         awaits: WaitTarget | None = None,
         timeout: float | None = None,
+        rescue: Callable[[BaseException], object] | None = None,
     ) -> None:
         """Make an open future.
 
@@ -110,6 +111,7 @@ class Future(pykka.Future[T]):
             until: the point to which that agent must come.
             awaits: the agents that are waited for, in the place of that one.
             timeout: seconds that `get` and ``await`` wait when they are given none; None waits forever.
+            rescue: gives what `settle` takes in place of an exception, or that itself.
         """
         super().__init__()
         self._timeout = check_timeout(timeout)
@@ -121,7 +123,7 @@ class Future(pykka.Future[T]):
         self._waits_for = waits_for
         self._awaits = AwaitedAgent(waits_for, self._value.done) if waits_for is not None else awaits
         self._until = until
-        self._make = make
+        self._make, self._rescue = make, rescue
         self._late, self._why = late, why
         self.refusal: WouldDeadlock | None = None
         """The circle that the caller would have closed. What was asked for is not begun any more."""
@@ -238,6 +240,8 @@ class Future(pykka.Future[T]):
 
     def settle(self, value: Any) -> None:
         """Set the value, or an exception to raise; does nothing when there is one already."""
+        if self._rescue is not None and isinstance(value, BaseException):
+            value = self._rescue(value)
         if self._make is not None and not isinstance(value, BaseException):
             try:
                 value = self._make(value)

@@ -6,12 +6,21 @@ know.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.blocks import ModelMessage
 from ikigai_actors.providers.conversation import MessageForms
 from ikigai_actors.providers.messages_form import read_messages
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    O_co = TypeVar("O_co", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    O_co = TypeVar("O_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,12 @@ CUT_BY_BUDGET = "budget"
 """Why a reply stopped that was cut to what a strict budget had left."""
 
 
+_NO_VALUE: Any = None
+
+
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A finished reply of a model."""
+class Reply(Generic[O_co]):
+    """A finished reply of a model. ``Reply[Invoice]`` is one whose `output` is an ``Invoice``."""
 
     text: str = ""
     """Its text blocks, joined."""
@@ -79,9 +91,10 @@ class Reply:
     """The provider's content blocks, unaltered, when it has any: what is sent back to it."""
     model: str = ""
     """The model that made the reply, as the provider names it."""
-    output: Any = None
+    output: O_co = _NO_VALUE
     """The value that the turn was asked for, in a turn that was asked for one: of the type that was asked for, or as
-    JSON has it where the type is not known. A provider may give it, as JSON has it, in a reply without calls.
+    JSON has it where the type is not known. A provider may give it in a reply without calls: a value of the type, or as
+    JSON has it.
     """
 
 

@@ -4,19 +4,34 @@
     as_reply([ToolCall("read", {"path": "a"})])
     as_reply([{"type": "text", "text": "…"}, {"type": "tool_use", "name": "read", "input": {}}])
     as_reply(Reply(...))
+    as_reply(Invoice(total=12.5))
 
 Text, calls or content blocks of the Messages API become a whole reply; what a `Reply` leaves out is taken from its
-blocks.
+blocks. A dataclass or a pydantic model is the value of a turn that was asked for one, and its words as JSON.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import is_dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.checked import checked_reply
 
-ReplyShorthand = str | Reply | Sequence[Mapping[str, Any]] | Sequence[ToolCall]
+
+class DataclassValue(Protocol):
+    """An instance of a dataclass, as type checkers know it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class ModelValue(Protocol):
+    """An instance of a pydantic model."""
+
+    model_fields: ClassVar[Any]
+
+
+ReplyShorthand = str | Reply | Sequence[Mapping[str, Any]] | Sequence[ToolCall] | DataclassValue | ModelValue
 """Anything that `as_reply` takes."""
 
 _EXPECTED = "Expected a reply as text, a Reply, a list of ToolCall or a list of content blocks (dicts with a 'type')"
@@ -37,7 +52,10 @@ def as_reply(value: object) -> Reply:
     if isinstance(value, str):
         return Reply(text=value)
     if isinstance(value, Reply):
-        return _completed(checked_reply(value))
+        return _completed(checked_reply(replace(value, output=_as_json(value.output))))
+    if (is_dataclass(value) or hasattr(type(value), "model_fields")) and not isinstance(value, type | ToolCall):
+        output = _as_json(value)
+        return Reply(text=json.dumps(output, ensure_ascii=False, default=str), output=output)
     if value is None:
         raise TypeError(f"{_EXPECTED}, got None. Does the function return its answer?")
     if not isinstance(value, Sequence) or isinstance(value, bytes | bytearray):
@@ -49,6 +67,21 @@ def as_reply(value: object) -> Reply:
         if not isinstance(item, Mapping):
             raise TypeError(f"{_EXPECTED}, got one that holds {item!r} (type={type(item).__name__}).")
     return _completed(checked_reply(Reply(blocks=tuple(value))))
+
+
+def _as_json(value: object) -> object:
+    """A value of a typed turn, as JSON has it, if JSON can; the turn reports what it cannot."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+        try:
+            found: object = to_jsonable_python(value)
+        except (PydanticSerializationError, ValueError, RecursionError):
+            return value
+        return found
+    return value
 
 
 def _completed(reply: Reply) -> Reply:

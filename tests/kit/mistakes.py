@@ -207,8 +207,8 @@ def fits(value: Any, hint: Any) -> bool:
     """Whether a value that is no record is right for a type."""
     if hint is Any:
         return True
-    if isinstance(hint, TypeVar):  # a handle
-        return False
+    if isinstance(hint, TypeVar):  # the value of a typed turn, which may be any; or a handle
+        return hint.__covariant__
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Literal:
         return value in inner

@@ -197,8 +197,8 @@ HANDING_ON = [ikigai_actors, ikigai_actors.testing, ikigai_actors.shell, ikigai_
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "AgentActor", "AttachedSystem", "Clock", "LogCache", "Platform", "RemoteActor", "System", "Toolbox", "Trait",
-    "Until", "WaitTarget",
+    "AgentActor", "AttachedSystem", "Clock", "DataclassValue", "LogCache", "ModelValue", "Platform", "RemoteActor",
+    "System", "Toolbox", "Trait", "Until", "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.

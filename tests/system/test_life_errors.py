@@ -105,7 +105,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:
             with pytest.raises(BadInput, match="Expected grace in seconds, 0 or more, at most 1,000,000,000; got "):
                 agent.signal(Signal.TERM, grace=grace)
         with pytest.raises(BadInput, match=r"Expected prompt to be text; got 5 \(int\)"):
-            agent.prompt(5)  # type: ignore[arg-type]
+            agent.prompt(5)  # type: ignore[call-overload]
         with pytest.raises(BadInput, match="Expected setting thinking to be a dict as in the Messages API"):
             agent.configure(thinking={"type": object()})
         with pytest.raises(BadInput, match="thinking to be what JSON can hold"):

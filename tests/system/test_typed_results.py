@@ -1,8 +1,10 @@
 """Typed turns: a turn that is asked for a value of a type gives one, or fails; never anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import takewhile
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -95,6 +97,40 @@ def test_a_service_may_write_the_value_and_a_function_may_return_it(answer: Any)
         reply = system.root.prompt("how many?", output=int).get(timeout=DEADLINE)
         assert reply.output == 7
         assert kinds(system.root) == ["user", "assistant", "output"]
+
+
+@dataclass
+class Beam:
+    wood: str
+    laid: datetime
+
+
+BEAM = Beam("oak", datetime(2026, 11, 26, 9, 0, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("answer", [VERDICT, Reply(output=VERDICT)])
+def test_a_function_may_return_a_value_of_the_very_type(answer: Any) -> None:
+    with ActorSystem.open(":memory:", FunctionProvider(lambda request: answer)) as system:
+        reply = system.root.prompt("is it sound?", output=Verdict).get(timeout=DEADLINE)
+        assert assert_type(reply.output, Verdict) == VERDICT
+        assert assert_type(system.root.reply(output=Verdict), Reply[Verdict]).output == VERDICT
+        assert_type(system.root.reply().output, Any)
+        assert sound(system)
+
+
+def test_such_values_may_hold_others_and_what_json_has_no_word_for() -> None:
+    answers: Iterator[Any] = iter([Reply(output=[BEAM]), BEAM, BEAM])
+    with ActorSystem.open(":memory:", FunctionProvider(lambda request: next(answers))) as system:
+        assert system.root.prompt("which?", output=list[Beam]).get(timeout=DEADLINE).output == [BEAM]
+        assert system.root.prompt("which?", output=Beam).get(timeout=DEADLINE).output == BEAM
+        words = system.root.prompt("which?").get(timeout=DEADLINE).text
+        assert words == '{"wood": "oak", "laid": "2026-11-26T09:00:00Z"}'
+
+
+def test_a_value_of_another_type_is_told_to_the_function_as_any_misfit_is() -> None:
+    beam = FunctionProvider(lambda request: BEAM)
+    with ActorSystem.open(":memory:", beam) as system, pytest.raises(OutputError, match="wood"):
+        system.root.prompt("is it sound?", output=Verdict).get(timeout=DEADLINE)
 
 
 def test_the_tool_is_offered_in_typed_turns_only_and_exit_takes_the_value_too() -> None:

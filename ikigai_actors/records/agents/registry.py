@@ -293,8 +293,16 @@ def _spelled(uuid: str, sharing: Iterable[str], taken: Callable[[str], bool]) ->
 
 def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
     """Raise `NameTaken` when a living agent other than the one with this uuid has the name."""
-    if any(record.uuid != uuid for record in _records(tx.run("living_by_name", name=name))):
-        raise NameTaken(f"A living agent is named {name!r}; choose another name.", name)
+    for record in _records(tx.run("living_by_name", name=name)):
+        if record.uuid != uuid:
+            above = [one for one in (record.parent_uuid, record.supervisor_uuid) if one is not None]
+            raise NameTaken(f"A living agent is named {name!r}; choose another name.", name, record.uuid, above)
+
+
+def child_named(tx: Transaction, agent: str, name: str) -> AgentRecord | None:
+    """The living agent of this name that an agent has forked or supervises; None when there is none."""
+    found = _records(tx.run("living_by_name", name=name))
+    return next((record for record in found if agent in (record.parent_uuid, record.supervisor_uuid)), None)
 
 
 def tree_version(tx: Transaction) -> int:

@@ -23,8 +23,9 @@ from ikigai_actors.agent.turn.merging import RESULT, check_merge
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.errors import AgentDead, BadInput, NameTaken
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import Handle, Rename, uuid_of
@@ -88,6 +89,17 @@ class Commands(BaseRef[H]):
 
     # Turns
 
+    @overload
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: type[T],
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply[T]]: ...
+
+    @overload
     def prompt(
         self,
         text: str,
@@ -95,7 +107,16 @@ class Commands(BaseRef[H]):
         output: Any = None,
         attach: Sequence[Attachable] = (),
         labels: Mapping[str, str] | None = None,
-    ) -> Future[Reply]:
+    ) -> Future[Reply]: ...
+
+    def prompt(
+        self,
+        text: str,
+        *,
+        output: Any = None,
+        attach: Sequence[Attachable] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> Future[Reply[Any]]:
         """Open a turn: the agent answers the text.
 
         A prompt to a busy agent waits for the end of its turn. One to a stopped agent waits for CONT, in the database:
@@ -160,7 +181,13 @@ class Commands(BaseRef[H]):
         """
         return self.system.steer(self.uuid, text, now)
 
-    def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply]:
+    @overload
+    def reply(self, timeout: float | None = None, *, output: type[T]) -> Future[Reply[T]]: ...
+
+    @overload
+    def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply]: ...
+
+    def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply[Any]]:
         """The outcome of the turn in progress, or else of the agent's latest one; also of a dead agent.
 
         Args:
@@ -205,7 +232,14 @@ class Commands(BaseRef[H]):
     # Children
 
     @overload
-    def fork(self, prompt: str | None = None, *, name: str | None = None, **how: Unpack[ForkOptions]) -> Future[H]: ...
+    def fork(
+        self,
+        prompt: str | None = None,
+        *,
+        name: str | None = None,
+        exist_ok: bool = False,
+        **how: Unpack[ForkOptions],
+    ) -> Future[H]: ...
 
     @overload
     def fork(
@@ -243,6 +277,7 @@ class Commands(BaseRef[H]):
         at: int | None = None,
         budget: Budget | Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
         timeout: float | None = None,
     ) -> Future[H] | Future[list[H]]:
         """Make a child that inherits this agent's history and settings; return its handle after the commit.
@@ -276,6 +311,8 @@ class Commands(BaseRef[H]):
             labels: on whose account the child works, and all that descend from it, as ``{"team": "sales"}``. They go
                 over the labels in force here, with those of the turn in progress, 16 together at most; see
                 `ActorSystem.spending`.
+            exist_ok: whether the living child that has this name is returned as it is, if there is one: nothing else
+                of the call counts then. Of several programs that ask at once one makes the child, and all get it.
             timeout: seconds to wait. The fork may still happen later; the `TimedOut` names the child.
 
         Raises:
@@ -304,6 +341,11 @@ class Commands(BaseRef[H]):
             budget=budget,
             labels=labels,
         )
+        if check_flag(exist_ok, "exist_ok"):
+            if (called := children[0].name) is None or count is not None or prompts is not None:
+                raise BadInput("Expected the name of one child together with exist_ok; got none, or several children.")
+            check_timeout(timeout)
+            return self._beside(lambda: self._found_or_born(called, fork, children, output, timeout), timeout)
         if count is None and prompts is None:
             return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)))
         made = [self._ref(child.uuid, output) for child in children]
@@ -342,12 +384,35 @@ class Commands(BaseRef[H]):
 
         return self._beside(bear, timeout)
 
+    def _found_or_born(
+        self,
+        name: str,
+        fork: Callable[[on.Caller], on.Fork],
+        children: Sequence[on.NewChild],
+        output: Any,
+        timeout: float | None,
+    ) -> Future[H]:
+        """The living child of this name, or a new one. Of several births the database lets one: the others find it."""
+
+        def taken(error: BaseException) -> object:
+            return error.holder if isinstance(error, NameTaken) and self.uuid in error.above else error
+
+        born = self._births(timeout, children, lambda uuid: self._ref(uuid, output), taken)
+        if (there := self.system.store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
+            return self._tell(fork, born)
+        born.settle(there.uuid)
+        return born
+
     def _births(
-        self, timeout: float | None, born: Sequence[on.NewChild | on.TrialBirth], make: Callable[[Any], Any]
+        self,
+        timeout: float | None,
+        born: Sequence[on.NewChild | on.TrialBirth],
+        make: Callable[[Any], Any],
+        rescue: Callable[[BaseException], object] | None = None,
     ) -> Future[Any]:
         what, who = ("the fork", "the child") if len(born) == 1 else ("the forks", "the first child")
         late = f"{what} may still happen: {who} is agent {born[0].uuid} then (system.agent finds it)."
-        return self._future(timeout, make, late=late, until=Until.STEP)
+        return self._future(timeout, make, late=late, until=Until.STEP, rescue=rescue)
 
     # History
 
@@ -1038,10 +1103,11 @@ class Commands(BaseRef[H]):
         *,
         late: str = MAY_HAPPEN,
         until: Until = Until.TURN,
+        rescue: Callable[[BaseException], object] | None = None,
     ) -> Future[Any]:
         """A future of what the agent does; a time-out says why it has not been done."""
         why = partial(why_late, self.system, self.uuid)
-        return Future(self.uuid, make, late=late, until=until, why=why, timeout=timeout)
+        return Future(self.uuid, make, late=late, until=until, why=why, timeout=timeout, rescue=rescue)
 
     def _reply_of(self, output: Any, timeout: float | None = None) -> Future[Reply]:
         """A future of a reply whose output is of this type.
