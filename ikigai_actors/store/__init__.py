@@ -14,7 +14,7 @@
     hosts/                          which process runs which agents
     migrations, existing, copy      the schema and its versions; databases that are there; whole copies
     location, database_clock        where a database is, and what time it is there
-    new_file                        files that are there as a whole, or not at all
+    new_file, memory                files that are there as a whole, or not at all; databases in memory
     forwarding, gate                stores around stores: changed in some calls, or closed
     retrying_reader, poll_schedule  how other processes' commits are read, and for which agents
 """

@@ -1,7 +1,7 @@
 """Verbs as tools of a protocol: a description with a JSON schema, and what a verb prints, kept.
 
     tool_of(load("kill"))                           # {"name": "kill", "description": …, "input_schema": …}
-    call(system, load("kill"), {"agent": "buyer"})  # Called(text="buyer is dead", value={"agent_uuid": …, …})
+    call(system, load("kill"), {"agent": "buyer"})  # ToolAnswer(text="buyer is dead", value={"agent_uuid": …, …})
 
 Nothing here knows a protocol. Arguments come as JSON, are checked by the verb's own click parameters, and what is wrong
 with them is a `BadInput`.
@@ -30,7 +30,7 @@ _TYPES: Mapping[type[object], str] = {
 }
 
 
-class Called(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What came of a call."""
 
     text: str
@@ -75,7 +75,7 @@ def tool_of(verb: Verb) -> dict[str, Any]:
     }
 
 
-def call(system: "System", verb: Verb, given: Mapping[str, object]) -> Called:
+def call(system: "System", verb: Verb, given: Mapping[str, object]) -> ToolAnswer:
     """Call a verb. Raises `BadInput` for arguments that cannot be used, and what the verb raises."""
     screen, known = KeptLines(), dict(_parameters(verb))
     place = Unattended(system, screen)
@@ -91,7 +91,7 @@ def call(system: "System", verb: Verb, given: Mapping[str, object]) -> Called:
         value = verb.work(place, *_agents(place, verb, values), **values)
     except click.ClickException as error:
         raise BadInput(error.format_message()) from error
-    return Called("\n".join(screen.lines), as_value(value))
+    return ToolAnswer("\n".join(screen.lines), as_value(value))
 
 
 def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
