@@ -19,6 +19,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.integers(),
     bool: st.booleans(),
     "Sequence": st.lists(st.text(), max_size=3),
+    "frozenset": st.frozensets(st.text(), max_size=3),
 }
 
 
