@@ -37,6 +37,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def utc_time(at: int) -> datetime:
+    """A time in milliseconds since 1970, as an aware datetime."""
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
 def iso_time(at: int) -> str:
     """A time in milliseconds since 1970 as ISO 8601 writes it, in UTC: ``2026-11-26T09:28:33.120Z``."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

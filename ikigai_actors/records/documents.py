@@ -15,7 +15,7 @@ Paths are clean and relative: names between slashes. They are no files: nothing 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from ikigai_actors.actors.forked import OfOneProcess
@@ -25,7 +25,7 @@ from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.registry import Handle, label_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
-from ikigai_actors.text import check_text
+from ikigai_actors.text import check_text, utc_time
 
 PATH_LIMIT = 512
 """The most bytes of a path, in UTF-8."""
@@ -65,9 +65,14 @@ class DocumentVersion:
     deleted: bool
     """Whether it is a deletion."""
 
+    @property
+    def created_time(self) -> datetime:
+        """When it was made, in UTC."""
+        return utc_time(self.created_at)
+
     def to_person(self, author: str | None) -> str:
         """The version in words; ``author`` is the name of its author."""
-        when = datetime.fromtimestamp(self.created_at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        when = self.created_time.strftime("%Y-%m-%d %H:%M:%S UTC")
         made = "deleted" if self.deleted else "written"
         return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
 

@@ -6,6 +6,7 @@ Every function takes a transaction, so several look-ups of one answer see one mo
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from ikigai_actors.arguments import shown
@@ -24,7 +25,7 @@ from ikigai_actors.records.agents.labels import labels_of_row
 from ikigai_actors.records.agents.words import LONGEST, beginnings, called, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
-from ikigai_actors.text import storable
+from ikigai_actors.text import storable, utc_time
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
 
@@ -100,6 +101,16 @@ class AgentRecord:
     """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """On whose account it works: what its fork said, over what was in force for its parent."""
+
+    @property
+    def created_time(self) -> datetime:
+        """When it was born, in UTC."""
+        return utc_time(self.created_at)
+
+    @property
+    def ended_time(self) -> datetime | None:
+        """When it died, in UTC; None while it lives."""
+        return None if self.ended_at is None else utc_time(self.ended_at)
 
     @property
     def living(self) -> bool:

@@ -22,6 +22,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count
@@ -34,7 +35,7 @@ from ikigai_actors.records.messages.forms import problem_of, prompt_form
 from ikigai_actors.records.messages.messages import NO_DATA
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
-from ikigai_actors.text import check_text
+from ikigai_actors.text import check_text, utc_time
 
 MAIL, EXIT, NOTICE, PROMPT = "mail", "exit", "notice", "prompt"
 """The kinds of mail."""
@@ -81,6 +82,16 @@ class Mail:
     """When it was sent, in milliseconds since 1970 (UTC)."""
     read_at: int | None
     """When it was read, in milliseconds since 1970 (UTC); None while it is unread."""
+
+    @property
+    def created_time(self) -> datetime:
+        """When it was sent, in UTC."""
+        return utc_time(self.created_at)
+
+    @property
+    def read_time(self) -> datetime | None:
+        """When it was read, in UTC; None while it is unread."""
+        return None if self.read_at is None else utc_time(self.read_at)
 
 
 _mail = maker(Mail)

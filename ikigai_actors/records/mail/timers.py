@@ -14,6 +14,7 @@ The agent that set a timer for another one may be dead when it fires: the mail i
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import check_count, is_span
@@ -23,6 +24,7 @@ from ikigai_actors.records.mail.mail import MAIL, NOTICE, PROMPT, Mail, check_le
 from ikigai_actors.records.mail.schedules import MOST_COUNTED, Appointment, appointment, clock_time, passed, with_delay
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.text import utc_time
 
 MOST_TIMERS = 100
 """The most timers of an agent."""
@@ -61,6 +63,11 @@ class Timer:
     """1 when its sender got the notice that the mailbox is full."""
     created_at: int
     """When it was set, in milliseconds since 1970 (UTC)."""
+
+    @property
+    def due_time(self) -> datetime:
+        """When it fires next, in UTC."""
+        return utc_time(self.due_at)
 
     @property
     def when(self) -> str:

@@ -8,7 +8,7 @@ time.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Flag, StrEnum, auto
 from typing import Any
 
@@ -29,6 +29,7 @@ from ikigai_actors.records.messages.forms import (
     summary_form,
     uncompact_form,
 )
+from ikigai_actors.text import utc_time
 
 
 class Trait(Flag):
@@ -169,9 +170,9 @@ class Message:
         return self.id
 
     @property
-    def time(self) -> datetime:
+    def created_time(self) -> datetime:
         """When it was written, in UTC."""
-        return datetime.fromtimestamp(self.created_at / 1000, UTC)
+        return utc_time(self.created_at)
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:
         """The message as a row of table ``messages``; empty data is NULL."""
