@@ -101,6 +101,7 @@ class Prices:
         others: "Callable[[], Prices] | None" = None,
     ) -> None:
         self._prices, self._exact, self._others = dict(prices), exact, others
+        self._longest = max(map(len, self._prices), default=-1)
 
     def over(self, others: "Prices") -> "Prices":
         """These prices, and for models that they do not have those of others."""
@@ -126,7 +127,7 @@ class Prices:
             model: the name.
             least: how many characters of it must fit at least.
         """
-        for end in range(len(model), least - 1, -1):
+        for end in range(min(len(model), self._longest), least - 1, -1):
             name = model[:end]
             if (price := self._prices.get(name)) is not None and (end == len(model) or name not in self._exact):
                 return price

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from typing import Any
 from urllib.parse import unquote
@@ -74,8 +75,8 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
         made = json.loads(json.dumps(schema, allow_nan=False, ensure_ascii=False, default=dict).encode())
         for part in _parts(made):
             _modernise(part)
-        if not checked and made != _NO_ARGUMENTS:
-            _check_draft(made)
+        if not checked and made != _NO_ARGUMENTS and (trouble := _draft_trouble(json.dumps(made))):
+            raise Unsuitable(trouble)
         flat = _flat(made)
     except (TypeError, ValueError) as error:
         raise Unsuitable(f"its schema is no JSON: {error}") from error
@@ -87,13 +88,16 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
     return flat
 
 
-def _check_draft(schema: Mapping[str, Any]) -> None:
+@lru_cache(maxsize=100)  # a program opens one system after another with the same tools
+def _draft_trouble(schema: str) -> str | None:
+    """Why a schema, as JSON, is none of JSON Schema; None if it is one."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(json.loads(schema))
     except SchemaError as error:
-        raise Unsuitable(f"its schema is no JSON schema: {error.message} (at {error.json_path})") from error
+        return f"its schema is no JSON schema: {error.message} (at {error.json_path})"
+    return None
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
