@@ -67,11 +67,15 @@ class Stage:
         await self.press("enter")
 
     async def until(self, condition: Callable[[], object], what: str = "it") -> None:
-        """Let the application go on until something is the case."""
-        deadline = time.monotonic() + DEADLINE
+        """Let the application go on until something is the case.
+
+        Between two looks it waits longer and longer: to read the screen takes the time of drawing it.
+        """
+        deadline, pause = time.monotonic() + DEADLINE, 0.01
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not come:\n{self.text}"
-            await asyncio.sleep(0.01)  # to other tasks, the application's
+            await asyncio.sleep(pause)  # to other tasks, the application's
+            pause = min(1.4 * pause, 0.1)
 
     async def expect(self, pattern: str) -> None:
         """Wait until the screen shows this."""
