@@ -4,6 +4,7 @@ Its modules:
 
     turn/                           decides what happens next; builtin_calls/: what the runtime does for a model
     actor, messages, runtime        feeds the turn and commits its steps; what it is sent; what it works with
+    succession                      what an actor sees of the actors around it, and of the process table
     backlog                         the commands that it has yet to begin, and their order
     effects                         what leaves after a commit, and what is in flight
     executor, jobs, service_gate    run requests to models and tools; hold requests back to a provider's limits

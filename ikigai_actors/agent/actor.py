@@ -62,9 +62,10 @@ from ikigai_actors.agent.messages import (
     WholeRead,
 )
 from ikigai_actors.agent.remote_commands import remote_command_of
-from ikigai_actors.agent.runtime import Runtime, Successor
+from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.statistics import AgentStatistics, Tally
 from ikigai_actors.agent.subscriptions import PromptKept
+from ikigai_actors.agent.succession import Successor
 from ikigai_actors.agent.turn import compaction, machine
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import FORK, Progress

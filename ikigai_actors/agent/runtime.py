@@ -1,135 +1,26 @@
 """The parts of a running system that an agent's actor works with. Put together by `ActorSystem`."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from ikigai_actors.actors.actor import Dispatcher
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.blob_cache import BlobCache
-from ikigai_actors.agent.boot import Origin
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.instruments import Instruments
 from ikigai_actors.agent.log_eviction import LogEviction
 from ikigai_actors.agent.log_loader import LogLoader
-from ikigai_actors.agent.messages import Handover, Restarted
 from ikigai_actors.agent.service_gate import ServiceGates
 from ikigai_actors.agent.subscriptions import Publisher
+from ikigai_actors.agent.succession import Processes
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.providers.selection import Providers
 from ikigai_actors.records.agents.identity import RandomBytes
-from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.log.log_unit import Birth
-from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.journal import Journal
-from supervisors.causes import Cause
-
-
-class Successor(Protocol):
-    """Takes the messages of an actor that has ended."""
-
-    def take_over(self, message: Any) -> None:
-        """Take a message with a caller, before any that is sent to the successor itself. Never waits."""
-
-
-class Heir(Successor, Protocol):
-    """Takes what an actor leaves whose agent another host runs from now on."""
-
-    def inherit(self, handover: Handover) -> None:
-        """Take all that waits. Called once, before any `take_over`. Never waits."""
-
-
-class Predecessor(Protocol):
-    """An actor that has died, and that a new one replaces."""
-
-    @property
-    def origin(self) -> Origin:
-        """The agent, as the registry knew it when its actor was made."""
-
-
-class Processes(Protocol):
-    """The process table, as an actor sees it: a way to other actors, and to its own end."""
-
-    def handle(self, uuid: str) -> object:
-        """The handle of the agent with this uuid, for `current_agent`."""
-
-    def expect(self, birth: Birth) -> None:
-        """Make the actor of a child, and hold it. Called before its row is committed: readers of the row find it."""
-
-    def spawn(self, birth: Birth, log: Log | None) -> None:
-        """Release the actor of a child that was just born; its turn begins when it has a prompt.
-
-        Args:
-            birth: the child.
-            log: its log, if that is in memory.
-        """
-
-    def forget(self, birth: Birth) -> None:
-        """End the actor of a child whose birth was not committed."""
-
-    def replace_actor(
-        self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str, error: BaseException | None
-    ) -> Successor:
-        """Make the next actor of an agent whose actor has ended, and have the agent's supervisor decide.
-
-        Args:
-            old: the actor that has ended.
-            handover: what it has left.
-            cause: why it ended; None for a `Reset`, about which the supervisor has decided already.
-            reason: the same for people.
-            error: what its own code has raised; None when it did not crash.
-
-        Returns:
-            The new actor, which is held until the supervisor lets it go on.
-        """
-
-    def depart(self, old: Predecessor, handover: Handover) -> "Successor":
-        """Leave an agent to another host.
-
-        Args:
-            old: its actor, which has ended.
-            handover: what that has left.
-
-        Returns:
-            What takes the messages that still come to that actor.
-        """
-
-    def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
-        """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
-
-        Args:
-            uuid: the agent.
-            restarted: the start that failed.
-            error: why.
-
-        Returns:
-            Whether the agent is held; False when it has died meanwhile.
-        """
-
-    def entered(self, message: Message) -> None:
-        """Give the receipt of a word the place where it has entered, if this message is one. Never waits."""
-
-    def retry_prompts(self) -> None:
-        """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
-
-    def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
-        """Look at budgets again, by their owners: soon, since something of them was freed; or at a time.
-
-        Args:
-            budgets: the budgets.
-            due: the time, in milliseconds since 1970; None for soon.
-        """
-
-    def watch(self, uuid: str) -> None:
-        """Watch whether an agent that is in a turn gives signs of life, as its setting ``stuck_after`` asks."""
-
-    def bury(self, uuid: str, reason: str) -> None:
-        """Mark an agent dead that cannot go on, and end its actor. Returns before that is done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,15 +61,12 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.rows import went_back, why_ended
+from ikigai_actors.store.retrying_reader import FIRST_RETRY, LONGEST_RETRY
 from ikigai_actors.store.unit import RunAlone, Unit, concerned, lock
 from ikigai_actors.store.writer import Writer
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-
-FIRST_RETRY = 0.05
-LONGEST_RETRY = 1.0
-"""Seconds between two tries while the store is down, at first and at most."""
 
 IDLE = 1.0
 """Seconds without a commit after which the database's file is brought up to date."""

@@ -6,9 +6,12 @@ from typing import TypeVar
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Store, Transaction
-from ikigai_actors.store.journal import FIRST_RETRY, LONGEST_RETRY
 
 T = TypeVar("T")
+
+FIRST_RETRY = 0.05
+LONGEST_RETRY = 1.0
+"""Seconds between two tries while the store is down, at first and at most."""
 
 
 class RetryingReader:

@@ -14,10 +14,10 @@ person who uses `Approvals`, or a function:
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
@@ -26,6 +26,9 @@ from ikigai_actors.records.agents.registry import turns_that_asked
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
+
+if TYPE_CHECKING:
+    pass
 
 
 class Approvals(OfOneProcess):
@@ -61,6 +64,8 @@ class Approvals(OfOneProcess):
         return [pending(uuid, call) for call in asking(calls)]
 
     def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
+        from ikigai_actors.agent.actor import AgentActor  # where agents run it is loaded; elsewhere it takes long
+
         check_timeout(timeout)
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
         check_type(call.agent, str, "call.agent", "text")

@@ -20,7 +20,7 @@ Nothing here takes over; a system that is opened again does.
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
@@ -28,10 +28,8 @@ from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     StoreTrouble,
 )
-from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.arguments import check_optional, check_type
 from ikigai_actors.providers.base import NO_TOKENS
-from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.store.base import Store
@@ -46,6 +44,10 @@ from ikigai_actors.system.remote.client import Client, shown_state
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.system.remote.tallies import RowTallies
+
+if TYPE_CHECKING:
+    from ikigai_actors.agent.toolbox import Toolbox
+    from ikigai_actors.providers.prices import PricedModel
 
 
 class AttachedSystem(System):
@@ -121,7 +123,7 @@ class AttachedSystem(System):
                 return f"attached to {len(hosts)} hosts"
 
     @property
-    def toolbox(self) -> Toolbox:
+    def toolbox(self) -> "Toolbox":
         """Which tools there are only the host knows: raises `HostElsewhere`."""
         self.check_open()
         raise self._others.refusal()
@@ -136,7 +138,7 @@ class AttachedSystem(System):
         check_optional(model, str, "model", "a model setting")
         return 0  # only the host knows
 
-    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
         return ()  # only the host knows
 
     def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:

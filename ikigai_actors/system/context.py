@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ikigai_actors.agent.sizes import parts_of
 from ikigai_actors.records.log.history import ReplayRange
 from ikigai_actors.records.log.log import Log
 
@@ -52,6 +51,8 @@ def context_of(
         window_of: gives the window of a model.
         tools_of: gives the descriptions of the tools that settings allow; None where they are not known.
     """
+    from ikigai_actors.agent.sizes import parts_of
+
     head = log.head
     view, visible = log.view(head), list(log.visible(head))
     in_force = {**defaults, **view.settings}

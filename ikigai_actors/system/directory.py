@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
@@ -23,7 +23,6 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import may_block, refuse_to_block
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.actors.wait_registry import WaitRegistry
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.statistics import AgentStatistics, TurnStatistics
 from ikigai_actors.agent.subscriptions import (
     CALLBACK,
@@ -35,7 +34,6 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
     check_events,
 )
-from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
     check_callable,
@@ -47,7 +45,6 @@ from ikigai_actors.arguments import (
     shown,
 )
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError, NoHost, StoreError, SystemClosed
-from ikigai_actors.providers.prices import PricedModel
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.agents.labels import check_label_key, labels_in
@@ -63,7 +60,6 @@ from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt
 from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.records.mail.words import KeepWord
 from ikigai_actors.records.messages.settings import check_settings
-from ikigai_actors.records.transfer.export import Exported, as_path, export_file
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.gate import Gate
 from ikigai_actors.store.hosts.rows import HostRecord, recent_hosts
@@ -75,10 +71,16 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.agents import RemoteActor, RemoteAgents
 from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower, News
-from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
 from supervisors.signals import Status
+
+if TYPE_CHECKING:
+    from ikigai_actors.agent.actor import AgentActor
+    from ikigai_actors.agent.toolbox import Toolbox
+    from ikigai_actors.providers.prices import PricedModel
+    from ikigai_actors.records.transfer.export import Exported
+    from ikigai_actors.system.remote.following import FollowingLoop
 
 
 class SystemPart(NamedTuple):
@@ -158,7 +160,7 @@ class Directory(OfOneProcess, ABC):
 
     @property
     @abstractmethod
-    def toolbox(self) -> Toolbox:
+    def toolbox(self) -> "Toolbox":
         """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
 
     @property
@@ -184,7 +186,7 @@ class Directory(OfOneProcess, ABC):
             model: as a ``model`` setting; None for an agent that has none.
         """
 
-    def asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[PricedModel, ...]:
+    def asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> "tuple[PricedModel, ...]":
         """The models of an agent with these settings, in the order in which they are tried.
 
         Args:
@@ -203,7 +205,7 @@ class Directory(OfOneProcess, ABC):
         return self._asked_models(named, check_flag(summary, "summary"))
 
     @abstractmethod
-    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
         """As `asked_models`."""
 
     def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
@@ -400,7 +402,7 @@ class Directory(OfOneProcess, ABC):
         *,
         from_clear: bool = False,
         notice: Callable[[str], object] = lambda text: None,
-    ) -> Exported:
+    ) -> "Exported":
         """Write an agent and all below it, by lineage or supervision, to a new file; see `System.import_`.
 
         The file has JSON lines: agents, messages, mail, documents, pictures; not budgets, signals and restarts. It is
@@ -420,6 +422,8 @@ class Directory(OfOneProcess, ABC):
             HistoryPruned: its messages were deleted.
             BadInput: there is something at the place of the file, or it cannot be written.
         """
+        from ikigai_actors.records.transfer.export import as_path, export_file
+
         self.check_open()
         check_callable(notice, "notice", "a function of a text")
         check_flag(from_clear, "from_clear")
@@ -430,7 +434,7 @@ class Directory(OfOneProcess, ABC):
 
     # Carrying out
 
-    def here(self, uuid: str) -> AgentActor | None:
+    def here(self, uuid: str) -> "AgentActor | None":
         """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
         self.check_open()
         return self._processes.get(check_type(uuid, str, "uuid", "text"))
@@ -448,7 +452,7 @@ class Directory(OfOneProcess, ABC):
             raise NoHost(UNSHARED)
         return self._remote.actor(uuid)
 
-    def target(self, uuid: str) -> AgentActor | RemoteActor:
+    def target(self, uuid: str) -> "AgentActor | RemoteActor":
         """What carries out the commands of an agent: its actor here, or what asks the host that runs it.
 
         Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
@@ -467,7 +471,7 @@ class Directory(OfOneProcess, ABC):
         reason = record.exit_reason or "not run by this host"
         return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
-    def tell(self, uuid: str, command: object) -> AgentActor | RemoteActor:
+    def tell(self, uuid: str, command: object) -> "AgentActor | RemoteActor":
         """Give an agent a command; return what has taken it.
 
         When an actor has ended and the agent has its next one, that gets the command.
@@ -486,7 +490,7 @@ class Directory(OfOneProcess, ABC):
             before = latest
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
-    def steer(self, uuid: str, text: str, now: bool = False) -> Receipt:
+    def steer(self, uuid: str, text: str, now: bool = False) -> "Receipt":
         """As `AgentRef.steer`."""
         actor = self.target(uuid)
         receipt = Receipt(uuid, lambda mail: bool(self.writer.perform(WithdrawPrompt(uuid, mail))))

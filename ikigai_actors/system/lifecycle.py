@@ -1,11 +1,10 @@
 """The lifecycle of agents, as handles change it: signals, supervision settings, births."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.futures import Future
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_choice, check_count, check_flag, check_seconds, shown
 from ikigai_actors.attachments import Attachment, attachments
@@ -28,6 +27,9 @@ from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal
 from supervisors.strategies import Strategy
 
+if TYPE_CHECKING:
+    from ikigai_actors.agent.actor import AgentActor
+
 T = TypeVar("T")
 
 GRACE = 30.0
@@ -46,7 +48,7 @@ class Lifecycle:
         writer: Writer,
         clock: Clock,
         host: str | None,
-        here: Callable[[str], AgentActor | None],
+        here: "Callable[[str], AgentActor | None]",
     ) -> None:
         """Put the parts together.
 

@@ -9,8 +9,9 @@ from ikigai_actors.agent.builtin_calls.base import WHICH_AGENT, Argument, Builti
 from ikigai_actors.agent.builtin_calls.naming import CalledAs
 from ikigai_actors.agent.turn.calls import Call
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.merging import RESULT, begin_merge, check_merge
+from ikigai_actors.agent.turn.merging import begin_merge
 from ikigai_actors.agent.turn.state import State, Step
+from ikigai_actors.agent.turn.ways import RESULT, check_merge
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.log.diff import Tail, read_diff

@@ -12,6 +12,7 @@ Its modules:
     shown_attachments   which pictures and the like it has, and which by reference
     plan, compaction, elision   what a summary replaces, how one is made, what is shown by reference instead
     tokens              how many tokens a message has, by what replies have reported
-    merging, parts      what is taken over of another agent's history; how one is read that is too long for its model
+    merging, ways       what is taken over of another agent's history; in which ways that is asked for
+    parts               how a history is read that is too long for its model
     typed               turns that must give a value
 """

@@ -105,6 +105,7 @@ from ikigai_actors.agent.turn.tool_steps import (
     request_model,
 )
 from ikigai_actors.agent.turn.typed import exit_typed, take_reply
+from ikigai_actors.agent.turn.ways import SUMMARY
 from ikigai_actors.errors import BadInput, MarkNotFound, NoTurn, ProviderError, ProviderMissing, TurnInterrupted
 from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.providers.too_long import too_long
@@ -133,7 +134,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return not command.mail
         case on.Resume() if state.phase in BESIDE_STEPS:
             return False  # what is to be gone on with shows after it
-        case on.Merge() if command.how == merging.SUMMARY and state.status is not Status.RUNNING:
+        case on.Merge() if command.how == SUMMARY and state.status is not Status.RUNNING:
             return False  # a model is asked
         case on.Resume() if state.status is Status.STOPPED:
             return state.phase is Phase.IDLE and not state.failed

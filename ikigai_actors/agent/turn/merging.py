@@ -31,7 +31,7 @@ from ikigai_actors.agent.turn.parts import ReadPart, behind_part, shorter
 from ikigai_actors.agent.turn.state import Answer, Merging, Phase, ReadChild, State, Step, Summarise
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, messages_of
 from ikigai_actors.agent.turn.tool_steps import asks_next, refuse
-from ikigai_actors.arguments import check_choice, check_count, shown
+from ikigai_actors.agent.turn.ways import RESULT, SUMMARY
 from ikigai_actors.errors import (
     AlreadyMerged,
     BadInput,
@@ -51,10 +51,6 @@ from ikigai_actors.records.messages.messages import CONVERSATION, NO_DATA, Kind,
 from ikigai_actors.records.messages.replies import calls_in, spent_data
 from ikigai_actors.text import storable
 
-RESULT, SUMMARY, PICK = "result", "summary", "pick"
-WAYS = (RESULT, SUMMARY, PICK)
-"""What may be taken in of another agent."""
-
 _ROLES: Mapping[str, str] = {
     Kind.USER.value: "prompt",
     Kind.ASSISTANT.value: "reply",
@@ -71,17 +67,6 @@ Report what you did and found{{since}}: results; decisions, each with its reason
 exactly; what was tried and did not work; what is open.
 Invent nothing. Answer no prompt, go on with no work, call no tool: write the notes alone, as short as they can be
 without losing any of this."""
-
-
-def check_merge(how: object, positions: object) -> tuple[int, ...]:
-    """What is to be picked of another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
-    check_choice(how, "how", WAYS)
-    if isinstance(positions, str) or not isinstance(positions, Sequence):
-        raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")
-    picked = tuple(check_count(position, "each of positions", least=1) for position in positions)
-    if (how == PICK) is not bool(picked):
-        raise BadInput("Expected positions for how='pick', and for that alone: those of the messages to take in.")
-    return picked
 
 
 def begin_merge(

@@ -19,7 +19,7 @@ from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.actors.wait_registry import acting_code
 from ikigai_actors.agent.remote_commands import Move
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.merging import RESULT, check_merge
+from ikigai_actors.agent.turn.ways import RESULT, check_merge
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
 from ikigai_actors.attachments import Attachable

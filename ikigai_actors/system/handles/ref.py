@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Signature, formatannotation, signature
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ikigai_actors.actors.futures import Future, current_acting_agent
 from ikigai_actors.agent.subscriptions import check_events
@@ -34,13 +34,14 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.lives.membership import every_group
-from ikigai_actors.records.transfer.export import as_path
-from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.system.directory import Directory
 from ikigai_actors.system.event_feed import EventFeed
 from ikigai_actors.system.handles.commands import Commands
 from ikigai_actors.system.handles.readings import Readings
 from ikigai_actors.system.reply_stream import AsyncReplyStream, ReplyStream
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.transfer.graft import ImportFile
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -394,6 +395,9 @@ class System(Directory):
             HostElsewhere: another process runs that agent: import there.
             BadInput: an argument cannot be used, or the file cannot be read.
         """
+        from ikigai_actors.records.transfer.export import as_path
+        from ikigai_actors.records.transfer.graft import ImportFile
+
         self.check_open()
         check_timeout(timeout)
         uuid = None if under is None else uuid_of(self.store, under)
@@ -403,7 +407,7 @@ class System(Directory):
             notice(line)
         return self.handle(self._import(looked, uuid, timeout))
 
-    def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
+    def _import(self, file: "ImportFile", under: str | None, timeout: float | None) -> str:
         """Import a file under an agent; return the uuid of its top."""
         raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 

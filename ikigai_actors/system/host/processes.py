@@ -13,14 +13,12 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ikigai_actors.actors.futures import Future, may_block
-from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.boot import Origin, Survey
 from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
-from ikigai_actors.agent.runtime import Heir, Predecessor, Processes, Runtime, Successor
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
+from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Successor
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
 from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
@@ -37,10 +35,15 @@ from ikigai_actors.records.mail.words import KeptWord
 from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.store.hosts.placement import Living
-from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.system.receipts import Receipt
 from supervisors.causes import Cause
 from supervisors.signals import Status
+
+if TYPE_CHECKING:
+    from ikigai_actors.agent.actor import AgentActor
+    from ikigai_actors.agent.boot import Origin, Survey
+    from ikigai_actors.agent.runtime import Runtime
+    from ikigai_actors.store.journal import CommitResult
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +93,7 @@ class ProcessTable(Processes):
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
-    def run(self, runtime: Runtime, supervision: Supervision, remote: Callable[[str], Heir]) -> None:
+    def run(self, runtime: "Runtime", supervision: Supervision, remote: Callable[[str], Heir]) -> None:
         """Take the parts that actors need. Comes before anything else.
 
         Args:
@@ -100,18 +103,18 @@ class ProcessTable(Processes):
         """
         self._runtime, self._supervision, self._remote = runtime, supervision, remote
 
-    def restore(self, survey: Survey) -> None:
+    def restore(self, survey: "Survey") -> None:
         """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
         for agent in survey.restored:
             self._restore(agent)
         for one in survey.unrestorable:
             self.bury(one.uuid, one.reason)
 
-    def _restore(self, agent: Origin) -> None:
+    def _restore(self, agent: "Origin") -> None:
         with self._lock:
             if agent.uuid in self._actors:  # it was born into the shard after that was taken
                 return
-            actor = self._actors[agent.uuid] = AgentActor(self._parts, agent)
+            actor = self._actors[agent.uuid] = self._new_actor(agent)
             if agent.lifecycle.status is not Status.RUNNING:
                 self._last_status[agent.uuid] = agent.lifecycle.status
         if agent.lifecycle.status is Status.TERMINATING:
@@ -157,10 +160,10 @@ class ProcessTable(Processes):
     def __len__(self) -> int:
         return len(self._actors)
 
-    def __iter__(self) -> Iterator[AgentActor]:
+    def __iter__(self) -> "Iterator[AgentActor]":
         return iter(list(self._actors.values()))
 
-    def get(self, uuid: str) -> AgentActor | None:
+    def get(self, uuid: str) -> "AgentActor | None":
         """The actor of an agent; None when this host does not run it."""
         return self._actors.get(uuid)
 
@@ -176,11 +179,13 @@ class ProcessTable(Processes):
         return self._handle(uuid)
 
     def expect(self, birth: Birth) -> None:
+        from ikigai_actors.agent.boot import Origin
+
         lifecycle = LifecycleState(permanent=birth.restart == "permanent")
         child = Origin(
             birth.uuid, birth.name, FIRST_EPOCH, birth.messages[-1].id, birth.turn, lifecycle, labels=birth.labels
         )
-        actor = AgentActor(self._parts, child)
+        actor = self._new_actor(child)
         actor.actor_inbox.held = True
         self._actors[birth.uuid] = actor
 
@@ -195,7 +200,9 @@ class ProcessTable(Processes):
         self._actors.pop(birth.uuid).actor_inbox.set()
 
     def bury(self, uuid: str, reason: str) -> None:
-        def done(result: CommitResult) -> None:
+        from ikigai_actors.store.journal import Committed
+
+        def done(result: "CommitResult") -> None:
             if isinstance(result, Committed):
                 logger.error("Agent %s is dead: %s", uuid, reason)
             else:  # agent 0 is refused, and stays
@@ -304,7 +311,7 @@ class ProcessTable(Processes):
 
     def replace_actor(
         self, old: Predecessor, handover: Handover, cause: Cause | None, reason: str, error: BaseException | None
-    ) -> AgentActor:
+    ) -> "AgentActor":
         assert self._supervision is not None  # `run` comes before anything can happen
         if cause is None:
             return self._make_successor(old, handover)
@@ -415,9 +422,9 @@ class ProcessTable(Processes):
             abandoned=self._parts.executor.abandoned,
         )
 
-    def _make_successor(self, old: Predecessor, handover: Handover) -> AgentActor:
+    def _make_successor(self, old: Predecessor, handover: Handover) -> "AgentActor":
         """Make the next actor of an agent, which is held until `restart`."""
-        new = AgentActor(self._parts, old.origin, handover)
+        new = self._new_actor(old.origin, handover)
         new.actor_inbox.held = True
         uuid = old.origin.uuid
         with self._lock:
@@ -457,6 +464,11 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.StatusChanged(status, reason))
 
     @property
-    def _parts(self) -> Runtime:
+    def _parts(self) -> "Runtime":
         assert self._runtime is not None  # `run` comes before anything can happen
         return self._runtime
+
+    def _new_actor(self, origin: "Origin", handover: Handover | None = None) -> "AgentActor":
+        from ikigai_actors.agent.actor import AgentActor  # an attached process makes none, and loads nothing that runs
+
+        return AgentActor(self._parts, origin, handover)

@@ -28,14 +28,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.agent.messages import Handover
 from ikigai_actors.agent.remote_commands import RemoteCaller, RemoteCommand, encode
-from ikigai_actors.agent.runtime import Heir
 from ikigai_actors.agent.subscriptions import PromptKept
+from ikigai_actors.agent.succession import Heir
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import AgentDead, Fenced, HostElsewhere, IkigaiError, NoTurn, SystemClosed
 from ikigai_actors.providers.base import Reply
@@ -56,6 +55,9 @@ from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.turn import RemoteTurn, RemoteWord
 from supervisors.signals import Signal, Status
+
+if TYPE_CHECKING:
+    from ikigai_actors.agent.messages import Handover
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +117,7 @@ class RemoteAgents:
         """Have an agent told a command soon; or ``wait`` until its row is committed."""
         self._post_for(command.caller, partial(self._ask, uuid, command), wait)
 
-    def inherit(self, uuid: str, handover: Handover) -> None:
+    def inherit(self, uuid: str, handover: "Handover") -> None:
         """Take over from the actor of an agent that has left to another host: callers and commands. Never waits.
 
         That host may have gone on, so what the log has after the place where the actor left it is read.
@@ -398,7 +400,7 @@ class RemoteActor(Heir):
         """As `RemoteAgents.steer`."""
         self._remote.steer(self._uuid, word, receipt)
 
-    def inherit(self, handover: Handover) -> None:
+    def inherit(self, handover: "Handover") -> None:
         self._remote.inherit(self._uuid, handover)
 
     def take_over(self, message: Any) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from ikigai_actors.agent.turn.merging import PICK, RESULT, SUMMARY, WAYS
+from ikigai_actors.agent.turn.ways import PICK, RESULT, SUMMARY, WAYS
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply
 from ikigai_actors.system.births import Child

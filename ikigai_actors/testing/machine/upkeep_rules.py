@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from ikigai_actors.agent.turn.merging import RESULT
+from ikigai_actors.agent.turn.ways import RESULT
 from ikigai_actors.errors import CommitUnknown, IkigaiError, StoreUnavailable
 from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.records.fsck.check import check

@@ -15,7 +15,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.shell.verbs.slash import commands
-from ikigai_actors.shell.verbs.table import TABLE
+from ikigai_actors.shell.verbs.table import TABLE, Callers, names
 from tests.kit.messages_server.server import MessagesServer
 from tests.kit.program import COMMAND, PATIENCE, Program, completed, run, unmeasured
 from tests.kit.zygote import PYTHON
@@ -68,7 +68,7 @@ def test_help_loads_only_click(arguments: list[str]) -> None:
     assert not loaded & (HEAVY | {"sqlite3", "ikigai_actors.system.system", "ikigai_actors.store"})
     assert "click" in loaded
     verbs = {f"ikigai_actors.shell.verbs.{entry.module}" for entry in TABLE.values()}
-    assert len(loaded & verbs) == (arguments[0] in TABLE)
+    assert len(loaded & verbs) == (arguments[0] in {*names(Callers.SCRIPTS)} - {*cli.commands})
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,14 @@ def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tupl
         HEAVY | {"ikigai_actors.system.system", "ikigai_actors.agent.actor", "ikigai_actors.store.journal"}
     )
     assert needed in loaded
+
+
+def test_an_attached_system_loads_nothing_that_runs_agents(file: Path) -> None:
+    loaded = loaded_by("--database", str(file), "orphans", "dba")
+    assert "ikigai_actors.system.attached" in loaded
+    runs = {"agent.actor", "agent.executor", "agent.toolbox", "agent.turn.machine", "store.journal", "system.system",
+            "records.transfer.graft", "providers.selection"}  # fmt: skip
+    assert not loaded & (HEAVY - {"asyncio", "pykka", "ssl"} | {f"ikigai_actors.{name}" for name in runs})
 
 
 def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, BadInput, ScriptedProvider
-from ikigai_actors.agent.turn.merging import WAYS
+from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.shell.cli.main import cli, run
 from ikigai_actors.shell.verbs.branches import merge_branch
 from ikigai_actors.shell.verbs.table import load

@@ -1,0 +1,21 @@
+"""What a merge may take in of another agent."""
+
+from collections.abc import Sequence
+
+from ikigai_actors.arguments import check_choice, check_count, shown
+from ikigai_actors.errors import BadInput
+
+RESULT, SUMMARY, PICK = "result", "summary", "pick"
+WAYS = (RESULT, SUMMARY, PICK)
+"""What may be taken in of another agent."""
+
+
+def check_merge(how: object, positions: object) -> tuple[int, ...]:
+    """What is to be picked of another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
+    check_choice(how, "how", WAYS)
+    if isinstance(positions, str) or not isinstance(positions, Sequence):
+        raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")
+    picked = tuple(check_count(position, "each of positions", least=1) for position in positions)
+    if (how == PICK) is not bool(picked):
+        raise BadInput("Expected positions for how='pick', and for that alone: those of the messages to take in.")
+    return picked
