@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from ikigai_actors.errors import ProviderError
-from ikigai_actors.providers.base import Provider
-from ikigai_actors.providers.scripted import Stream
+from ikigai_actors.providers.base import Provider, ToolCall
+from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
-from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, notes_of
+from ikigai_actors.testing.machine.fixtures import NOTES, SLOW, WORK, notes_of
 from ikigai_actors.testing.machine.fleet import FleetMachine
 from ikigai_actors.testing.machine.machine import AgentTreeMachine
 from ikigai_actors.testing.simulation.faults import Faults
@@ -20,10 +20,11 @@ from ikigai_actors.testing.simulation.ownership import LEASES
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.simulation.store import StoredChange
 from ikigai_actors.testing.simulation.world import simulated
-from ikigai_actors.testing.strategies import faults, prompts, schedules
+from ikigai_actors.testing.strategies import faults, prompts, replies, schedules
 from supervisors.signals import Signal
 from tests.machines.budget_oracle import BudgetOracle
 from tests.machines.metered_provider import Meter, MeteredProvider
+from tests.machines.spending_oracle import FORK, ROOT, TURN, WHO, SpendingOracle
 
 GRANTED = 300_000
 """Tokens of agent 0, and so of all."""
@@ -57,6 +58,9 @@ class BudgetRules(Stage):
     budgets: BudgetOracle
     """Follows the budgets of the world."""
 
+    spendings: SpendingOracle
+    """Follows on whose account that is spent."""
+
     meter: Meter
     """What the models of the world have billed."""
 
@@ -69,12 +73,13 @@ class BudgetRules(Stage):
         return {NOTES: MeteredProvider(notes_of, self.meter)}
 
     def options(self) -> dict[str, Any]:
-        return {"budget": {"tokens": GRANTED, "strict": self.strict}}
+        return {"budget": {"tokens": GRANTED, "strict": self.strict}, "labels": {ROOT: WHO[0]}}
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         self.budgets = BudgetOracle(self.world, self.commits, self.meter)
         self.world.askers.append(self.budgets.asked)
-        return (*super().watchers(), self.budgets.committed)
+        self.spendings = SpendingOracle(self.world, self.commits)
+        return (*super().watchers(), self.budgets.committed, self.spendings.committed)
 
     def serves(self) -> bool:
         """Whether nobody waits for a budget; then an answer may be long in coming."""
@@ -84,6 +89,7 @@ class BudgetRules(Stage):
         """Everything happens that budgets allow; then they allow everything."""
         self.spends_what_is_granted()
         self.budgets.check_rest()
+        self.spendings.check_rest()
         for uuid in self.ledger.known:
             self._grant_plenty(uuid)
         super().comes_to_rest()
@@ -115,6 +121,23 @@ class BudgetRules(Stage):
         if len(self.living()) < self.LIMIT and set(budget) - {"strict"}:
             self.attempt(
                 lambda: self.agent(who).fork(prompt, budget=budget, timeout=PATIENCE),
+                lambda child: self.ledger.known.setdefault(child.uuid),
+            )
+
+    @rule(who=AGENTS, label=st.sampled_from(WHO), answers=st.lists(replies((ToolCall("fork", {}), WORK)), max_size=2))
+    def prompt_for(self, who: int, label: str, answers: list[ScriptedReply]) -> None:
+        """An agent works on somebody's account for a turn, and may fork in it."""
+        agent = self.agent(who)
+        if len(self.living()) < self.LIMIT:
+            self.script(agent, *answers)
+        self.prompted(agent, labels={TURN: label})
+
+    @rule(who=AGENTS, label=st.sampled_from(WHO), prompt=st.none() | prompts())
+    def fork_for(self, who: int, label: str, prompt: str | None) -> None:
+        """An agent makes a child that works on somebody's account, perhaps within a turn."""
+        if len(self.living()) < self.LIMIT:
+            self.attempt(
+                lambda: self.agent(who).fork(prompt, labels={FORK: label}, timeout=PATIENCE),
                 lambda child: self.ledger.known.setdefault(child.uuid),
             )
 

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 HUNTED = {
     "hosts": (*HOST_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
-    "budgets": BUDGET_MUTANTS,
+    "budgets": (*BUDGET_MUTANTS, *SPENDING_MUTANTS),
     "behaviour": BEHAVIOUR_MUTANTS,
 }
 """The mutants that have a machine of their own, by the name under which it hunts."""
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument("--behaviour", action="store_true", help="those of experiments")
     parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
-    parser.add_argument("--spending", action="store_true", help="those of keys for effects")
+    parser.add_argument("--spending", action="store_true", help="those of keys, labels and their sums")
     parser.add_argument("--steering", action="store_true", help="those of words into turns")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()

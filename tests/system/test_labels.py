@@ -71,8 +71,8 @@ def test_the_labels_of_a_prompt_count_for_its_turn_and_for_whom_that_forks(durab
         root = system.root
         root.prompt("fork", labels={"user": "ann"}).get(timeout=DEADLINE)
         system.agent("kid").reply(timeout=DEADLINE)
-        root.prompt("alone").get(timeout=DEADLINE)
         root.fork("later", name="late").reply(timeout=DEADLINE)
+        root.prompt("alone").get(timeout=DEADLINE)
         assert tokens(system, "user") == {"ann": 25, "": 20}
         assert tokens(system, "team") == {"sales": 45}
         assert system.agent("kid").record.labels == {"team": "sales", "user": "ann"}

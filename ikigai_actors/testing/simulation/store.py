@@ -329,7 +329,7 @@ class Written(NamedTuple):
     """A row that was appended."""
 
     table: str
-    """``messages``, ``mail`` or ``pieces``."""
+    """``messages``, ``mail``, ``spendings`` or ``pieces``."""
     row: Row
 
     def __str__(self) -> str:
@@ -338,6 +338,8 @@ class Written(NamedTuple):
             return f"{row[0]} [{row[1]}] {row[2]} {row[3]!r}"
         if self.table == "pieces":
             return f"piece {row[1]} of reply {row[3]} to {row[2]}: {row[5]}"
+        if self.table == "spendings":
+            return f"{row[0]} [{row[1]}] has cost {row[4]} tokens, labels {row[2] or 'none'}"
         return f"mail {row[1]} to {row[0]} from {row[2] or 'a person'}: {row[3]} {row[4]!r}"
 
 
