@@ -10,6 +10,9 @@ from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.budgets.budget import Budget, as_budget
 from ikigai_actors.system.handles.ref import AgentRef
 
+MOST_PARALLEL = 1_000
+"""The most trials in flight."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
@@ -42,7 +45,7 @@ class RunConfig:
         if self.name is not None:
             object.__setattr__(self, "name", check_name(self.name))
         check_optional(self.under, AgentRef, "under", "a handle")
-        check_count(self.parallel, "parallel", least=1, most=1_000)
+        check_count(self.parallel, "parallel", least=1, most=MOST_PARALLEL)
         as_budget(self.budget)
         check_count(self.retries, "retries")
         check_flag(self.warm, "warm")

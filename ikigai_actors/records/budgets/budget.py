@@ -14,6 +14,9 @@ from ikigai_actors.providers.prices import MICRO
 MOST = 10**15
 """The most of any unit that a budget can grant."""
 
+MOST_A_MINUTE = 10_000
+"""The most requests a minute that a budget can grant."""
+
 UNITS = {
     "tokens": "tokens",
     "usd": "usd",
@@ -54,7 +57,7 @@ class Budget:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, most=MOST)
         if self.requests_per_minute is not None:
-            check_count(self.requests_per_minute, "requests_per_minute", most=10_000)
+            check_count(self.requests_per_minute, "requests_per_minute", most=MOST_A_MINUTE)
         if self.usd is not None:
             micro_dollars(self.usd)
         if self.seconds is not None:

@@ -1,0 +1,159 @@
+"""docs/limits.md names every number of the product that refuses something, and says what it is."""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import pytest
+
+from ikigai_actors.text import binary_size
+from tests.project.test_layers import FILES, PACKAGE, ROOT, parsed
+
+PAGE = ROOT / "docs/limits.md"
+
+NO_LIMITS = {
+    "arguments.FARTHEST",  # what no clock reaches
+    "attachments._MOST_MB",  # another spelling
+    "format.FORMAT",
+    "migrations.FIRST",
+    "migrations._ATTEMPTS",
+    "prices.MICRO",  # a unit
+    "session._TWICE",  # a time between two keys
+    "start.ENDED_BY_CTRL_C",  # exit statuses
+    "state.UNKNOWN",
+    "trials.LAST_STATUS",
+}
+"""Numbers beside a refusal that limit nobody."""
+
+Number = int | float
+
+OPERATORS: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+
+
+def value_of(node: ast.expr, known: Mapping[str, Number]) -> Number | None:
+    """The number that an expression is; None for anything else."""
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            pair = value_of(left, known), value_of(right, known)
+            return None if pair[0] is None or pair[1] is None else OPERATORS[type(op)](pair[0], pair[1])
+    return None
+
+
+@cache
+def numbers_of(module: str) -> Mapping[str, Number]:
+    """The numbers that a module names, by name."""
+    found: dict[str, Number] = {}
+    known: dict[str, Number] = {}
+    for node in parsed(FILES[module]).body:
+        match node:
+            case ast.ImportFrom(module=str() as other) if other in FILES:
+                there = numbers_of(other) if any(alias.name.isupper() for alias in node.names) else {}
+                known |= {alias.name: there[alias.name] for alias in node.names if alias.name in there}
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if name.isupper() and (number := value_of(value, known)) is not None:
+                found[name] = known[name] = number
+    return found
+
+
+def called(module: str, name: str) -> str:
+    """A number as the page names it: by its module, whichever room that is in."""
+    return f"{module.rpartition('.')[2]}.{name}"
+
+
+def known_in(module: str) -> dict[str, str]:
+    """The numbers that a module can name, its own and those that it imports; those of a module by its alias."""
+    known = {name: called(module, name) for name in numbers_of(module)}
+    for node in ast.walk(parsed(FILES[module])):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                here, whole = alias.asname or alias.name, f"{node.module}.{alias.name}"
+                if whole in FILES:
+                    known |= {f"{here}.{name}": called(whole, name) for name in numbers_of(whole)}
+                elif node.module in FILES and alias.name in numbers_of(node.module):
+                    known[here] = called(node.module, alias.name)
+    return known
+
+
+def refusals(tree: ast.AST) -> Iterator[ast.AST]:
+    """What decides on a refusal, and says it: errors, conditions that raise one, and what checks are given."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Raise(exc=ast.expr() as error):
+                yield error
+            case ast.If(body=body) if any(isinstance(one, ast.Raise) for one in body):
+                yield node.test
+            case ast.Call(func=ast.Name(id=name)) if name.startswith(("check_", "_check")):
+                yield node
+
+
+def found_in_the_product() -> set[str]:
+    """The numbers that refuse something, as the page names them."""
+    found: set[str] = set()
+    for module in FILES:
+        if module.startswith(f"{PACKAGE}.testing"):
+            continue
+        if known := known_in(module):
+            said = " ".join(map(ast.unparse, refusals(parsed(FILES[module]))))
+            found |= {text for name, text in known.items() if re.search(rf"(?<![\w.]){re.escape(name)}\b", said)}
+    return found - NO_LIMITS
+
+
+def rows() -> dict[str, str]:
+    """The numbers on the page, by the constant that its row ends with."""
+    text = PAGE.read_text(encoding="utf-8")
+    return {
+        name: most for most, name in re.findall(r"^\| [^|]+ \| ([^|]+) \|.*\| `(\w+\.\w+)` \|$", text, re.MULTILINE)
+    }
+
+
+def spelled(value: Number) -> set[str]:
+    """How the page may write a number."""
+    forms = {f"{value:,}", f"{value:g}", f"{value // 86_400:,} days"}
+    if isinstance(value, int):
+        forms |= {binary_size(value), f"10^{len(str(value)) - 1}" if value > 10**9 else f"{value:,}"}
+    return forms
+
+
+@pytest.mark.slow("reads every module")
+def test_every_number_that_refuses_something_is_on_the_page() -> None:
+    assert sorted(found_in_the_product() - rows().keys()) == []
+
+
+def test_the_page_has_the_numbers_of_the_product() -> None:
+    named = {name.partition(".")[0] for name in rows()}
+    modules = [module for module in FILES if module.rpartition(".")[2] in named]
+    product = {called(module, name): number for module in modules for name, number in numbers_of(module).items()}
+    wrong = {
+        name: (most, product.get(name))
+        for name, most in rows().items()
+        if name not in product or most not in spelled(product[name])
+    }
+    assert wrong == {}
+    assert len(rows()) > 50
+
+
+@pytest.mark.slow("reads every module")
+def test_no_check_is_given_a_number_without_a_name() -> None:
+    unnamed = [
+        f"{module}:{node.lineno}"
+        for module in FILES
+        for node in ast.walk(parsed(FILES[module]))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("check_")
+        for given in node.keywords
+        if given.arg == "most" and isinstance(given.value, ast.Constant)
+    ]
+    assert unnamed == []
