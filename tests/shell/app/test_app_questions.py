@@ -68,7 +68,7 @@ def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_comm
     async def play(stage: Stage) -> None:
         await stage.expect(r"\[1\] kid: erase")
         await stage.say("/deny 1 not today")
-        await stage.expect(r"1: kid \([\w-]+.*\) does not run erase")
+        await stage.expect(r"1: kid does not run erase")
         await stage.expect_gone("y run")
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
@@ -84,7 +84,7 @@ def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
         bar = stage.application.main.query_one(QuestionBar)
         bar.action_answer("y")
         bar.action_answer("n")  # it is answered
-        await stage.expect(r"1: kid \([\w-]+.*\) runs erase")
+        await stage.expect(r"1: kid runs erase")
         await stage.expect_gone("y run")
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
