@@ -22,6 +22,9 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.status_bars import dollars, token_count
 from ikigai_actors.shell.text.harmless import one_line
 
+_NAME, _LONGEST_NAME = 13, 17
+"""The columns of names, as there is room: two words take 17 at most."""
+
 _SIGNS = {"sign", "3 s"}
 """The columns of the latest sign of life, and of the tokens of the last seconds."""
 
@@ -87,6 +90,7 @@ class ProcessScreen(Screen[str | None]):
         self._snapshot: Snapshot | None = None
         self._processes: list[_Process] = []
         self._now = self._abandoned = 0
+        self._columns = _NAME
         self._hidden = {"host", *_SIGNS}
         """The columns that would be empty."""
 
@@ -104,8 +108,11 @@ class ProcessScreen(Screen[str | None]):
         costs = any(record.spent_usd for record in snapshot.everybody)
         if snapshot.hosts and not costs:  # a line of 80 columns has room for one of the two
             self._hidden = {"cost"}
-        if self.app.size.width < _WIDE:
+        spare = self.app.size.width - _WIDE
+        if spare < 0:
             self._hidden |= _SIGNS
+            spare += 7 * len(_SIGNS)
+        self._columns = min(max(_NAME, _NAME + spare), _LONGEST_NAME)
         spent = {one.uuid: (one.spent_tokens, one.spent_usd) for one in snapshot.everybody}
         if self._branches:
             spent = spent_by_branches(snapshot.everybody)
@@ -145,10 +152,10 @@ class ProcessScreen(Screen[str | None]):
         told["restarts"] = told["restarts"].replace("RESTARTS", "REST")
         host = "" if "host" in self._hidden else f"{told['host']:<{_HOST}}"
         cost = "" if "cost" in self._hidden else f"{told['cost']:>8}"
-        head = f"{told['name']:<13} {host}{told['state']:<17}{told['inbox']:>7}{told['mail']:>6}{told['tokens']:>10}"
+        head = f"{told['name']:<{self._columns}} {host}{told['state']:<17}{told['inbox']:>7}{told['mail']:>6}"
         signs = "" if "sign" in self._hidden else f"{told['sign']:>7}{told['3 s']:>7}"
         rest = f"{told['turns']:>6}{told['restarts']:>5}{told['since']:>7}{signs}"
-        self._head.update(Text(f"{head}{cost}{rest}", "bold"))
+        self._head.update(Text(f"{head}{told['tokens']:>10}{cost}{rest}", "bold"))
         shown = [
             f"{key} {'rest' if name == 'restarts' else name}"
             for name, (key, _) in _COLUMNS.items()
@@ -161,7 +168,7 @@ class ProcessScreen(Screen[str | None]):
     def _row(self, one: _Process) -> Text:
         record, told = one.record, one.statistics
         name = Text(one_line(record.short))
-        name.truncate(13, pad=True, overflow="ellipsis")
+        name.truncate(self._columns, pad=True, overflow="ellipsis")
         state = Text(_SHORT.get(told.state, one_line(told.state)) if record.status == "running" else record.status)
         state.truncate(16, pad=True, overflow="ellipsis")
         host = "" if "host" in self._hidden else f"{_end(one_line(one.host), _HOST - 1):<{_HOST}}"

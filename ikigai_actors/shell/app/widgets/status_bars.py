@@ -10,7 +10,7 @@ from ikigai_actors.shell.app.widgets.approval_bar import Question
 from ikigai_actors.shell.text.budgets import budget_text
 from ikigai_actors.shell.text.harmless import one_line
 
-_NAME = 16
+_NAME = 17
 """The most columns of a name."""
 
 _MOST = 20
