@@ -1,15 +1,18 @@
 """Scenes for a fence: a workspace among things that a program must not reach, and ways to run programs in it."""
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import HostPaths
 from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure, variables_of
 from ikigai_actors.tools.fence.grounds import grounds, interpreter, names_in, real
@@ -124,9 +127,31 @@ def scene(place: Path, work: Path | None = None) -> Iterator[Scene]:
         in_tmp.unlink()
 
 
+@functools.cache
+def missing(mode: str) -> str:
+    """Why this machine has no such fence; nothing when it has."""
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            made = open_enclosure(Fence(mode=mode), HostPaths(Path(place)), None, ENVIRONMENT, {}, lambda _: None)
+        except BadInput as error:
+            return str(error)
+        assert made is not None
+        made.close()
+        return ""
+
+
+def needs(mode: str) -> None:
+    """Leave a test out where this machine has no such fence, and say why."""
+    if why := missing(mode):
+        import pytest  # which is not there where another user plays a scene
+
+        pytest.skip(why)
+
+
 @contextmanager
 def enclosed(of: Scene, fence: Fence) -> Iterator[Enclosure]:
     """A fence around the workspace of a scene, until the block ends."""
+    needs(fence.mode)
     made = open_enclosure(fence, of.paths, str(of.work), ENVIRONMENT, {}, lambda _: None)
     assert made is not None
     with contextlib.closing(made):
@@ -147,6 +172,7 @@ def planted(
         how: how the fence is made, if not in the strongest way.
         read: what can be read beside what may be.
     """
+    needs(fence.mode)
     assert not before or SOURCE.count(before) == 1, before
     source = SOURCE.replace(before, after) if before else SOURCE
     work = str(of.work.resolve())

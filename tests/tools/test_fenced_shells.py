@@ -1,5 +1,6 @@
 """bash behind a fence, in a system: it is refused, told and ended as without one, and leaves nothing behind."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from ikigai_actors.agent.subscriptions import Event, ToolTrouble
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
+from tests.kit.fences import needs
 from tests.kit.tool_scripts import calling, requests_of
 
 pytestmark = pytest.mark.slow("starts shells")
@@ -27,6 +29,7 @@ def work(tmp_path: Path) -> Path:
 
 def said(work: Path, *commands: str, fence: str = "required", timeout: float = DEADLINE) -> list[str]:
     """What the commands of one agent give, one after the other."""
+    needs(fence)
     calls = [calling(("bash", {"command": command, "timeout": timeout})) for command in commands]
     script = ScriptedProvider([*calls, "done"])
     tools = [Workspace(work, fence=fence)]
@@ -45,6 +48,17 @@ def alive(marker: str) -> list[int]:
                     found.append(int(place.name))
             except OSError:
                 pass
+    return found
+
+
+def launched(work: Path) -> list[Path]:
+    """The launchers of shells that have their private directory beside a workspace."""
+    place = str(work.parent / "home" / "fence").encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit() and place in (process / "cmdline").read_bytes():
+                found.append(process)
     return found
 
 
@@ -95,6 +109,7 @@ with ActorSystem.open(database, script, tools=[Workspace(work, fence=fence)], ap
 
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_host_that_is_killed_leaves_no_process_and_the_next_one_removes_its_files(work: Path, fence: str) -> None:
+    needs(fence)
     marker = f"MARK={work}"
     host = subprocess.Popen([sys.executable, "-c", HOST, str(work.parent / "d.db"), str(work), fence, marker])
     eventually((work / "ready").exists, "the command")
@@ -137,8 +152,42 @@ def test_where_no_fence_is_required_ends_in_an_error_and_auto_tells_a_person(
 
 
 def test_the_model_hears_what_its_commands_may_write(work: Path) -> None:
+    needs("required")
     script = ScriptedProvider(["hello"])
     with ActorSystem.open(":memory:", script, tools=[Workspace(work, fence="required", network="none")]) as system:
         system.root.prompt("go").get(timeout=DEADLINE)
     [description] = [tool["description"] for tool in requests_of(script, None)[0].tools if tool["name"] == "bash"]
     assert f"Fenced (namespaces). Commands may write {work}, $HOME, $TMPDIR. Network: none." in description
+
+
+CROWD = """
+import sys
+from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
+from tests.kit.tool_scripts import calling, scripted
+database, work, fence, marker = sys.argv[1:]
+names = [f"agent{number}" for number in range(8)]
+def command(name):
+    return f"export {marker}; setsid sleep 300 & (trap '' TERM; sleep 299) & touch {name}; sleep 298"
+script = scripted(**{name: [calling(("bash", {"command": command(name)}))] for name in names})
+with ActorSystem.open(database, script, tools=[Workspace(work, fence=fence)], approvals="allow") as system:
+    for child in [system.root.fork("go", name=name) for name in names]:
+        child.reply()
+"""
+
+
+@pytest.mark.thorough("starts eight shells for each of six moments of a kill")
+@pytest.mark.parametrize("fence", TIERS)
+@pytest.mark.parametrize("ready", [0, 1, 2, 4, 6, 8])
+def test_a_host_that_is_killed_while_shells_start_leaves_no_process_and_no_mount(
+    work: Path, fence: str, ready: int
+) -> None:
+    needs(fence)
+    marker = f"MARK={work}"
+    host = subprocess.Popen([sys.executable, "-c", CROWD, str(work.parent / "d.db"), str(work), fence, marker])
+    eventually(lambda: len([*work.iterdir()]) >= ready and bool(fenced_directories(work.parent)), "the shells")
+    host.send_signal(signal.SIGKILL)
+    host.wait()
+    eventually(lambda: not alive(marker) and not launched(work), "the end of its processes")
+    assert str(work) not in Path("/proc/self/mountinfo").read_text()
+    with ActorSystem.open(":memory:", "offline", tools=[Workspace(work)]):
+        assert len(fenced_directories(work.parent)) == 1
