@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,19 @@ def watches_a_directory(to: dict[str, Any]) -> object:
 def plants_a_hook(to: dict[str, Any]) -> object:
     Path(".git/hooks/post-checkout").write_text("#!/bin/sh\n")
     return True
+
+
+@attempt
+def plants_a_hook_by_a_descriptor_of_its_keeper(to: dict[str, Any]) -> object:
+    hook = Path(f".git/hooks/planted-{time.monotonic_ns()}")
+    for number in range(-1, 1024):
+        try:
+            (Path(f"/proc/1/fd/{number}") if number >= 0 else hook.parent).joinpath(hook.name).touch()
+        except OSError:
+            continue
+        if hook.exists():
+            return True
+    return False
 
 
 @attempt

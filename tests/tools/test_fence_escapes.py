@@ -41,6 +41,7 @@ DECLARED = {
     "exchanges_the_repository",
     "looks_at_a_file",
     "plants_a_hook",
+    "plants_a_hook_by_a_descriptor_of_its_keeper",
     "plants_a_setting_of_git",
     "plants_a_setting_of_the_editor",
     "sets_an_attribute_of_a_file",
@@ -51,6 +52,7 @@ DECLARED = {
 IN_THE_WORKSPACE = {
     "exchanges_the_repository",
     "plants_a_hook",
+    "plants_a_hook_by_a_descriptor_of_its_keeper",
     "plants_a_setting_of_git",
     "plants_a_setting_of_the_editor",
 }

@@ -9,7 +9,7 @@ import pytest
 from ikigai_actors.tools.fence.grounds import interpreter
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import Candidate, Tier
-from tests.kit.fences import Scene, escaped, planted, run_started, scene
+from tests.kit.fences import Scene, escaped, planted, run_in, run_started, scene
 
 pytestmark = pytest.mark.slow("starts programs in fences")
 
@@ -61,19 +61,26 @@ FAULTS = (
         "        _keep_descriptors(lifeline, _status)\n",
         "",
         {"holds_a_descriptor_of_the_host"},
+        mode="landlock",
+    ),
+    Fault(
+        "descriptors of what is covered are left",
+        "            _keep_descriptors(_status, _status)",
+        "            pass",
+        {"plants_a_hook_by_a_descriptor_of_its_keeper"},
     ),
     Fault("capabilities are left", "            _drop_capabilities()\n", "", {"has_capabilities"}),
     Fault("core files are left", "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", "pass", {"leaves_a_core"}),
     Fault(
         "protected names are forgotten",
-        "        _protect(root + above, name)\n",
+        "        _protect(root, above, name, fixed)\n",
         "        pass\n",
         {"plants_a_hook", "plants_a_setting_of_git", "exchanges_the_repository", "plants_a_setting_of_the_editor"},
     ),
     Fault(
         "what is above a protected name can be renamed",
-        "if last or not os.path.ismount(place):",
-        "if last:",
+        "            if path not in fixed:\n",
+        "            if False:\n",
         {"exchanges_the_repository"},
     ),
     Fault(
@@ -165,3 +172,16 @@ def test_no_module_of_the_workspace_runs_before_the_fence_is_made(of: Scene) -> 
     assert ran.exists(), "without -I it would"
     for module in of.work.glob("*.py"):
         module.unlink()
+
+
+def test_a_link_in_its_temporary_files_leads_no_later_start_out(of: Scene) -> None:
+    if not str(of.work).startswith("/tmp/"):
+        pytest.skip("the workspace is not among temporary files here")
+    first = of.work.parts[2]
+    before = sorted(of.outside.iterdir())
+    with planted(of, Fence(mode="required")) as made:
+        plant = f"mv /tmp/{first} /tmp/moved && ln -s {of.outside} /tmp/{first} && ls -l /tmp"
+        assert f"{first} -> {of.outside}" in run_in(of, ["bash", "-c", plant], made).stdout
+        assert run_in(of, ["bash", "-c", "pwd; touch here"], made).stdout == f"{of.work}\n"
+    assert (of.work / "here").exists()
+    assert sorted(of.outside.iterdir()) == before

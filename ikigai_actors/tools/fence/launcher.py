@@ -109,6 +109,7 @@ def launch(
         )
         if namespaces:
             _change_root(root, links, seen, protect)
+            _keep_descriptors(_status, _status)  # others lead to what is now covered, by way of /proc/1/fd
             os.chdir(directory or HOME)
         else:
             _prctl(_SET_CHILD_SUBREAPER, 1)
@@ -147,7 +148,7 @@ def _found(name: str) -> str:
 
 
 def _keep_descriptors(lifeline: int, status: int) -> None:
-    """Close all descriptors but the first three and these two, which no program gets."""
+    """Close all descriptors but the first three and these, which no program gets."""
     lower, upper = sorted((lifeline, status))
     os.closerange(3, lower)
     os.closerange(lower + 1, upper)
@@ -382,17 +383,12 @@ def _change_root(
         os.symlink(text, root + path)
     _make_devices(root)
     for source, target, writable in mounts:
-        place = root + target
-        if not os.path.lexists(place):
-            if os.path.isdir(source):
-                os.makedirs(place)
-            else:
-                os.makedirs(os.path.dirname(place), exist_ok=True)
-                os.close(os.open(place, os.O_CREAT | os.O_EXCL))
+        place = _place(root, target, "directory" if os.path.isdir(source) else "file")
         _mount(source, place, "", _BIND | _REC)
-        _seal(place, _NOSUID | _NODEV if writable else _NOSUID | _NODEV | _RDONLY)
+        _seal(_place(root, target), _NOSUID | _NODEV if writable else _NOSUID | _NODEV | _RDONLY)
+    fixed = set[str]()
     for above, name in protect:
-        _protect(root + above, name)
+        _protect(root, above, name, fixed)
     os.mkdir(root + "/proc")
     _mount("proc", root + "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     _seal(root + "/proc", _RDONLY)  # uid 0 may write to /proc/sys without any capability
@@ -416,35 +412,64 @@ def _make_devices(root: str) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
 
 
-def _protect(above: str, name: str) -> None:
+def _place(root: str, path: str, make: str = "") -> str:
+    """A name for a place beneath the root, by a descriptor of its own: no link on the way to it is followed.
+
+    Agents write to some of the directories on the way, and could lead a later start elsewhere. What they have put in
+    the way among their temporary files is removed.
+
+    Args:
+        root: the root directory.
+        path: the place.
+        make: ``directory`` or ``file``, with the directories above it, if it is missing.
+    """
+    held = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    parts = path.strip("/").split("/")
+    for count, part in enumerate(parts, 1):
+        file = make == "file" and count == len(parts)
+        below = _entered(held, part, file, bool(make))
+        if make and not file and stat.S_IFMT(os.fstat(below).st_mode) != stat.S_IFDIR and path.startswith("/tmp/"):
+            os.unlink(part, dir_fd=held)
+            below = _entered(held, part, file, make=True)
+        if stat.S_IFMT(os.fstat(below).st_mode) == stat.S_IFLNK:
+            raise OSError(errno.ELOOP, f"{path}: there is a link on the way to it")
+        held = below
+    return f"/proc/self/fd/{held}"
+
+
+def _entered(held: int, name: str, file: bool, make: bool) -> int:
+    """Open a name in a directory; make it, if it is missing."""
+    try:
+        if make and file:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=held))
+        elif make:
+            os.mkdir(name, dir_fd=held)
+    except FileExistsError:
+        pass
+    return os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=held)
+
+
+def _protect(root: str, above: str, name: str, fixed: set[str]) -> None:
     """Make a name read-only, if it is there.
 
     Each directory on the way becomes a mount of its own, which cannot be renamed: else `.git` could be moved away, and
-    another one put in its place.
+    another one put in its place. ``fixed`` holds those that are.
     """
-    parts = name.split("/")
-    if parts[-1] == "hooks" and _kind(f"{above}/{os.path.dirname(name)}") == stat.S_IFDIR:
-        try:
-            os.mkdir(f"{above}/{name}")
-        except FileExistsError:
-            pass
-    for count in range(1, len(parts) + 1):
-        place = "/".join([above, *parts[:count]])
-        last = count == len(parts)
-        if _kind(place) not in ((stat.S_IFDIR, stat.S_IFREG) if last else (stat.S_IFDIR,)):
-            return
-        if last or not os.path.ismount(place):
-            _mount(place, place, "", _BIND | _REC)
-        if last:
-            _seal(place, _RDONLY)
-
-
-def _kind(place: str) -> int:
-    """Of which kind a file is; links are not followed. 0 when it is missing."""
+    *way, last = name.split("/")
+    path = above
     try:
-        return stat.S_IFMT(os.lstat(place).st_mode)
-    except OSError:
-        return 0
+        for part in way:
+            path = f"{path}/{part}"
+            if path not in fixed:
+                place = _place(root, path)
+                _mount(place, place, "", _BIND | _REC)
+                fixed.add(path)
+        path = f"{path}/{last}"
+        place = _place(root, path, "directory" if last == "hooks" else "")
+    except OSError:  # it is not there, or a link
+        return
+    _mount(place, place, "", _BIND | _REC)
+    _seal(_place(root, path), _RDONLY)
 
 
 # -- capabilities and Landlock
