@@ -483,7 +483,7 @@ UPDATE mail SET read_at = now_ms()
 
 -- name: count_words
 -- Those that an agent has not read. By mail_prompt.
-SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND data LIKE '{"steer":%'
+SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND data LIKE '%"steer":%'
 
 -- name: waiting_words
 -- Which of these an agent has not read, under the lock of its row. By mail_prompt.
@@ -734,8 +734,8 @@ SELECT s.id, s.host FROM shards s
 SELECT (SELECT COUNT(*) FROM tree), (SELECT COUNT(*) FROM schema_version)
 
 -- name: read_words
--- All words, read or not: for fsck.
-SELECT recipient, id, body, read_at FROM mail WHERE kind = 'prompt' AND data LIKE '{"steer":%'
+-- All words, read or not, and prompts whose data may have such a name elsewhere: for fsck.
+SELECT recipient, id, body, read_at, data FROM mail WHERE kind = 'prompt' AND data LIKE '%"steer":%'
 
 -- name: mailboxes
 -- For each that was ever written to: the lowest and the highest id, and what is unread.

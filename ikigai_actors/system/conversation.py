@@ -3,6 +3,7 @@
     conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
     conversation.follow(agent.uuid)                 # from now on nothing of it is missed
     reply = say(agent, "hello")                     # stored at once, as `reply.stored` shows
+    word = conversation.words.say(agent, "by train")    # into the turn that runs; take_back withdraws it
     conversation.next(agent.uuid)                   # one event after the other, or
     conversation.news_of(agent.uuid)                # all that is new
 
@@ -33,6 +34,7 @@ from ikigai_actors.agent.subscriptions import (
 )
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.events import Prompt
+from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
@@ -40,6 +42,8 @@ from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.lifecycle import data_of, prompt_text
+from ikigai_actors.system.receipts import Receipt
+from supervisors.signals import Status
 
 AnswerPiece = tuple[str, list[str]]
 """A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage
@@ -84,6 +88,8 @@ class LiveConversation:
         """The calls that wait for approval."""
         self.changed = changed
         """Called on the subscription's thread when an event has come."""
+        self.words = Words()
+        """The words that were said here."""
         self._streams, self._most = streams, most
         self._lock = threading.Lock()
         self._followed: set[str] = set()
@@ -136,6 +142,12 @@ class LiveConversation:
             events = self._events.get(uuid)
             event = events.pop(0) if events else None
         return Streamed(uuid, "".join(event[1]), event[0]) if isinstance(event, tuple) else event
+
+    def give_back(self, event: Message | Streamed | StreamCut) -> None:
+        """Put back an event that `next` gave, before all others."""
+        kept: AgentEvent = (event.kind, [event.text]) if isinstance(event, Streamed) else event
+        with self._lock:
+            self._events.setdefault(event.agent_uuid, []).insert(0, kept)
 
     def news_of(self, uuid: str) -> AgentNews | None:
         """All that is new of an agent; None when nothing is."""
@@ -272,6 +284,34 @@ class Questions:
         if approved:
             return self._approvals.approve(call, always=always)
         return self._approvals.deny(call, reason)
+
+
+class Words:
+    """The words that a person said here into turns, as long as their agents have not read them. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._said: list[tuple[str, str, Receipt]] = []
+        self._saying = threading.Lock()
+
+    def say(self, agent: AgentRef, text: str) -> Receipt:
+        """Say something into the turn of an agent. Raises what `AgentRef.steer` does."""
+        receipt = agent.steer(text)
+        with self._saying:
+            self._said = [*(one for one in self._said if not one[2].done()), (agent.uuid, text, receipt)]
+        return receipt
+
+    def take_back(self, uuid: str) -> list[str]:
+        """Withdraw what an agent has not read; return the texts in order. Raises what `Receipt.withdraw` does."""
+        with self._saying:
+            mine = [one for one in self._said if one[0] == uuid]
+            self._said = [one for one in self._said if one[0] != uuid]
+        return [text for _, text, receipt in mine if receipt.withdraw()]
+
+
+def reads_at_once(agent: AgentRef) -> bool:
+    """Whether a person's text is to be said into the turn of an agent: it is in one, and goes on with it."""
+    record = agent.record
+    return bool(record.turn) and record.status == Status.RUNNING and is_working(agent.system.state_of(record))
 
 
 class PromptReply(Future[Reply]):

@@ -1,11 +1,12 @@
 """The part of fsck that looks at words into turns: messages ``steer``, and the mails that they came as. Pure."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.messages.messages import OPENINGS, Kind, Message
-from ikigai_actors.records.messages.steered import steered_in
+from ikigai_actors.records.messages.steered import STEER, steered_in
 from ikigai_actors.store.base import Row
 
 
@@ -41,14 +42,14 @@ class WordCheck:
     def conclude(
         self, mails: list[Row], records: Mapping[str, AgentRecord], unknown: Collection[str]
     ) -> Iterator[Violation]:
-        """What does not agree with mails that are words (recipient, number, body, time of reading).
+        """What does not agree with mails that are words (recipient, number, body, time of reading, data).
 
         Args:
             mails: all of them.
             records: the registry.
             unknown: the agents of whose logs not everything is known.
         """
-        rows = {(agent, number): (body, read_at) for agent, number, body, read_at in mails}
+        rows = {(row[0], row[1]): (row[2], row[3]) for row in mails if _is_word(row[4])}
         for (agent, number), message in self._entered.items():
             body, read_at = rows.get((agent, number), ("", None))
             if read_at is None or (message.kind == Kind.STEER and body != message.content):  # of others it was not read
@@ -61,3 +62,11 @@ class WordCheck:
             kept = record is not None and record.pruned_at is None and record.imported_at is None
             if kept and agent not in unknown and (agent, number) not in self._entered:
                 yield Violation(Invariant.WORD, agent, f"expected word {number}, which is read, to be in its log")
+
+
+def _is_word(data: str) -> bool:
+    """Whether the data of a mail says that it is a word; it may be no JSON, which is not looked at here."""
+    try:
+        return STEER in json.loads(data)
+    except (ValueError, RecursionError):
+        return False

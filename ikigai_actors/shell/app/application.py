@@ -116,7 +116,7 @@ class Application(App[int]):
         spent = Expenses()
         self.events = PageEvents(system, lambda: None, spent.hear)
         """The events of the system."""
-        self.questions = self.events.questions
+        self.questions, self.words = self.events.questions, self.events.words
         self._snapshots = Snapshots(
             system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
         )
@@ -342,9 +342,9 @@ class Application(App[int]):
             self._destination = uuid
             self._serial.do(partial(self.system.touch, self.system.handle(uuid)))
 
-    def _do(self, agent: AgentRef, line: str) -> None:
+    def _do(self, agent: AgentRef, line: str, queued: bool = False) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
-        self._serial.do(partial(AppPlace(self, agent, printer).do, line), line)
+        self._serial.do(partial(AppPlace(self, agent, printer, queued).do, line), line)
 
     def _press(self, line: str) -> None:
         """Run the command of a key; of keys that are pressed fast, each where the one before it has led."""
@@ -352,11 +352,19 @@ class Application(App[int]):
         def do() -> None:
             agent = self.system.handle(self._destination)
             if line == "interrupt":
+                self._take_back(agent)
                 agent.aio.signal(Signal.INT)
             else:
                 AppPlace(self, agent, Toast(partial(self._post, partial(self.notify, markup=False)))).do(line)
 
         self._serial.do(do)
+
+    def _take_back(self, agent: AgentRef) -> None:
+        """Put what was said to an agent and is unread back into the prompt: none of it opens a turn unasked."""
+        if texts := self.words.take_back(agent.uuid):
+            for text in texts:
+                self.give_up(agent.uuid, text, refused=False)
+            self._post(partial(self._prepare, "\n".join(texts)))
 
     def _prepare(self, text: str) -> None:
         self.main.page.prompt.become(text)

@@ -21,7 +21,7 @@ from ikigai_actors.shell.text.naming import label_in, said_by
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
-from ikigai_actors.system.conversation import Questions, say
+from ikigai_actors.system.conversation import Questions, Words, reads_at_once, say
 from ikigai_actors.system.handles.commands import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
@@ -35,6 +35,7 @@ class Window(Protocol):
 
     system: System
     questions: Questions
+    words: Words
     follow: bool
     """Whether a fork goes to the child."""
 
@@ -66,8 +67,9 @@ class Window(Protocol):
 class AppPlace(ShellPlace):
     """The place of one line."""
 
-    def __init__(self, window: Window, current: AgentRef, screen: Printer) -> None:
-        self._window = window
+    def __init__(self, window: Window, current: AgentRef, screen: Printer, queued: bool = False) -> None:
+        """Make it; ``queued`` says whether a text waits for the end of the turn in progress."""
+        self._window, self._queued = window, queued
         self.system, self.questions, self.attended = window.system, window.questions, window.attended
         self.current, self.screen = current, screen
 
@@ -142,8 +144,12 @@ class AppPlace(ShellPlace):
         self._window.leave()
 
     def _say(self, text: str) -> None:
+        given = attachments_in(text)
         try:
-            reply = say(self.current, text, attachments_in(text))
+            if not (self._queued or given) and reads_at_once(self.current):
+                self._window.words.say(self.current, text)
+                return
+            reply = say(self.current, text, given)
         except IkigaiError:
             self._window.give_up(self.current.uuid, text, refused=True)
             raise

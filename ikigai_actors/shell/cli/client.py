@@ -90,6 +90,17 @@ def prompt(database: str | None, agent: str, text: str, notice: _Tell, attach: S
     return Prompted(to, mail.id)
 
 
+def steer(database: str | None, agent: str, text: str, now: bool, notice: _Tell) -> Prompted:
+    """Leave a word for an agent, within its turn. Raises what `prompt` does, and `InboxFull`."""
+    from ikigai_actors.records.mail.words import KeepWord, KeptWord
+
+    with Client.open(database) as client:
+        to, host = client.find(agent), client.host()
+        kept: KeptWord = client.write(KeepWord(to.uuid, text, client.now_ms(), at_once=now))
+        _tell_of_delay(to, host, notice)
+    return Prompted(to, kept.mail.id)
+
+
 def prompt_and_wait(
     database: str | None, agent: str, text: str, timeout: float | None, notice: _Tell, attach: Sequence[str] = ()
 ) -> Prompted:

@@ -131,6 +131,8 @@ def send(options: Options, /, recipient: str, text: tuple[str, ...], sender: str
 @click.option("--json", "json", is_flag=True, help="What was prompted, and the answer, as a JSON object.")
 @click.pass_context
 @click.option("--attach", multiple=True, metavar="FILE", help="A picture, PDF or sound for the model; may be repeated.")
+@click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
+@click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
 def prompt(
     context: click.Context,
     agent: str,
@@ -139,6 +141,8 @@ def prompt(
     timeout: float | None,
     json: bool,
     attach: tuple[str, ...],
+    steer: bool,
+    now: bool,
 ) -> None:
     """Prompt an agent. Works beside a running shell or without one.
 
@@ -149,10 +153,14 @@ def prompt(
 
     if timeout is not None and not wait:
         raise click.UsageError("--timeout is for --wait.")
+    if (steer and (wait or attach)) or (now and not steer):
+        raise click.UsageError("--steer takes no --wait and no --attach; --now is for --steer.")
     database, said = context.obj.database, " ".join(text)
     with ended_early(context):
         left = (
-            client.prompt_and_wait(database, agent, said, timeout, show_notice, attach)
+            client.steer(database, agent, said, now, show_notice)
+            if steer
+            else client.prompt_and_wait(database, agent, said, timeout, show_notice, attach)
             if wait
             else client.prompt(database, agent, said, show_notice, attach)
         )
@@ -164,7 +172,7 @@ def prompt(
     elif left.reply is not None:
         _answer(left.reply)
     elif not wait:
-        click.echo(f"prompt {left.mail} to {left.agent.short}")
+        click.echo(f"{'word' if steer else 'prompt'} {left.mail} to {left.agent.short}")
     if wait and left.reply is None:
         show_notice(
             f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays. {left.why}".rstrip()

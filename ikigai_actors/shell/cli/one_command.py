@@ -100,6 +100,11 @@ class OneCommand(Unattended):
             answer = self._answer(agent, feed, turn, f"Prompt {mail.id} of {record.short} stays.")
         return words.agent_row(agent) | {"mail": mail.id} | answer
 
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
+        if self._awaits_answer:
+            raise click.UsageError("--wait is for a prompt; --steer goes into a turn that somebody else has begun.")
+        return super().leave_word(agent, text, now=now)
+
     def _answer(self, agent: "AgentRef", feed: "Feed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
         """Wait for the end of a turn, and print the answer; empty when it is late. Raises how it ended without one."""
         record = agent.record

@@ -22,11 +22,12 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.call_page import described_call, visible
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import label_in, named, said_by
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
-from ikigai_actors.system.conversation import outcome_of_future
+from ikigai_actors.system.conversation import outcome_of_future, reads_at_once
 from ikigai_actors.system.handles.commands import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from supervisors.signals import Signal, Status
@@ -124,8 +125,15 @@ class Shell(ShellPlace):
         self.leaving = True
 
     def say(self, text: str) -> None:
-        """Answer the question of the current agent, or prompt it and show its answer; a busy one answers later."""
-        if not self._answers(text.strip()):
+        """Answer the question of the current agent, or prompt it and show its answer.
+
+        A person at a terminal steers an agent that is busy. For a script, a busy one answers later.
+        """
+        if self._answers(text.strip()):
+            return
+        if self.attended and not attachments_in(text) and reads_at_once(self.current):
+            self._turns.steer(self.current, text)
+        else:
             self._turns.prompt(self.current, text)
 
     def follow(self) -> None:
@@ -230,6 +238,8 @@ class Shell(ShellPlace):
         self._interrupted_at = now
         if not self.is_busy(self.current):
             return False
+        for text in self._turns.take_back(self.current):  # it would open a turn that nobody wants
+            self.screen.line(f"[taken back, unread: {one_line(text)}]", dim=True)
         self.current.aio.signal(Signal.INT)
         return True
 

@@ -78,6 +78,9 @@ class ShownTurn:
             match event:
                 case Message(kind=kind, id=number) if (kind, number) == (SETTLED, self._number):
                     self._show_outcome(screen)
+                case _ if self._replied and not (isinstance(event, Message) and event.kind == Kind.STEER):
+                    self._events.give_back(event)  # of what comes behind this turn: only a word goes on with it
+                    self.over = True
                 case Message(kind=Kind.USER):
                     self.begun = self.begun or event.content == self.prompt
                 case _ if not self.begun:  # of an earlier turn: the prompt closes one that was cut off

@@ -68,6 +68,16 @@ class TurnFollower:
         self._store(reply)
         self.follow(agent)
 
+    def steer(self, agent: AgentRef, text: str) -> None:
+        """Say something into the turn that an agent is in, and show that turn."""
+        self._events.words.say(agent, text)
+        self.watch(agent)
+        self.follow(agent)
+
+    def take_back(self, agent: AgentRef) -> list[str]:
+        """Withdraw what was said to an agent here and is unread; return the texts."""
+        return self._events.words.take_back(agent.uuid)
+
     def expect(self, agent: AgentRef) -> None:
         """Follow the turn of a child that was forked with a prompt."""
         self._turns.append(ShownTurn(agent, self._events).expect(agent.aio.reply()))

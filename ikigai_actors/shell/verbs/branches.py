@@ -94,13 +94,21 @@ def fork(
 @click.option(
     "--attach", multiple=True, metavar="FILE", type=TEXT, help="A picture, PDF or sound for the model; may be repeated."
 )
-def prompt(place: "ScriptPlace", agent: "AgentRef", text: tuple[str, ...], attach: tuple[str, ...]) -> object:
+@click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
+@click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
+def prompt(
+    place: "ScriptPlace", agent: "AgentRef", text: tuple[str, ...], attach: tuple[str, ...], steer: bool, now: bool
+) -> object:
     """Prompt an agent.
 
     The prompt is in the database when this returns. The process that runs the agents takes it up when the agent is
     idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
     """
-    return place.leave_prompt(agent, " ".join(text), attach)
+    if not steer and not now:
+        return place.leave_prompt(agent, " ".join(text), attach)
+    if attach or not steer:
+        raise click.UsageError("--now is for --steer." if now and not steer else "Nothing is attached with --steer.")
+    return place.leave_word(agent, " ".join(text), now=now)
 
 
 @verb("resume", waits=True)

@@ -145,6 +145,9 @@ class ScriptPlace(Place, Protocol):
             Its number, and its answer where that was waited for, as JSON.
         """
 
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
+        """Store a word into the turn that an agent is in; return its number, as JSON."""
+
 
 def last_active(system: "System") -> "AgentRecord":
     """The agent that a person looked at last, if it lives; else agent 0."""

@@ -69,6 +69,12 @@ class Unattended(ScriptPlace):
         self.screen.line(f"prompt {mail.id} to {words.named(agent)}")
         return words.agent_row(agent) | {"mail": mail.id}
 
+    def leave_word(self, agent: "AgentRef", text: str, *, now: bool) -> object:
+        mail = agent.steer(text, now=now).kept.get()
+        self._note_delay(agent.record, is_hosted=self._client().host() is not None)
+        self.screen.line(f"word {mail} to {words.named(agent)}")
+        return words.agent_row(agent) | {"mail": mail}
+
     def resume_turn(self, agent: "AgentRef") -> bool:
         if words.resume_waits(agent):
             self.screen.error(words.waits_for_cont(agent, "the resume"))

@@ -1,7 +1,11 @@
 """The talk with one agent: what is said, and how it looks."""
 
+import asyncio
+
+from ikigai_actors import ActorSystem
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Gate, Hanging
+from tests.kit.dialogue import Dialogue
 
 
 def test_a_prompt_is_answered_and_both_stand_in_the_transcript() -> None:
@@ -91,3 +95,41 @@ def test_a_closed_system_ends_the_application_with_its_error() -> None:
     with open_memory() as system:
         application = on_stage(system, play)
     assert "closed" in str(application.failure)
+
+
+def test_enter_during_an_answer_steers_alt_enter_queues_and_escape_takes_back_what_is_unread() -> None:
+    model = Dialogue()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect("› go")
+        asked = await asyncio.to_thread(model.asked)
+        await stage.type("queued")
+        await stage.press("alt+enter")
+        await stage.say("by train")
+        await stage.expect("… by train")
+        await stage.say("never mind")
+        await stage.until(lambda: waiting(system) == 2, "both words")
+        asked.answer("by plane")
+        asked = await asyncio.to_thread(model.asked)
+        assert asked.said == ["by train", "never mind"]
+        await stage.say("too late")
+        await stage.until(lambda: waiting(system) == 1, "the word")
+        await stage.press("escape")
+        await stage.expect(r"\[interrupted\]")
+        await stage.expect_gone("… too late")
+        await stage.expect("too late")
+        asked = await asyncio.to_thread(model.asked)
+        assert asked.said[-1] == "queued"
+        asked.answer("done")
+        await stage.expect("─ idle")
+
+    with open_memory(model) as system:
+        on_stage(system, play)
+        kinds = [message.kind for message in system.root.history()]
+        assert kinds == ["user", "assistant", "steer", "steer", "interrupted", "user", "assistant"]
+
+
+def waiting(system: ActorSystem) -> int:
+    """How many words wait for agent 0."""
+    return len(system.actor(system.root.uuid).backlog.words)

@@ -18,6 +18,7 @@ from ikigai_actors.shell.verbs.verb import Verb
 from ikigai_actors.tools.function import tool as ask_first
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
+from tests.kit.dialogue import Dialogue
 from tests.kit.sessions import OpenSession, Session
 from tests.kit.tool_scripts import calling
 
@@ -207,6 +208,27 @@ def test_a_script_writes_to_itself_and_reads_all_of_it(session: Session, script:
     assert script("delete-mail", "kid", "1") == ["mail 1 deleted"]
     assert script("delete-mail", "kid", "1") == []
     assert script.status == 1
+
+
+def test_a_script_steers_and_a_tool_does(open_session: OpenSession, capsys: pytest.CaptureFixture[str]) -> None:
+    model = Dialogue()
+    session = open_session(model)
+    script, root = Script(session, capsys), session.system.root
+    answer = root.prompt("go")
+    model.asked()
+    lines = script("prompt", root.uuid, "by", "train", "--steer", "--now")
+    assert (lines, script.notices) == ([f"word 1 to {root.record.short}"], "")
+    asked = model.asked()
+    assert asked.said == ["go", "by train"]
+    assert call(session.system, tool("prompt"), {"agent": root.uuid, "text": "at noon", "steer": True, "now": True})
+    asked = model.asked()
+    assert asked.said == ["go", "by train", "at noon"]
+    asked.answer("done")
+    assert answer.get(timeout=DEADLINE).text == "done"
+    assert script("prompt", root.uuid, "x", "--steer", "--wait") == []
+    assert "--wait" in script.notices
+    assert script("prompt", root.uuid, "x", "--now") == []
+    assert "--now is for --steer" in script.notices
 
 
 def test_a_subcommand_that_is_refused_changes_nothing_and_says_why(session: Session, script: Script) -> None:

@@ -44,7 +44,7 @@ _TWICE = 2.0
 
 SHOWN_COMPLETIONS = 30
 
-Do = Callable[[AgentRef, str], None]
+Do = Callable[[AgentRef, str, bool], None]
 """Runs a line for an agent, with the output on that agent's page."""
 
 
@@ -246,7 +246,7 @@ class MainScreen(Screen[None]):
             page.tell(tidy(event.text), Look.STRONG)
         else:
             page.transcript.wait_with(event.text)
-        self._do(page.agent, event.text)
+        self._do(page.agent, event.text, event.queued)
 
     def on_prompt_box_completing(self, event: PromptBox.Completing) -> None:
         """Complete a slash command."""

@@ -37,6 +37,8 @@ class PromptBox(TextArea):
 
         prompt: "PromptBox"
         text: str
+        queued: bool = False
+        """Whether it waits for the end of the turn in progress."""
 
     @dataclass
     class Completing(Message):
@@ -94,6 +96,7 @@ class PromptBox(TextArea):
         """
         actions = {
             "enter": self._submit,
+            "alt+enter": lambda: self._submit(queued=True),
             "ctrl+j": self._make_line,
             "ctrl+d": self._delete_or_leave,
             "tab": self._complete,
@@ -128,13 +131,13 @@ class PromptBox(TextArea):
             self.post_message(self.Left())
         return True
 
-    def _submit(self) -> bool:
+    def _submit(self, queued: bool = False) -> bool:
         whole = self.whole
         self._pasted.clear()
         self.text = ""
         if whole.strip():
             self._recall.remember(whole)
-            self.post_message(self.Submitted(self, whole))
+            self.post_message(self.Submitted(self, whole, queued))
         return True
 
     def _complete(self) -> bool:
