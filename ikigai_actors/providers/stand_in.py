@@ -27,7 +27,7 @@ def notice(writer: str) -> str:
     """
     if writer:
         return why_silent(writer, "in this database")
-    return "No ANTHROPIC_API_KEY is set: the offline stand-in answers, from what each agent remembers."
+    return "No ANTHROPIC_API_KEY is set: the offline stand-in answers with what each agent remembers."
 
 
 def other_writer(writers: Iterable[str]) -> str:

@@ -221,7 +221,7 @@ def fork(
     With --at it remembers what was said up to that message. Its settings are those of now all the same.
 
     The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
-    and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
+    and the tools of that reply are done. Without such a process nothing happens, now or later.
     """
     from ikigai_actors.records.budgets.budget import parse_budget
     from ikigai_actors.shell.cli import client

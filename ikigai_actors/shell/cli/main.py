@@ -183,7 +183,7 @@ def _quoting() -> Iterator[None]:
 def cli(context: click.Context, /, **options: Any) -> None:
     """Talk to LLM agents that fork, remember, and survive a restart.
 
-    Without a command: the shell, on the whole screen of a terminal, or in lines; /help there lists its commands.
+    Without a command it opens the shell, on the whole screen of a terminal or in lines. /help there lists its commands.
     """
     context.obj = Options(**options)
     if context.invoked_subcommand is None:

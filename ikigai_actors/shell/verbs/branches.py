@@ -69,7 +69,7 @@ def fork(
     those of now all the same. A shell goes to the child.
 
     The process that runs the agent does it. A busy agent forks at its next step boundary: when its model has replied,
-    and the tools of that reply are done. Without such a process nothing is done, and nothing later either.
+    and the tools of that reply are done. Without such a process nothing happens, now or later.
     """
     from ikigai_actors.records.budgets.budget import parse_budget
 
