@@ -46,7 +46,7 @@ STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bisected(ExperimentResult):
-    """What a bisection has found."""
+    """The result of a bisection."""
 
     position: int | None
     """The end of the first bad turn, or of the first bad step; None when no step is to blame."""
@@ -203,7 +203,7 @@ def bisect(
 
 
 def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], list[Turn], list[int]]:
-    """What counts of an agent's history up to a position, its turns, and the positions there that can be probed.
+    """The part of a history up to a position that counts, its turns, and the positions that can be probed.
 
     Args:
         agent: whose history it is.

@@ -39,7 +39,7 @@ class JudgedTrial(NamedTuple):
 
 
 class Book:
-    """What the log of an experiment says."""
+    """The contents of an experiment's log."""
 
     def __init__(self, agent: str, messages: Iterable[Message]) -> None:
         """Read the log of the agent with this uuid."""
@@ -77,7 +77,7 @@ class Book:
 
 
 def birth_facts(trial: TrialRecord) -> dict[str, Any]:
-    """What the message of a trial's birth has, beside where it begins."""
+    """The data of the message of a trial's birth, beside where it begins."""
     return {
         "number": trial.number,
         "from": trial.of,

@@ -35,7 +35,7 @@ class ReplayCase(NamedTuple):
     """A turn, or a step of one, to be replayed."""
 
     turn: Turn
-    """What it is held to: the recorded turn, or the part of it from where the case begins."""
+    """The recorded turn that it is held to, or the part of it from where the case begins."""
     start: TrialStart
     after: int | None = None
     """The case from whose end it goes on; None for the recorded history."""
@@ -83,7 +83,7 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
 
 
 def _views(turns: Sequence[Turn]) -> dict[str, dict[int, View]]:
-    """What each log meant before each of its turns, by agent and position."""
+    """The meaning of each log before each of its turns, by agent and position."""
     places: dict[str, list[int]] = {}
     for turn in turns:
         places.setdefault(turn.agent.uuid, []).append(turn.opens - 1)

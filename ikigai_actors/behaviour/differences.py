@@ -1,4 +1,4 @@
-"""What is different in a turn that was replayed. Pure.
+"""The differences of a turn that was replayed. Pure.
 
 Calls are aligned in order; those of one reply have none. A call in the place of another one differs by its ``tool`` or
 its ``arguments``; else it is ``missing``, or ``extra``. Then comes how the turn ended (``end``) or what it answered
@@ -23,7 +23,7 @@ class Difference:
     what: str
     """``tool``, ``arguments``, ``missing``, ``extra``, ``end`` or ``text``."""
     recorded: Any
-    """What was recorded: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
+    """The recorded side: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
     replayed: Any
     """The text that is there now."""
 
@@ -32,7 +32,7 @@ class Difference:
 
 
 def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
-    """What differs, in the order of the recorded turn."""
+    """The differences, in the order of the recorded turn."""
     found = _of_calls(recorded, again)
     if recorded.how != again.how:
         found.append(Difference(recorded.end, "end", recorded.how, again.how))

@@ -1,4 +1,4 @@
-"""What a trial's calls may do: the setting ``effects`` that it is born with."""
+"""The rights of a trial's calls: the setting ``effects`` that it is born with."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What trials are expected to ask, by the record: their forecasts, made of what a system knows of logs and models.
+"""The requests that trials are expected to make, by the record: forecasts, made of logs and models.
 
     replayed turn    its recorded requests
     further prompt   one request, which reads all that the latest reply before it has read and said, and is as long
@@ -76,7 +76,7 @@ def expected_answer(
 
 
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:
-    """What one prompt more costs after these messages, judged by the latest reply among them."""
+    """The cost of one more prompt after these messages, judged by the latest reply among them."""
     for message in newest_first:
         if message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED:
             spent, model = spent_of(message), str(message.data.get("model", ""))
@@ -91,7 +91,7 @@ def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int
 
 
 def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
-    """What a history meant at positions."""
+    """The meaning of a history at positions."""
     wanted = sorted(set(positions))
 
     def read(tx: Transaction) -> list[Message]:

@@ -32,7 +32,7 @@ class Experiment:
         self.agent = agent
         """The agent that it is."""
         self.book = book
-        """What its log says."""
+        """The contents of its log."""
         self.how = how
         """How it is run."""
         self.resumed = bool(book.trials)
@@ -40,7 +40,7 @@ class Experiment:
         self.ended = ""
         """Why the latest run has ended before its plan: ``budget``, ``stopped`` or ``dry run``; else empty."""
         self.forecast = Forecast()
-        """What was still to be asked before the first request of the latest run."""
+        """The forecast before the first request of the latest run."""
 
     def agent_of(self, number: int) -> AgentRef:
         """The agent of a trial, by its number. Raises `AgentNotFound` when there is no such trial."""

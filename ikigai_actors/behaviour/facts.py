@@ -1,4 +1,4 @@
-"""What an experiment was, for its reports: whose histories, what was changed, who answered, when, and what it cost."""
+"""The facts of an experiment, for its reports: histories, changes, models, times, and costs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -35,31 +35,31 @@ _PLANS = {"BestOf", "Beam", "MCTS"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an experiment was. Of one that was not begun there is nothing."""
+    """The facts of an experiment. One that was not begun has none."""
 
     experiment: AgentRecord | None
     names: Mapping[str, str]
-    """What people call each agent that a report names, by uuid."""
+    """The name of each agent in a report, by uuid."""
     of: tuple[str, ...]
-    """Whose histories were looked at, by uuid."""
+    """The agents whose histories were looked at, by uuid."""
     terms: Mapping[str, Any]
-    """What was tried."""
+    """The changes that were tried."""
     models: tuple[str, ...]
     """The model that answered, as ``provider:model``."""
     answers: Mapping[str, str]
-    """What the trials have said last, by uuid: of those that live."""
+    """The last words of the trials that live, by uuid."""
     ended_at: int
     """When the latest of it was written, in milliseconds since 1970."""
     trials: int
     judged: int
     tokens: int
-    """What the trials have cost, and who judged them."""
+    """The cost of the trials, and their judges."""
     micro_dollars: int
     stays: bool
     """Whether the trials are in a database that stays, so that a person may go to them."""
 
     def called(self, uuid: str) -> str:
-        """What people call an agent."""
+        """The name of an agent for people."""
         return self.names.get(uuid) or words_of(uuid)
 
     def whose(self, uuid: str) -> str:

@@ -22,12 +22,12 @@ class ExpectedRequest(NamedTuple):
 
     model: PricedModel
     usage: Usage | None
-    """What such a request has cost; None where the record does not say."""
+    """The cost of such a request; None where the record does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is still to be asked by an experiment."""
+    """The requests that an experiment still has to make."""
 
     trials: int = 0
     """The most."""
@@ -40,7 +40,7 @@ class Forecast:
     output_tokens: int = 0
     """Tokens of all replies."""
     micro_dollars: int = 0
-    """What tokens with a price cost."""
+    """The cost of tokens with a price."""
     models: tuple[str, ...] = ()
     """The models that will be asked, as ``provider:model``."""
     unpriced: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ MOST_LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class ListedTrials:
-    """What a list of agents says of experiments."""
+    """The texts about experiments in a list of agents."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
     """The text beside an experiment, and beside a trial, by uuid."""
@@ -45,7 +45,7 @@ def books_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, Book]
 def listed_trials(
     records: Sequence[AgentRecord], books: Mapping[str, Book], current: str | None = None
 ) -> ListedTrials:
-    """What a list of agents says of experiments. Pure.
+    """Make the texts about experiments for a list of agents. Pure.
 
     Args:
         records: the whole registry.

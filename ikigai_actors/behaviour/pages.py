@@ -56,7 +56,7 @@ class ReportRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
-    """What an experiment has found, in all the forms that reports have."""
+    """The result of an experiment, in all the forms of reports."""
 
     title: str
     told: Sequence[str]

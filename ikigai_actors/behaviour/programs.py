@@ -13,7 +13,7 @@ class Ran(NamedTuple):
     """Its exit code, less than 0 for a signal."""
     printed: str
     complained: str
-    """What it wrote to its standard error; empty where that was shown."""
+    """Its standard error; empty where that was shown."""
 
 
 def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:

@@ -27,7 +27,7 @@ Scores = Mapping[int, Sequence[float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What scores say."""
+    """The statistics of scores."""
 
     verdict: str
     """``pass``, ``fail`` or ``unsure``."""

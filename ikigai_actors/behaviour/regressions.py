@@ -45,7 +45,7 @@ class Failure(NamedTuple):
     """A sample that was judged wrong."""
 
     agent: str
-    """Whose turn it was, by uuid; of an evaluation the trial."""
+    """The agent of the turn, by uuid; of an evaluation the trial."""
     position: int
     """Where that turn began; of an evaluation the end of the trial."""
     why: str
@@ -54,7 +54,7 @@ class Failure(NamedTuple):
     number: int = 0
     """The number of that trial."""
     prompt: str | None = None
-    """What it was asked."""
+    """The prompt."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +82,7 @@ class RegressionReport(ExperimentResult):
     needed: int | None
     """About how many cases like these a verdict takes, where it is unsure; None where no number does."""
     failures: list[Failure]
-    """What was wrong with the change."""
+    """The samples that were wrong with the change."""
     undecided: int
     """Samples that could not be judged, the baseline's too."""
     samples: int
@@ -90,7 +90,7 @@ class RegressionReport(ExperimentResult):
     reasons: Mapping[str, int]
     """Why samples could not be judged, and how many for each reason."""
     of: tuple[str, ...] = ()
-    """Whose histories were looked at, by uuid."""
+    """The agents whose histories were looked at, by uuid."""
 
     @property
     def has_baseline(self) -> bool:
@@ -143,14 +143,14 @@ class RegressionReport(ExperimentResult):
         return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
 
     def _held(self) -> str:
-        """What the rate is held to."""
+        """The text of the bound that the rate is held to."""
         if self.has_baseline:
             difference = f"{_percent(self.difference)}{_between(self.difference_interval)}"
             return f"baseline {_percent(self.baseline)}, difference {difference}"
         return "held to nothing" if self.at_least is None else f"to be at least {_percent(self.at_least)}"
 
     def _way_on(self) -> list[str]:
-        """What would make an unsure verdict sure."""
+        """Advice to make an unsure verdict sure."""
         if not self.has_baseline and self.at_least is None:
             return ["A verdict needs at_least, what the rate is held to, or a baseline."]
         if not self.cases or self.undecided > MOST_UNDECIDED * self.samples:

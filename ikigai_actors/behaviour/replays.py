@@ -62,7 +62,7 @@ class ReplayedTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replay(ExperimentResult):
-    """What came of a replay."""
+    """The outcome of a replay."""
 
     turns: list[ReplayedTurn]
     """In the order of the recorded turns; samples of one turn follow one another."""
@@ -135,7 +135,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is replayed, and how: what `replay` and `regress` have in common."""
+    """The turns to replay, and how: the common part of `replay` and `regress`."""
 
     system: System
     cases: list[ReplayCase]
@@ -295,7 +295,7 @@ def replay_cases(
 
 
 def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Forecast]:
-    """What the replay of each case in each arm is expected to ask.
+    """The expected requests of the replay of each case in each arm.
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """

@@ -1,4 +1,4 @@
-"""What the results of all experiments have in common."""
+"""The common part of the results of all experiments."""
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -13,13 +13,13 @@ from ikigai_actors.errors import AgentDead
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExperimentResult(ABC):
-    """What came of an experiment."""
+    """The outcome of an experiment."""
 
     experiment: Experiment
     """The experiment: an agent, whose children the trials are."""
 
     def text(self) -> str:
-        """What was found, in lines."""
+        """The result, in lines."""
         return "\n".join(self._report(self._facts()).text)
 
     def html(self) -> str:
@@ -37,7 +37,7 @@ class ExperimentResult(ABC):
 
     @abstractmethod
     def _report(self, facts: Facts) -> ExperimentReport:
-        """What was found."""
+        """The result, as text."""
 
     def __repr__(self) -> str:
         """A line: lists of trials may be long."""
@@ -55,7 +55,7 @@ class ExperimentResult(ABC):
 
     @property
     def forecast(self) -> Forecast:
-        """What was still to be asked before the first request of this call."""
+        """The forecast before the first request of this call."""
         return self.experiment.forecast
 
     def end(self) -> None:

@@ -32,7 +32,7 @@ class SearchNode(NamedTuple):
     number: int
     """The number of its trial; 0 for the root."""
     text: str
-    """What the trial said; empty at the root."""
+    """The answer of the trial; empty at the root."""
     agent: AgentRef
     """The agent that it is; at the root, the one whose history is searched from."""
 
@@ -52,7 +52,7 @@ class FoundTrial(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(ExperimentResult):
-    """What a search has found."""
+    """The result of a search."""
 
     score: float | None
     """The best score; None when nothing could be judged."""
@@ -118,7 +118,7 @@ class Found(ExperimentResult):
 
 
 SearchOptions = Sequence[Continuation] | Callable[[SearchNode], Sequence[Continuation]]
-"""What to go on with: the same from each node, or what a function says of a node, always the same of the same."""
+"""The options: the same from each node, or those that a function gives for a node, always the same for the same."""
 
 
 def search(

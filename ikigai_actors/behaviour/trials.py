@@ -27,20 +27,20 @@ class TrialStart(NamedTuple):
     """Where a trial begins, and how."""
 
     of: str
-    """Whose history it inherits, by uuid."""
+    """The agent whose history it inherits, by uuid."""
     at: int
     """The last position that it inherits."""
     prompt: str | None
     data: Mapping[str, Any] = NO_DATA
     """As the data of a prompt."""
     settings: Mapping[str, Any] = NO_DATA
-    """What differs from the settings at that position; `effects` among them."""
+    """The settings that differ from those at that position; `effects` among them."""
     go: bool = False
     """Whether it goes on at once with what its history ends with, without a prompt."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
     """Copies of messages that it begins with: `TrialBirth.begin`."""
     then: tuple[FollowUp, ...] = ()
-    """What it is prompted with afterwards. Of these none has a verdict of its own: the last answer is judged."""
+    """The prompts afterwards. None has a verdict of its own: the last answer is judged."""
     recorded: Turn | None = None
     """As `TrialRun.recorded`."""
 
@@ -57,7 +57,7 @@ def started(system: System, of: str, at: int, continuation: Continuation, settin
 
 @dataclass(frozen=True, slots=True)
 class TrialRun:
-    """What came of a trial: what a judge is given, and `on_trial`."""
+    """The outcome of a trial, for a judge and for `on_trial`."""
 
     trial: Trial
     """The trial, as the plan asked for it."""
@@ -86,7 +86,7 @@ Judge = Callable[[TrialRun], Any]
 
 
 class JudgeAsked(NamedTuple):
-    """What a judge returns that has asked a model: the driver waits for it, as for a trial."""
+    """The answer of a judge that has asked a model: the driver waits for it, as for a trial."""
 
     agent: AgentRef
     """The agent that answers."""
@@ -95,7 +95,7 @@ class JudgeAsked(NamedTuple):
 
 
 def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: verdict) -> Verdict | JudgeAsked:
-    """What a judge has returned, through its future; ``of`` is applied to the verdict. Raises `BadInput`."""
+    """The answer of a judge, through its future; ``of`` is applied to the verdict. Raises `BadInput`."""
     if isinstance(said, JudgeAsked):
         verdict = said.verdict
         return JudgeAsked(said.agent, lambda: of(verdict()))

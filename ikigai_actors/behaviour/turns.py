@@ -35,7 +35,7 @@ class TurnCall:
     """A call of a turn. Calls are equal when their names and arguments are."""
 
     position: int = field(compare=False)
-    """That of the reply which made it."""
+    """The position of the reply that made it."""
     name: str
     input: Mapping[str, Any]
     result: str | None = field(default=None, compare=False)
@@ -67,7 +67,7 @@ class TurnRequest(NamedTuple):
     model: str
     """The model that was asked, as ``provider:model``; empty where the message does not say."""
     usage: Usage | None
-    """What it has cost; None where the provider told nothing."""
+    """Its cost; None where the provider reported none."""
 
     @property
     def was_answered(self) -> bool:
@@ -80,11 +80,11 @@ class Turn:
     """A turn of an agent."""
 
     agent: AgentRef
-    """Whose it is."""
+    """The agent, by uuid."""
     opens: int
     """The position of the message that opened it."""
     end: int
-    """That of the message with which it ended; of the latest one in a turn that is open."""
+    """The position of the message with which it ended; of the latest one in a turn that is open."""
     prompt: str | None
     """None when it had none: a call of the parent's model forked the agent without, or its birth opened the turn."""
     calls: tuple[TurnCall, ...]

@@ -40,7 +40,7 @@ LOOKED_AT = 32
 """For how many trials at once it is read whether they have answered."""
 
 Judged = tuple[TrialRun, JudgedTrial]
-"""What came of a trial, and its verdict."""
+"""The outcome of a trial, and its verdict."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class InFlight:
 
     @property
     def prefix(self) -> tuple[str, int, str]:
-        """What it shares with trials that go on from the same place: whose history, up to where, and their arm."""
+        """The key that trials from the same place share: whose history, up to where, and their arm."""
         return self.start.of, self.start.at, self.trial.arm
 
 
@@ -124,7 +124,7 @@ class TrialWindow(list[InFlight]):
         return run, JudgedTrial(verdict, end, self._judged_by)
 
     def _verdict(self, run: TrialRun) -> Verdict | None:
-        """What the judge says; None when it cannot go on: `Experiment.ended` says why."""
+        """The verdict of the judge; None when it cannot go on: `Experiment.ended` says why."""
         try:
             said = self._said(run)
         except BudgetExceeded:
@@ -138,7 +138,7 @@ class TrialWindow(list[InFlight]):
         return said
 
     def _said(self, run: TrialRun) -> Verdict | JudgeAsked:
-        """What the judge has returned; that it took too long, if it has a time-out."""
+        """The answer of the judge; or that it took too long, if it has a time-out."""
         if self._timeout is None:
             return settled(self._judge(run))
         saying = _on_a_thread(lambda: settled(self._judge(run)))
@@ -177,7 +177,7 @@ class TrialWindow(list[InFlight]):
 
 
 def resume_trial(agent: AgentRef) -> bool:
-    """Have a turn that failed, or was cut off, go on; return whether there was one."""
+    """Let a turn that failed, or was cut off, go on; return whether there was one."""
     try:
         return agent.resume()
     except (AgentDead, TurnInterrupted):
@@ -185,7 +185,7 @@ def resume_trial(agent: AgentRef) -> bool:
 
 
 def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message | None = None) -> tuple[TrialRun, int]:
-    """What came of a trial that has nothing to do, and its last position.
+    """The outcome of a trial that has nothing to do, and its last position.
 
     One that was never prompted has the answer that it inherits. A caller that has read its latest message gives that.
     """
@@ -220,7 +220,7 @@ def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
 
 
 def _on_a_thread(work: Callable[[], T]) -> Future[T]:
-    """What work returns, or raises, from a thread of its own."""
+    """The result of work, or its error, from a thread of its own."""
     done: Future[T] = Future()
 
     def run() -> None:

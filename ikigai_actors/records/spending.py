@@ -1,4 +1,4 @@
-"""What was spent: the tokens of every agent since the database was made, on any host.
+"""The tokens that every agent has spent since the database was made, on any host.
 
 They are summed up once from the stored messages, a stretch at a time, so that a database of millions delays nothing;
 from then on each committed message is added. Until the sum is complete there is none.
@@ -100,7 +100,7 @@ def in_all(models: Models) -> Usage:
 
 
 def spent_by_branches(records: Iterable[AgentRecord]) -> dict[str, tuple[int, int]]:
-    """What each agent and all that descend from it have spent, by uuid: tokens and micro-dollars."""
+    """The spending of each agent with all that descend from it, by uuid: tokens and micro-dollars."""
     everybody = list(records)
     sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
     parents = {one.uuid: one.parent_uuid for one in everybody}

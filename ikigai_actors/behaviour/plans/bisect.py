@@ -19,7 +19,7 @@ _FALSE, _TRUE = (1, 9), (9, 1)
 """The beta distributions of calling a good place bad, and a bad place bad."""
 
 MOST_WEIGHT = 1e100
-"""Of a hypothesis: sums of a million of them are numbers."""
+"""The least weight of a hypothesis: sums of a million of them are numbers."""
 
 BAD_BELOW = 0.5
 """A score below this calls a place bad, as does False."""
@@ -61,7 +61,7 @@ class Posterior:
 
     @property
     def probabilities(self) -> list[float]:
-        """Of each hypothesis, ``places + 1`` of them; their sum is 1."""
+        """The weight of each hypothesis, ``places + 1`` of them; their sum is 1."""
         return list(self._weights)
 
     @property

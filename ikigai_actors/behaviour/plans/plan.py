@@ -19,12 +19,12 @@ GO: Final = Go.GO
 """In place of a prompt: the same position is answered once more."""
 
 Continuation = str | Go
-"""What a trial goes on with."""
+"""The prompt that a trial goes on with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge says of a trial."""
+    """A judge's opinion of a trial."""
 
     score: float | None
     """The higher, the better; None when it cannot be judged."""
@@ -44,7 +44,7 @@ UNJUDGED = Verdict(None)
 
 
 def verdict_of(value: object, who: str = "a judge") -> Verdict:
-    """What a judge returned as a verdict: a number, True or False, a `Verdict`, or None for what it cannot judge.
+    """The verdict that a judge returned: a number, True or False, a `Verdict`, or None for what it cannot judge.
 
     Args:
         value: what was returned.

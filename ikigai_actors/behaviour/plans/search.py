@@ -14,7 +14,7 @@ from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, V
 from ikigai_actors.errors import BadInput
 
 OptionsOf = Callable[[int], Sequence[Continuation]]
-"""What to go on with from a node, by its number; 0 is the root. Asked for once for each node that is gone on from."""
+"""The options of a node, by its number; 0 is the root. Asked for once for each node that is gone on from."""
 
 Draw = Callable[[int], int]
 """Draws a number from 0 on, below another one."""

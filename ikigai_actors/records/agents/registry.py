@@ -62,7 +62,7 @@ class AgentRecord:
     epoch: int
     """Grows at death."""
     on_orphan: str = "reparent"
-    """What happens to its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
+    """The fate of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
     strategy: str = "one_for_one"
     """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
     intensity: int = DEFAULT_INTENSITY

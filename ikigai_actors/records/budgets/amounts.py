@@ -1,4 +1,4 @@
-"""What a request to a model needs, what is held for it, and what it has cost. Pure.
+"""The amounts of a request to a model: its need, its hold, its cost. Pure.
 
 Dollars are micro-dollars, prices are micro-dollars for a million tokens.
 """
@@ -12,7 +12,7 @@ LEAST_OUTPUT = 1_024
 
 
 class Amount(NamedTuple):
-    """What a request may cost."""
+    """The possible cost of a request."""
 
     input: int
     """Tokens of the request."""
@@ -36,14 +36,14 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the next request of an agent needs, by the budgets above it."""
+    """The need of an agent's next request, by the budgets above it."""
 
     at: int
     """Position of the message that it answers."""
     turn: int
     """Position of the message that opened the turn."""
     expected: Amount
-    """What is held, where every budget above allows more than expected."""
+    """The hold, where every budget above allows more than expected."""
     strict: Amount
     """The most that it can cost."""
     priced: bool = True
@@ -73,7 +73,7 @@ class Need:
 
 
 class Held(NamedTuple):
-    """What is held for a request, which may leave."""
+    """The hold of a request, which may leave."""
 
     at: int
     """Position of the message that it answers."""
@@ -84,7 +84,7 @@ class Held(NamedTuple):
     max_tokens: int | None = None
     """Where a budget above is strict: the most tokens that the reply may have."""
     risk_tokens: int = 0
-    """What it may cost beyond that, at worst."""
+    """Its possible cost beyond that, at worst."""
     risk_usd: int = 0
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""
@@ -103,7 +103,7 @@ class Paused(NamedTuple):
     budget: str
     """The budget, by its owner."""
     unit: str
-    """What is short of it."""
+    """The unit that is short."""
     text: str
     """The same for people, and what to do."""
     due: int | None = None
@@ -129,7 +129,7 @@ class Settled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a request has cost that is over."""
+    """The cost of a finished request."""
 
     tokens: int = 0
     usd: int = 0

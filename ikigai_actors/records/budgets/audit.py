@@ -1,4 +1,4 @@
-"""What a judge asks of budgets, when nobody else writes: who waits for what is there, what an ended host has left."""
+"""Questions of a judge about budgets, when nobody else writes: needless waits, and holds of ended hosts."""
 
 from collections.abc import Collection, Iterator
 
@@ -33,7 +33,7 @@ def beyond(tx: Transaction, agent: str) -> dict[str, int]:
 
 
 def left_behind(tx: Transaction) -> list[str]:
-    """Whose requests are open that a host has begun which is no more."""
+    """The agents with open requests that an ended host has begun."""
     hosts = {host for (host,) in tx.run("living_hosts")}
     return [uuid for uuid, _, _, host in tx.run("open_holds") if host not in hosts]
 

@@ -50,7 +50,7 @@ class Portion:
 
     @property
     def taken(self) -> int:
-        """What of it is held or spent."""
+        """The part that is held or spent."""
         return self.held + self.spent
 
     def book(self, held: int = 0, spent: int = 0, risk: int = 0) -> None:
@@ -90,11 +90,11 @@ class Level:
         return self.portions[unit, host]
 
     def spent(self, unit: str) -> int:
-        """What is spent of a limit."""
+        """The amount spent of a limit."""
         return self.limits[unit].used + sum(portion.spent for portion in self.of(unit))
 
     def free(self, unit: str) -> int:
-        """What is left of a limit; less than 0 when more was spent than it grants."""
+        """The rest of a limit; less than 0 when more was spent than it grants."""
         limit = self.limits[unit]
         return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
 
@@ -104,7 +104,7 @@ class Level:
 
     @property
     def money(self) -> list[str]:
-        """What it limits of tokens and dollars."""
+        """Its limits of tokens and dollars."""
         return [unit for unit in MONEY if unit in self.limits]
 
     def nearly_used(self, unit: str) -> bool:
@@ -134,14 +134,14 @@ def is_strict(chain: Chain) -> bool:
 
 
 def whole(chain: Chain, need: Need) -> Held:
-    """What is held for a request where nothing is short."""
+    """The hold of a request where nothing is short."""
     strict = is_strict(chain)
     wanted = need.strict if strict else need.expected
     return _held(need, wanted, wanted.tokens, wanted.usd, wanted.output, strict)
 
 
 def decide_hold(chain: Chain, need: Need, now: int) -> Held | tuple[Level, str]:
-    """What is held for a request, whichever host has what is left; or the first budget in which too little is left.
+    """The hold of a request, whichever host has what is left; or the first budget in which too little is left.
 
     Args:
         chain: the budgets above the agent, with the portions of all hosts.
@@ -247,7 +247,7 @@ class Owner(NamedTuple):
     """The owner of a budget, as a notice names it."""
 
     name: str
-    """What people call it, and type."""
+    """Its name for people, which they type."""
     is_root: bool
     """Whether it is agent 0, whose budget is everybody's."""
 

@@ -26,7 +26,7 @@ SERVED_AT_ONCE = 100
 
 
 class Served(NamedTuple):
-    """What a unit has let go on."""
+    """The agents that a unit has let go on."""
 
     budget: str
     """The budget that was looked at, by its owner."""
@@ -41,7 +41,7 @@ class Served(NamedTuple):
     due: int | None = None
     """When to look again, in milliseconds since 1970, as `Paused.again_at`."""
     granted: tuple[tuple[str, int], ...] = ()
-    """What it grants now of what was granted more, by the units of table ``limits``."""
+    """The new totals of the granted units, by the units of table ``limits``."""
     status: BudgetStatus | None = None
     """The budget as it is now, after a grant."""
 
@@ -130,7 +130,7 @@ class Serve(Addressed):
 
 
 def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: Paused) -> Iterator[tuple[str, Paused]]:
-    """Have those wait for a grant who do not go on by themselves, since one does not who waits before them."""
+    """Let agents wait for a grant that do not go on by themselves, since one before them does not."""
     for agent, _, _, due in behind if first.due is None else ():
         if due is not None and agent in locked:
             tx.run("change_pause", agent=agent, unit=first.unit, due=None, at=None, need=None)

@@ -80,7 +80,7 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
 
 
 def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
-    """What is held for the open requests of some agents, by uuid."""
+    """The holds of the open requests of some agents, by uuid."""
     rows = tx.run("holds_of", uuids=list(agents)) if agents else ()
     return {
         uuid: Held(at, tokens, usd, most or 0, most, risk_tokens, risk_usd)

@@ -150,7 +150,7 @@ def _members(tx: Transaction, agent: str) -> list[_Member]:
 
 
 def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
-    """What a limit that is new does not count, and what it counts from the first: ``base`` and ``used``."""
+    """The ``base`` and ``used`` of a new limit: the amounts that it leaves out, and that it counts at first."""
     match unit:
         case "tokens":
             return sum(one.spent_tokens for one in members), 0
@@ -164,7 +164,7 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
 
 
 def _held(row: Locked, unit: str) -> tuple[int, int]:
-    """What is held for the open request of an agent, and its risk."""
+    """The hold of an agent's open request, and its risk."""
     return (row.held_tokens, row.held_risk_tokens) if unit == "tokens" else (row.held_usd, row.held_risk_usd)
 
 

@@ -36,7 +36,7 @@ def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
 
 
 class _Booking(NamedTuple):
-    """What is added to a portion."""
+    """The amounts that are added to a portion."""
 
     level: Level
     portion: Portion
@@ -50,7 +50,7 @@ class Short(Exception):
 
 
 class Purse:
-    """What a host may spend by itself. Made once for a transaction."""
+    """The amounts that a host may spend by itself. Made once for a transaction."""
 
     def __init__(self, tx: Transaction, host: str, rows: Iterable[Locked]) -> None:
         """Read and lock the portions above these agents, whose rows are locked."""
@@ -75,7 +75,7 @@ class Purse:
         return self._chains[budget]
 
     def plan(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, list[_Booking]]:
-        """What settles the request of an agent, and holds what its next one needs. Changes nothing.
+        """The changes that settle the request of an agent, and hold what its next one needs. Makes none of them.
 
         Args:
             row: the agent.

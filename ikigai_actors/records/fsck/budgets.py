@@ -44,7 +44,7 @@ class _Portion(NamedTuple):
 
 
 def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with budgets, by all of their rows."""
+    """The faults of budgets, by all of their rows."""
     above = {owner: (over, bool(strict)) for owner, over, strict in tx.run("all_budgets")}
     roots = [record.uuid for record in records.values() if record.parent_uuid is None]
     if len(roots) != 1:
@@ -156,7 +156,7 @@ def _strict(
 
 
 def note_budgets(tx: Transaction) -> Iterator[Note]:
-    """What providers have told of strict budgets beyond what they were allowed."""
+    """The amounts of strict budgets that providers have reported beyond what they were allowed."""
     found: Counter[tuple[str, str]] = Counter()
     for limit in map(_Limit._make, tx.run("all_limits")):
         found[limit.budget, limit.unit] += limit.risk

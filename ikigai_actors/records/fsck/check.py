@@ -96,7 +96,7 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, the violations, and what is worth knowing beside."""
+    """The result of a check: its extent, the violations, and remarks."""
 
     agents: int
     messages: int
@@ -105,7 +105,7 @@ class Report:
 
 
 class CheckedHost(NamedTuple):
-    """What is checked of a host: a row of the query ``hosts``."""
+    """The checked columns of a host: a row of the query ``hosts``."""
 
     id: str
     epoch: int
@@ -132,7 +132,7 @@ def judge(
     under: AgentRecord,
     passing: Callable[[Iterator[list[Row]]], Iterator[list[Row]]] = lambda batches: batches,
 ) -> list[Violation]:
-    """What is wrong with agents that were just written, and with their logs; all others are taken for sound.
+    """The faults of agents that were just written, and of their logs; all others are taken for sound.
 
     Args:
         tx: the transaction that wrote them.

@@ -17,7 +17,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
-    """What is wrong with the summaries that these agents have written, whose logs are sound."""
+    """The faults of the summaries that these agents have written, whose logs are sound."""
     for uuid in agents:
         history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
         view = EMPTY
@@ -45,7 +45,7 @@ def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterato
 
 
 def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:
-    """What is wrong with a summary, given the view before it."""
+    """The faults of a summary, given the view before it."""
     keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
     if not 0 <= elide <= message.id:
         yield f"to elide before a position up to its own, got {elide}"

@@ -18,7 +18,7 @@ class BookCheck:
         self._verdicts: dict[str, int] = {}
 
     def read(self, message: Message) -> Iterator[str]:
-        """What is wrong with a message."""
+        """The faults of a message."""
         agent, data = message.agent_uuid, message.data
         if message.kind == Kind.FORK and "number" in data and "child" in data:
             due = self._births.get(agent, 0) + 1

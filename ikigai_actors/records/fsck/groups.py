@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_groups(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with groups and monitors; ``records`` are all agents, by uuid."""
+    """The faults of groups and monitors; ``records`` are all agents, by uuid."""
     living = {uuid for uuid, record in records.items() if record.living}
     for name, agent in tx.run("all_members"):
         if agent not in living:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Invariant(StrEnum):
-    """What must hold, by name; `ikigai_actors.records.fsck.check` says what each means."""
+    """The invariants, by name; `ikigai_actors.records.fsck.check` says what each means."""
 
     TYPE = "type"
     AGENT_0 = "agent-0"
@@ -68,14 +68,14 @@ class Violation:
     agent: str | None
     """The uuid of the agent whose rows are wrong; None when they belong to no agent."""
     text: str
-    """What was expected, and what is there."""
+    """The expectation, and the value that is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is worth knowing of a database, and is no violation."""
+    """A remark on a database that is no violation."""
 
     agent: str
     """The uuid of the agent that it is about."""
     text: str
-    """What there is."""
+    """The remark."""

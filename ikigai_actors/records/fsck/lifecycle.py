@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with the status of an agent, or with its death."""
+    """The faults of the status of an agent, or of its death."""
     words = (record.status, record.restart, record.strategy, record.on_orphan)
     for (what, known), word in zip(_WORDS.items(), words, strict=True):
         if word not in known:
@@ -62,7 +62,7 @@ def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) ->
 
 
 def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with the signals that were sent."""
+    """The faults of the signals that were sent."""
     yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
     for agent, number, sender in tx.run("signals_of_strangers"):
         text = f"expected signal {number} to be of an agent or of a person; it is of "
@@ -70,7 +70,7 @@ def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
 
 
 def check_restarts(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with the restarts that are counted."""
+    """The faults of the restarts that are counted."""
     yield from _numbers(tx, "restart_numbers", Invariant.RESTART, records)
     for agent, number, supervisor in tx.run("restarts_by_strangers"):
         text = f"expected restart {number} to be by an agent; it is by {supervisor!r}, and there is no such agent"

@@ -53,7 +53,7 @@ class LogCheck:
         """The costs of requests in the messages of each agent."""
         self._books = BookCheck()
         self.words = WordCheck()
-        """What the logs say of words."""
+        """The words in the logs."""
         self.merges: set[MergeRow] = set()
         """The merges that messages name."""
         self.merges_elsewhere: set[MergeRow] = set()
@@ -354,7 +354,7 @@ class LogCheck:
 
 
 def anchors(message: Message) -> set[str]:
-    """What later messages may refer to in this one: the position of a mark or a prompt, a reply's calls."""
+    """The things in this one that later messages may refer to: the position of a mark or a prompt, a reply's calls."""
     if message.kind == Kind.MARK:
         return {f"mark {message.id!r}"}
     if message.kind == Kind.USER:

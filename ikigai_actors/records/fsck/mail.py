@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with mailboxes, and with what the registry counts of them."""
+    """The faults of mailboxes, and of their counts in the registry."""
     boxes = {row[0]: row[1:] for row in tx.run("mailboxes")}
     for uuid in sorted(boxes.keys() - records.keys()):
         yield Violation(Invariant.MAIL, uuid, "expected it to exist, since it has mail; there is no such agent")
@@ -28,7 +28,7 @@ def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iter
 
 
 def check_documents(tx: Transaction) -> Iterator[Violation]:
-    """What is wrong with documents."""
+    """The faults of documents."""
     for path, count, lowest, highest in tx.run("document_versions"):
         if (lowest, highest) != (1, count):
             text = (

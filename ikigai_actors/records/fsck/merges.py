@@ -26,7 +26,7 @@ def check_merges(
     is_unknown: Callable[[str, int], bool],
     is_pruned: Callable[[str], bool],
 ) -> Iterator[Violation]:
-    """What is wrong with merges.
+    """The faults of merges.
 
     Args:
         rows: the rows.

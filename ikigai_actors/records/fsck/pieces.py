@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_pieces(tx: Transaction, agents: Collection[str], hosts: Collection[str]) -> Iterator[Violation]:
-    """What is wrong with the rows of replies on their way; ``agents`` and ``hosts`` are those that exist."""
+    """The faults of the rows of replies on their way; ``agents`` and ``hosts`` are those that exist."""
     for host, number, agent, body in tx.run("pieces"):
         row = f"expected row {number} of host {host}"
         if agent not in agents:

@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_remote_commands(tx: Transaction, agents: Collection[str]) -> Iterator[Violation]:
-    """What is wrong with the remote commands of other processes; ``agents`` are those that exist, by uuid."""
+    """The faults of the remote commands of other processes; ``agents`` are those that exist, by uuid."""
     numbers: dict[str, list[int]] = {}
     for agent, number, body, answer in tx.run("remote_commands"):
         numbers.setdefault(agent, []).append(number)

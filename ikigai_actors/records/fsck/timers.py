@@ -12,7 +12,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_timers(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """What is wrong with timers; ``records`` are all agents, by uuid."""
+    """The faults of timers; ``records`` are all agents, by uuid."""
     for timer in every_timer(tx):
         for wrong in _wrong(timer, records):
             yield Violation(Invariant.TIMER, timer.agent_uuid, f"expected timer {timer.id} {wrong}")

@@ -20,7 +20,7 @@ class WordCheck:
         self._behind = 0  # the word after which no reply has come
 
     def read(self, message: Message) -> Iterator[str]:
-        """What is wrong with a message, given those before it."""
+        """The faults of a message, given those before it."""
         if message.agent_uuid != self._agent:
             self._agent, self._latest, self._openings, self._behind = message.agent_uuid, 0, set(), 0
         if message.kind in OPENINGS:

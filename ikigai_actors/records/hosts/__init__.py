@@ -1,4 +1,4 @@
-"""What hosts and other processes leave for one another in the database.
+"""The notes of hosts and other processes for one another in the database.
 
     changes             which agents have changed since a look
     remote_commands     commands for agents of another process

@@ -1,4 +1,4 @@
-"""What has changed in the registry since some moment: statuses, ends, names, interrupted turns.
+"""Changes of the registry since some moment: statuses, ends, names, interrupted turns.
 
 Every such change locks the row of ``tree``, counts its version up, and writes the new version into the row of each
 agent that it concerns. Transactions that hold that row follow one another, so a reader that has seen version n has seen

@@ -21,11 +21,11 @@ COUNTS_FOR = 5_000
 """Milliseconds after which the tokens of a text count no more: a host that sees pieces writes it more often."""
 
 MOST_SIGNS = 1_000
-"""Of how many agents a host publishes signs at most: of those first whose replies come fastest, then of the latest."""
+"""The most agents of which a host publishes signs: those first whose replies come fastest, then the latest."""
 
 
 class PublishedSign(NamedTuple):
-    """What a host publishes of an agent in a turn."""
+    """The signs of an agent in a turn, as a host publishes them."""
 
     turn: int
     """The turn."""
@@ -37,7 +37,7 @@ class PublishedSign(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HostSigns:
-    """What a host publishes of its agents."""
+    """The signs of its agents that a host publishes."""
 
     at: int = 0
     """When it looked at them, in milliseconds since 1970."""
@@ -82,7 +82,7 @@ class PublishSigns(Unit):
 
 
 def published_signs(tx: Transaction) -> dict[tuple[str, int], PublishedSign]:
-    """What the hosts that have not ended publish, by agent and turn."""
+    """The signs that hosts which have not ended publish, by agent and turn."""
     found = dict[tuple[str, int], PublishedSign]()
     for text, now in tx.run("published_signs"):
         told = decode_signs(text)

@@ -20,7 +20,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 
 @dataclass(frozen=True, slots=True)
 class HostWaits:
-    """What a host publishes of its agents."""
+    """The waits of its agents that a host publishes."""
 
     look: int = 0
     """Counts its looks at them."""

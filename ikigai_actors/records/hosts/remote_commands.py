@@ -61,7 +61,7 @@ class Answered(NamedTuple):
 
 
 class RemoteCommandAnswered(AgentError):
-    """It was answered before, perhaps by withdrawing it. Nothing was written."""
+    """The command was answered before, perhaps by withdrawing it. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class AddRemoteCommand(Unit):
     """The arguments, as a JSON object."""
     now: int
     blobs: tuple[Attachment, ...] = ()
-    """What the arguments refer to."""
+    """The blobs that the arguments refer to."""
 
     locks = ("agent",)
 

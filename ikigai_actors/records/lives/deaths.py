@@ -57,13 +57,13 @@ class Relative(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         return called(self.uuid, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChange:
-    """What a unit changed, for the host that runs the agents."""
+    """The changes of a unit, for the host that runs the agents."""
 
     dead: Mapping[str, End] = field(default_factory=dict)
     """The agents that died, leaves first."""
@@ -158,7 +158,7 @@ def end_agents(
 
 
 def _supervisor(family: Family, uuid: str) -> str:
-    """What people call the supervisor of an agent."""
+    """The name of an agent's supervisor, for people."""
     return family[str(family[uuid].supervisor)].called
 
 
@@ -210,7 +210,7 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
 
 
 def _told(tx: Transaction, family: Family, dead: Mapping[str, End]) -> dict[str, list[str]]:
-    """Of whose deaths each survivor hears, leaves first: those that it is the nearest above, and those it monitors."""
+    """The deaths that each survivor hears of, leaves first: of agents right below it, and of those it monitors."""
     nearest = survivors_above(family, dead.keys())
     watchers: dict[str, list[str]] = {}
     for uuid, watcher in watchers_of(tx, _tied(tx, dead)):

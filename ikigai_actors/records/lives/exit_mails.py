@@ -46,7 +46,7 @@ class ExitMail(NamedTuple):
 
 
 class Deceased(Protocol):
-    """What a mail says of an agent beside its end."""
+    """The facts of an agent in a mail, beside its end."""
 
     @property
     def supervisor(self) -> str | None:
@@ -54,7 +54,7 @@ class Deceased(Protocol):
 
     @property
     def called(self) -> str:
-        """What people call it."""
+        """Its name for people."""
 
 
 def exit_mails(

@@ -107,7 +107,7 @@ class LeaveGroup(_OfGroup):
 
 
 class GroupSent(NamedTuple):
-    """What came of a mail to a group."""
+    """The outcome of a mail to a group."""
 
     mails: tuple[Mail, ...]
     """One for each member but the sender."""

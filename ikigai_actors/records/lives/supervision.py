@@ -154,7 +154,7 @@ class SetSupervision(Unit):
     period: int | None = None
     """Milliseconds."""
     policy: str | None = None
-    """What happens to its children when it dies."""
+    """The fate of its children when it dies."""
 
     locks = ("agent",)
 
@@ -171,7 +171,7 @@ class SetSupervision(Unit):
 
 
 class SetGroupSupervision(SetSupervision):
-    """Have an agent restart its children together, which brings them to its shard.
+    """Let an agent restart its children together, which brings them to its shard.
 
     Raises `AgentDead`, `AgentNotFound`, and `BadInput` when a child lives on another host.
     """

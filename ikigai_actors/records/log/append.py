@@ -1,4 +1,4 @@
-"""What an agent writes about itself, under the fence of the host that runs it: its log, its turn, its children."""
+"""The writes of an agent about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -60,7 +60,7 @@ class AppendCompleted(NamedTuple):
 
 
 class AppendCall(Around):
-    """What an agent does itself, mostly for a call of its model, and the message that reports it, in one unit.
+    """The act of an agent itself, mostly for a call of its model, and the message that reports it, in one unit.
 
     Answered with `CallAppended`. It raises what the act raises.
     """
@@ -155,7 +155,7 @@ class Append(Unit):
         return answer if unit is self._unit else AppendCompleted(unit, answer)
 
     def _charge(self, row: Locked) -> Charge | None:
-        """What the agent's open request has cost; None when there is none, or it stays open."""
+        """The cost of the agent's open request; None when there is none, or it stays open."""
         unit = self._unit
         if not row.held_at:
             return None

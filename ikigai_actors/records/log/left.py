@@ -1,4 +1,4 @@
-"""What a model that forks, and its child, read of their budgets: what is left, as the births are written."""
+"""The line about their budgets for a model that forks, and for its child: what is left, as the births are written."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 
 Left = dict[str, tuple[int, str]]
-"""What is left of tokens and dollars: for each unit how much, and whose budget that is, by uuid."""
+"""The rest of tokens and dollars: for each unit the amount, and the owner of that budget, by uuid."""
 
 
 def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
@@ -28,7 +28,7 @@ def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
 
 
 def _left_of(tx: Transaction, agent: str) -> Left:
-    """What is left for an agent, by the tightest of the budgets above it."""
+    """The rest for an agent, by the tightest of the budgets above it."""
     left: Left = {}
     for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
         free = max(0, granted - used - held - spent)
@@ -38,7 +38,7 @@ def _left_of(tx: Transaction, agent: str) -> Left:
 
 
 def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
-    """What is left for a child, given what is left for its parent."""
+    """The rest for a child, given the rest for its parent."""
     own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
     return {unit: min(one[unit] for one in (left, own) if unit in one) for unit in MONEY if unit in {**left, **own}}
 

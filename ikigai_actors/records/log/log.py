@@ -35,7 +35,7 @@ _growing = threading.Lock()
 
 
 class NotHeld(Exception):
-    """What is asked for of a log lies before what is held of it."""
+    """A part of a log was asked for that is before the held one."""
 
 
 class Log:
@@ -103,7 +103,7 @@ class Log:
         self._spoken: list[Message] = []  # the conversation alone: a request must not look at 10,000 forks of a parent
         self._views: list[View] = []
         self.passages: dict[Hashable, Passages] | None = None
-        """What its own messages are to models, by model and lens (`ikigai_actors.agent.assembly`)."""
+        """Its own messages as models see them, by model and lens (`ikigai_actors.agent.assembly`)."""
         for message in self._apart.values():
             if message.kind in CONTROL:
                 self._follow(message)
@@ -232,7 +232,7 @@ class Log:
             log = log.parent
 
     def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
-        """What a model may see verbatim of the folded history up to a position, newest first.
+        """The messages of the folded history up to a position that a model may see verbatim, newest first.
 
         All other messages cost nothing here, nor do those that are not asked for. The messages that a summary in force
         replaces are left out, and so is its text: `opening` has that.
@@ -304,7 +304,7 @@ class Log:
         return None
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
-        """What the folded history up to a position begins with, before what is shown verbatim.
+        """The beginning of the folded history up to a position, before the part that is shown verbatim.
 
         Returns:
             The summary whose text is shown, and the prompt that was open then; None for none.
@@ -328,7 +328,7 @@ class Log:
 
 
 class Passages:
-    """What a log's own messages are to one model."""
+    """A log's own messages as one model sees them."""
 
     __slots__ = ("chains", "sent")
 

@@ -114,14 +114,14 @@ class LogCache:
         return self._store.read(lambda tx: settings_at(tx, uuid, position))
 
     def look_at_child(self, into: str, child: str) -> MergeSource:
-        """What an agent must know of another one to merge it.
+        """The data of an agent for another one that merges it.
 
         Raises what `records.merges.look_at_child` does, and `StoreError`.
         """
         return self._store.read(lambda tx: look_at_child(tx, into, child))
 
     def find_in(self, uuid: str, work: Callable[[Log], T]) -> T:
-        """What a function finds in an agent's log, all of which is read if it asks for more than is held.
+        """The result of a function of an agent's log, all of which is read if it asks for more than is held.
 
         Raises what `load` does.
         """

@@ -99,14 +99,14 @@ class Lineages:
 
 
 class HeldPart(NamedTuple):
-    """What of a log must be held."""
+    """The part of a log that must be held."""
 
     above: int = 0
     """All after this position."""
     upto: int | None = None
     """And nothing after this one, which is a fork point; None for all that there is."""
     apart: Mapping[int, Message] = {}
-    """What comes before and is needed all the same, by position: see `Log`."""
+    """Earlier messages that are needed all the same, by position: see `Log`."""
 
     def start(self, base: int) -> int:
         """The position before the first message that is to be held, in a log with this base."""
@@ -114,7 +114,7 @@ class HeldPart(NamedTuple):
         return start if self.upto is None else min(start, self.upto)
 
     def joined(self, other: "HeldPart") -> "HeldPart":
-        """What two histories need of the same log."""
+        """The part of one log that two histories need."""
         ends = None if self.upto is None or other.upto is None else max(self.upto, other.upto)
         return HeldPart(min(self.above, other.above), ends, {**self.apart, **other.apart})
 
@@ -124,7 +124,7 @@ WHOLE = HeldPart()
 
 
 def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey, Stretch]) -> Mapping[LogKey, HeldPart]:
-    """What must be held of the logs of some histories; a log that is not mentioned is needed whole.
+    """The parts of logs that some histories need; a log that is not mentioned is needed whole.
 
     Args:
         tx: where it is read.
@@ -149,7 +149,7 @@ def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey,
 def _needs_of_one(
     tx: Transaction, chain: Sequence[Stretch], summarised: set[str], controls: dict[LogKey, list[Message]]
 ) -> list[tuple[LogKey, HeldPart]]:
-    """What one history needs of its logs, the nearest first. ``controls`` keeps what was read of each."""
+    """The parts of its logs that one history needs, the nearest first. ``controls`` keeps what was read of each."""
     if not any(stretch.agent.uuid in summarised for stretch in chain):
         return [(stretch.key, WHOLE) for stretch in chain]
     ends = [None, *(stretch.agent.fork_message_id for stretch in chain)]

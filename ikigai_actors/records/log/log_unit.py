@@ -1,4 +1,4 @@
-"""What an agent writes about itself, as data: messages of its log, the turn that they open or close, children.
+"""The writes of an agent about itself, as data: messages of its log, the turn that they open or close, children.
 
 `ikigai_actors.records.log.append` turns it into statements.
 """
@@ -19,7 +19,7 @@ class Birth:
     uuid: str
     name: str | None
     parent_uuid: str
-    """Whose history it inherits."""
+    """The agent whose history it inherits."""
     fork_message_id: int
     turn: int
     restart: str
@@ -32,7 +32,7 @@ class Birth:
     limit_is_set: bool = False
     """Whether a setting says so; else it is the usual limit, which a budget of agents replaces."""
     on_orphan: str | None = None
-    """What happens to its children when it dies; None inherits."""
+    """The fate of its children when it dies; None inherits."""
     supervisor_uuid: str | None = None
     """The agent that makes it, and supervises it; None for its parent."""
     budget: Budget | None = None
@@ -43,7 +43,7 @@ class Birth:
 
 @dataclass(frozen=True, slots=True)
 class LogUnit:
-    """What an agent writes about itself: messages of its log, the turn it opens or closes, children."""
+    """The writes of an agent about itself: messages of its log, the turn it opens or closes, children."""
 
     agent: str
     messages: tuple[Message, ...]
@@ -56,13 +56,13 @@ class LogUnit:
     words: tuple[int, ...] = ()
     """The mails that its last messages are; the unit is refused with `WordsGone` where one was withdrawn."""
     blobs: tuple[Attachment, ...] = ()
-    """What the messages refer to, as far as it may not be stored yet."""
+    """The blobs that the messages refer to, as far as they may not be stored yet."""
     asks: bool = False
     """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
     may_wait: bool = True
     """Whether that request may wait for a budget; else the unit is refused with `BudgetExceeded`."""
     need: Need | None = None
-    """What that request needs."""
+    """The need of that request."""
     charge: Charge | None = None
     """The cost of the request that ends with this; None when none has ended."""
     inherited: int | None = None

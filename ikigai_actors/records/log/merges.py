@@ -22,7 +22,7 @@ from supervisors.causes import Cause
 
 
 def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
-    """What an agent must know of another one to merge it.
+    """The data of an agent for another one that merges it.
 
     Args:
         tx: where it is read.

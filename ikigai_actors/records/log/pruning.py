@@ -22,14 +22,14 @@ _AGENTS = 500
 """Agents whose rows are looked for together."""
 
 _TABLES = ("messages", "mail", "signals", "restarts", "requests")
-"""What goes of an agent: each has a statement ``prune_…``."""
+"""The parts of an agent that are deleted: each has a statement ``prune_…``."""
 
 
 class Pruned(NamedTuple):
-    """What was deleted, or would be."""
+    """The counts of what was deleted, or would be."""
 
     agents: int
-    """Whose messages and mail it is."""
+    """The agents whose messages and mail it is."""
     messages: int
     mails: int
     """To these agents."""
@@ -40,7 +40,7 @@ class Pruned(NamedTuple):
 
 
 def prunable(tx: Transaction, before: int) -> Pruned:
-    """What a prune would delete now.
+    """The counts of what a prune would delete now.
 
     Args:
         tx: where it is read.

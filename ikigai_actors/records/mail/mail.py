@@ -294,7 +294,7 @@ class KeepPrompt(Unit):
     data: Mapping[str, Any] = field(default_factory=dict)
     """Further data of the message that the prompt will be."""
     blobs: tuple[Attachment, ...] = ()
-    """What these refer to."""
+    """The agents that these refer to."""
 
     locks = ("recipient",)
 

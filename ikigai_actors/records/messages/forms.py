@@ -23,7 +23,7 @@ LARGEST_NUMBER = 2**53
 
 
 def problem_of(form: Form | None, data: Data) -> str | None:
-    """What is wrong with data that must have this form, or None."""
+    """The fault of data that must have this form, or None."""
     for name, expected in form(data) if form else ():
         return f"expected its {name} to be {expected}, got {data.get(name)!r}"
     return None

@@ -1,4 +1,4 @@
-"""What a turn must give, when it was asked for a value of a type: the type as it is stored, and how a value is checked.
+"""The type that a typed turn must give a value of: how it is stored, and how a value is checked.
 
     wanted = expected(Invoice)                     # in the process that asks
     problems(wanted, {"total": "a lot"})           # ["total: 'a lot' is not of type 'number'"], in any process
@@ -29,7 +29,7 @@ MOST_SHOWN = 20
 _LONGEST_SCHEMA = 256 * 1024
 _DEFINITIONS = ("$defs", "definitions")
 _OF_A_DOCUMENT = ("$schema", "$id")
-"""What only a whole document says: within another schema, ``$id`` would lead references astray."""
+"""Keywords of a whole document alone: within another schema, ``$id`` would lead references astray."""
 _VALUE = "result"
 """The property of an object in which a model gives a value: not every type is an object, and a tool's input must be."""
 
@@ -73,7 +73,7 @@ class Expected:
 
 
 def expected(output: object) -> Expected:
-    """What a turn must give that is asked for this.
+    """The type that a typed turn must return.
 
     Args:
         output: a type that pydantic knows (a model, a dataclass, ``list[int]``), or a JSON schema as a dict.
@@ -99,7 +99,7 @@ def expected(output: object) -> Expected:
 
 
 def expected_in(data: Mapping[str, Any]) -> Expected | None:
-    """What the turn must give that a prompt with this data opens; None for any answer."""
+    """The type that a turn must return which a prompt with this data opens; None for any answer."""
     stored = data.get("output")
     if not isinstance(stored, Mapping) or not isinstance(stored.get("schema"), Mapping):
         return None
@@ -107,7 +107,7 @@ def expected_in(data: Mapping[str, Any]) -> Expected | None:
 
 
 def problems(wanted: Expected, value: object) -> list[str]:
-    """What is wrong with a value: a line for each error, 20 at most; empty when it fits.
+    """The errors of a value, a line each, 20 at most; empty when it fits.
 
     Args:
         wanted: what it must be.

@@ -30,7 +30,7 @@ _ENDS = sorted(BOUNDARIES)
 
 
 class NewPieces(NamedTuple):
-    """What was received of a reply since the latest row."""
+    """The text of a reply since the latest row."""
 
     agent: str
     """The uuid of the agent that receives it."""
@@ -117,7 +117,7 @@ class Listen(Unit):
     """
 
     who: str
-    """Of a host its id, else random."""
+    """The id of a host; else random."""
     seconds: float = LISTENS_FOR
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:

@@ -110,12 +110,12 @@ class WrittenAs(Enum):
 
 
 class Setting(NamedTuple):
-    """What a setting may be."""
+    """The rule for a setting's values."""
 
     fits: Callable[[Any], bool]
     """Whether it can have this value."""
     expected: str
-    """What its value must be, in words."""
+    """The rule for its value, in words."""
     of_the_model: bool = False
     """Whether it goes to the model. A process may give such a setting to agents that have not set it."""
     written: WrittenAs = WrittenAs.JSON
@@ -171,7 +171,7 @@ def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def complaint(settings: Mapping[str, Any]) -> str | None:
-    """What is wrong with settings in force, and what to do about it; None when all can be used."""
+    """The fault of settings in force, and its remedy; None when all can be used."""
     wrong = misfits(settings)
     if not wrong:
         return None

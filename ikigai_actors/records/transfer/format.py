@@ -85,7 +85,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
 """Every record, in the order in which they come, with the types of its fields. All fields are there."""
 
 LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
-"""What is not in a file, as its header says."""
+"""The things that are not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}
 LONGEST_RECORD = 128 * 2**20

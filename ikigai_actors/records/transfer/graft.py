@@ -54,7 +54,7 @@ from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Status
 
 DOCUMENTS = ("refuse", "keep", "append")
-"""What becomes of a document that is here with other bodies: the import is refused; it stays as it is; the versions of
+"""The treatment of a document that is here with other bodies: the import is refused; it stays as it is; the versions of
 the file become its next ones.
 """
 
@@ -112,7 +112,7 @@ class ImportFile:
         return ImportFile(path, Manifest(read_file(path)), documents, stopped, go)
 
     def lines(self) -> Iterator[str]:
-        """What it would bring, for a person."""
+        """Its contents, for a person."""
         return self.manifest.preview.lines(self.stopped, self.go)
 
     def why_stopped(self, uuid: str) -> str:
@@ -258,7 +258,7 @@ class Graft:
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
 
     def imported(self) -> Imported:
-        """What was brought."""
+        """The agents that were brought."""
         renewed = sum(self.uuids[uuid] != uuid for uuid in self._manifest.agents)
         version = registry.tree_version(self._tx)
         return Imported(self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, version)
@@ -423,11 +423,11 @@ class _Versions(NamedTuple):
     skipped: int
     """Those after this one."""
     shift: int = 0
-    """What is added to their numbers."""
+    """The offset of their numbers."""
 
 
 def _new_documents(tx: Transaction, given: Mapping[str, Sequence[str | None]], how: str) -> dict[str, _Versions]:
-    """What becomes of each document of a file. Raises `ImportRefused`."""
+    """The treatment of each document of a file. Raises `ImportRefused`."""
     found: dict[str, _Versions] = {}
     for path, bodies in given.items():
         here = [row[1] for row in tx.run("bodies_of", path=path)]

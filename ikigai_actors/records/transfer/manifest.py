@@ -35,7 +35,7 @@ MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
 class Manifest:
-    """What a file holds. Made of its records; raises `ImportRefused` for what is wrong with them."""
+    """The contents of a file. Made of its records; raises `ImportRefused` for faults of them."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.top = ""
@@ -87,7 +87,7 @@ class Manifest:
 
     @property
     def preview(self) -> ImportPreview:
-        """What the file would bring."""
+        """The contents of the file."""
         dead = (Status.DEAD, Status.TERMINATING)
         agents = tuple(
             Arrival(
@@ -289,7 +289,7 @@ class Manifest:
                 self._mentioned.setdefault(name, record.line)
 
     def _conclude(self, line: int) -> None:
-        """What can be judged only when all was read."""
+        """The checks that need the whole file."""
         if self.top not in self.agents:
             raise wrong_line(1, f"expected the agent {self.top!r:.60} to be in the file")
         for uuid in self.origins:

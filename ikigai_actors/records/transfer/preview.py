@@ -1,4 +1,4 @@
-"""What a file of agents would bring, for the person who decides whether to import it. Pure."""
+"""The contents of a file of agents, for the person who decides whether to import it. Pure."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Arrival:
 
     @property
     def waits(self) -> str:
-        """What it would go on with, in words; empty when it lives and has nothing to do, or is dead."""
+        """The work that it would go on with, in words; empty when it lives and has nothing to do, or is dead."""
         if self.status == "dead":
             return ""
         prompts = _counted(self.prompts, "prompt") if self.prompts else ""
@@ -34,7 +34,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """What is in a file, as far as it may begin or cost something."""
+    """The contents of a file, as far as they may begin or cost something."""
 
     agents: tuple[Arrival, ...]
     models: tuple[str, ...]

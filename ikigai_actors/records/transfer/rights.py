@@ -1,4 +1,4 @@
-"""What an exported file may not bring along: rights. Pure.
+"""Rights, which an exported file may not bring along. Pure.
 
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. Three kinds of message could:
