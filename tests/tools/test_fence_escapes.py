@@ -113,6 +113,7 @@ sed -i s/42/43/ a.py && grep -q 43 a.py
 sleep 5 & kill %1; wait %1; test $? -gt 128
 ls -la / /tmp /dev > /dev/null; echo x > /dev/null; head -c 8 /dev/urandom > r
 (ulimit -n 64; echo ok)
+yes | head -n 1; test "${PIPESTATUS[0]}" = 141
 mkdir -p deep/er && mv deep/er moved && ln -s moved link && rm -r link moved
 test "$(whoami)" && id -un && date && nproc
 """
@@ -198,7 +199,7 @@ def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
         lines = [line for line in (LEGITIMATE + WITH_NAMESPACES * made.how.namespaces).splitlines() if line]
         assert len(lines) >= 18
         (of.work / "run.sh").write_text(
-            "git config --global user.name a; git config --global user.email a@b.c; rm -rf .git\n"
+            "rm -rf .git; git config --global user.name a; git config --global user.email a@b.c\n"
             + "\n".join(f"( {line}\n) > log 2>&1 || {{ echo 'line {at}:'; cat log; }}" for at, line in enumerate(lines))
         )
         ran = run_in(of, ["bash", "-c", f"PYTHON={sys.executable} . ./run.sh"], made)

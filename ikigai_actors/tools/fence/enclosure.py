@@ -15,12 +15,15 @@ from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.fence.grounds import grounds, names_in, real, search_path
 from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
-from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, reach_of
+from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, is_beneath, reach_of
 from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
 
 _REPLACED = ("HOME", "TMPDIR")
 """Variables that programs do not get as the host has them."""
+
+_GIT_SECONDS = 10.0
+"""How long git may take to say who commits."""
 
 _TRIAL = "trial"
 """The name of the private directory of trials."""
@@ -106,7 +109,10 @@ def open_enclosure(
     reach = reach_of(fence, directory, found, real, names_in)
     variables = variables_of(environment, reach.network)
     of = kernel()
-    directories = PrivateDirectories(paths.state)
+    search = [
+        place for place in variables["PATH"].split(":") if not any(is_beneath(place, one) for one in reach.writable)
+    ]
+    directories = PrivateDirectories(paths.state, {".gitconfig": git_configuration(search)})
     try:
         how, code, failures = first_that_starts(
             candidates(fence.mode, reach.network, of), reach, directories, variables
@@ -149,17 +155,19 @@ def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
         told.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
     if reach.missing:
         told.append(f"There is no {', '.join(reach.missing)} to read.")
-    if reach.directory in found.own_code:
+    within = [place for place in found.own_code if reach.directory and is_beneath(place, reach.directory)]
+    writable = [place for place in within if place == reach.directory or not how.namespaces]
+    if writable:
         told.append(
-            f"This program imports modules from {reach.directory}, where agents write: what they put there may run "
-            "outside of the fence. Start it elsewhere, or name a directory beneath it."
+            f"This program imports modules from {', '.join(writable)}, where agents write: what they put there may run "
+            "outside of the fence. Start it elsewhere, or give agents a directory without it."
         )
     return told
 
 
 def variables_of(environment: Mapping[str, str], network: Network) -> dict[str, str]:
     """The variables of programs, with what they need behind the fence."""
-    made = {**_identity(), **environment, "PATH": search_path(environment.get("PATH", os.defpath))}
+    made = {**environment, "PATH": search_path(environment.get("PATH", os.defpath))}
     if network.kind == "proxy":
         address = f"http://127.0.0.1:{network.ports[0]}"
         made = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address) | made
@@ -168,15 +176,26 @@ def variables_of(environment: Mapping[str, str], network: Network) -> dict[str, 
     return made
 
 
-def _identity() -> dict[str, str]:
-    """The author of commits, for git: the rest of a person's configuration stays outside."""
-    git = shutil.which("git")
-    if git is None:
-        return {}
+def git_configuration(search: Sequence[str]) -> str:
+    """What a program's own ``.gitconfig`` has: the name that commits get, and that a workspace may be another's.
+
+    The rest of a person's configuration stays outside.
+
+    Args:
+        search: the directories where git may be: none that agents write to.
+    """
+    made = ["[safe]", "\tdirectory = *"]
+    if (git := shutil.which("git", path=":".join(search))) is None:
+        return ""
     asked = [git, "config", "--global", "--includes", "--get-regexp", r"^user\.(name|email)$"]
-    ran = subprocess.run(asked, capture_output=True, text=True, errors="replace", cwd="/", check=False)
-    made = dict[str, str]()
+    try:
+        ran = subprocess.run(
+            asked, capture_output=True, text=True, errors="replace", cwd="/", timeout=_GIT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     for line in ran.stdout.splitlines():
         name, _, value = line.partition(" ")
-        made |= {f"GIT_{who}_{name.removeprefix('user.').upper()}": value for who in ("AUTHOR", "COMMITTER")}
-    return made
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        made += ["[user]", f'\t{name.removeprefix("user.")} = "{quoted}"']
+    return "\n".join([*made, ""])

@@ -41,9 +41,9 @@ def real(path: str) -> str | None:
 
 
 def names_in(directory: str) -> list[str]:
-    """The names in a directory; none when it cannot be read."""
+    """The names in a directory, but of links, which may lead to a secret; none when it cannot be read."""
     try:
-        return [place.name for place in Path(directory).iterdir()]
+        return [place.name for place in Path(directory).iterdir() if not place.is_symlink()]
     except OSError:
         return []
 
@@ -95,6 +95,7 @@ def repository_of(workspace: Path) -> str | None:
 def _own_code() -> tuple[str, ...]:
     """Where this program imports from."""
     package = Path(__file__).parents[2]
-    places: Iterable[str | Path] = (sys.prefix, package, package.parent / "supervisors", *sys.path)
+    prefixes = (sys.prefix, sys.base_prefix, Path(interpreter()).parents[1])
+    places: Iterable[str | Path] = (*prefixes, package, package.parent / "supervisors", *sys.path)
     found = (real(os.fspath(place) or ".") for place in places)
     return tuple(dict.fromkeys(place for place in found if place is not None))

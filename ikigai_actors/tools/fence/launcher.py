@@ -128,6 +128,8 @@ def launch(
         main = os.fork()
         if not main:
             os.setsid()
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the program would go on to
+                signal.signal(number, signal.SIG_DFL)
             if not namespaces:
                 _prctl(_SET_PDEATHSIG, signal.SIGKILL)
                 restrict()

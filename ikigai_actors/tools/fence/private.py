@@ -8,9 +8,10 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 _LOCK = "lock"
 
@@ -18,8 +19,14 @@ _LOCK = "lock"
 class PrivateDirectories:
     """The directories of one opened toolset."""
 
-    def __init__(self, state: Path) -> None:
-        """Make them beneath the host's directory, and remove those that a killed host has left."""
+    def __init__(self, state: Path, files: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Make them beneath the host's directory, and remove those that a killed host has left.
+
+        Args:
+            state: the host's directory.
+            files: what each home has at first, by its names.
+        """
+        self._files = files
         above = state / "fence"
         above.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._place = above / secrets.token_hex(8)
@@ -37,8 +44,11 @@ class PrivateDirectories:
     def of(self, name: str) -> Path:
         """The directory of an agent, with ``home`` and ``tmp``."""
         place = self._place / f"of-{name}"
-        for inner in ("home", "tmp"):
-            (place / inner).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not place.exists():
+            for inner in ("home", "tmp"):
+                (place / inner).mkdir(mode=0o700, parents=True)
+            for file, text in self._files.items():
+                (place / "home" / file).write_text(text, encoding="utf-8")
         return place
 
     def remove(self, name: str) -> None:

@@ -1,0 +1,75 @@
+"""One small case of the fence: what is outside is out of reach, and what is inside works."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors.tools.base import HostPaths
+from ikigai_actors.tools.fence.enclosure import git_configuration
+from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.fence.private import PrivateDirectories
+from tests.kit.fences import Scene, enclosed, run_in
+
+TRIES = "cat ../secret; echo mine > ../made; echo fine > made; cat made; git config user.name; env | grep -c ANTHROPIC"
+
+
+@pytest.mark.parametrize("mode", ["required", "landlock"])
+def test_a_program_reads_and_writes_its_workspace_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a secret")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "secret").write_text("a secret")
+    of = Scene(tmp_path / "work", tmp_path, tmp_path, tmp_path / "d.db", {})
+    with enclosed(of, Fence(mode=mode)) as made:
+        ran = run_in(of, ["bash", "-c", TRIES], made)
+    assert ran.stdout.splitlines()[0] == "fine"
+    assert ran.stdout.splitlines()[-1] == "0"
+    assert ran.stderr.count("No such file or directory" if made.how.namespaces else "Permission denied") >= 1
+    assert not (tmp_path / "made").exists()
+
+
+def test_of_a_persons_configuration_of_git_a_program_gets_the_name_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".gitconfig").write_text('[user]\n\tname = Ann "A" \\\\ B\n\temail = a@b.c\n[core]\n\tpager = mine\n')
+    (tmp_path / "its").write_text(git_configuration(["/usr/bin", "/usr/local/bin", "/bin"]))
+    listed = subprocess.run(
+        ["git", "config", "-f", "its", "--list"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert listed.stdout.splitlines() == ["safe.directory=*", "user.name=Ann A \\ B", "user.email=a@b.c"]
+    assert git_configuration([str(tmp_path)]) == ""
+
+
+def test_private_directories_of_a_host_that_is_gone_are_removed_and_others_stay(
+    tmp_path: Path,
+) -> None:
+    living = PrivateDirectories(tmp_path, {".note": "tea"})
+    place = living.of("ann")
+    assert (place / "home" / ".note").read_text() == "tea"
+    (tmp_path / "fence" / "gone" / "of-bob").mkdir(parents=True)
+    (tmp_path / "fence" / "gone" / "of-bob").chmod(0o500)
+    other = PrivateDirectories(tmp_path)
+    assert place.exists()
+    assert not (tmp_path / "fence" / "gone").exists()
+    other.close()
+    living.remove("ann")
+    assert not place.exists()
+    living.close()
+    assert [*(tmp_path / "fence").iterdir()] == []
+
+
+def test_the_paths_of_a_host_are_its_database_with_what_is_beside_it_and_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ikigai_actors.system.configuration import host_paths
+
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    (tmp_path / "c.toml").write_text("")
+    found = host_paths(tmp_path / "d.db", tmp_path / "c.toml")
+    names = ["d.db", "d.db-wal", "d.db-shm", "d.db.lock", "d.db-journal", "c.toml"]
+    assert found == HostPaths(tmp_path / "home", tuple(tmp_path / name for name in names))
+    assert host_paths(":memory:", "") == HostPaths(tmp_path / "home")
