@@ -59,7 +59,6 @@ class ThreadDispatcher(Dispatcher):
 
         Args:
             count: how many have a place at once. More than two gain nothing while one lock guards the interpreter.
-            threads: makes them.
         """
         self._ready: Queue[PooledActor | None] = threads.queue()
         self._ended: Queue[None] = threads.queue()

@@ -108,7 +108,6 @@ class AgentLog:
         """Keep the log that was read; return what the machine needs of it.
 
         Args:
-            log: the log.
             turn: position of the message that opened the agent's turn; 0 when none is open.
 
         Raises `NotHeld` when more of it must be read for that.

@@ -36,8 +36,6 @@ def conversation_of(
     """The conversation up to a position, as a model sees it.
 
     Args:
-        log: the agent's log.
-        head: the position.
         model: the model, ``provider:model``.
         limits: what its service takes of attachments; None where nothing is known of it.
         further: messages that are in no log, and come last.

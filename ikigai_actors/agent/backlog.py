@@ -127,7 +127,6 @@ class Backlog:
         cannot be.
 
         Args:
-            state: the agent's state.
             loading: whether its log is being read; a fork that could do without the log then waits for it.
             more: whether commands wait in the inbox. A word overtakes those, and opens no turn before them: one may be
                 the prompt of the turn that it is meant for.

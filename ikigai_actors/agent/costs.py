@@ -89,7 +89,6 @@ class Costs:
 
         Args:
             before: the state before the step.
-            step: the step.
             event: what the step was decided on.
             asked: whether the request has left.
         """

@@ -111,7 +111,6 @@ class Effects:
         Args:
             runtime: the parts of the system that perform effects.
             inbox: takes their outcomes, as urgent messages.
-            uuid: the agent.
             name: the agent's name, for requests to its model.
             tally: the agent's counters, which instruments get.
         """

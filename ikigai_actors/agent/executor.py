@@ -123,7 +123,6 @@ class Executor:
 
         Args:
             provider: the provider that answers.
-            request: the request.
             agent: the handle that `current_agent` gives to code that the provider runs.
             on_delta: takes the pieces of the reply.
             on_reply: takes the reply, or the error that came instead; once, unless the request is cancelled.
@@ -240,7 +239,6 @@ class Executor:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
         Args:
-            tool: the tool.
             arguments: the arguments, as the model gave them.
             agent: the handle that `current_agent` gives to the tool.
             on_result: takes the result, on the loop's thread; once, unless the run is cancelled or the executor is

@@ -39,7 +39,6 @@ def until_next(limits: Limits, flying: int, begun: "deque[float]", now: float) -
         limits: what this host may do.
         flying: requests that are under way.
         begun: when the latest requests began, oldest first.
-        now: the time.
     """
     if limits.in_flight is not None and flying >= limits.in_flight:
         return None

@@ -64,10 +64,8 @@ def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: 
     """How the request that is due lies in its model's window.
 
     Args:
-        log: the agent's log.
         head: the position of its latest message.
         model: the model that will be asked, ``provider:model``.
-        settings: the settings in force.
         fixed: how many tokens are sent beside the conversation (`fixed_tokens`).
         window: how many tokens the model takes.
     """
@@ -107,8 +105,6 @@ def parts_of(log: Log, settings: Mapping[str, Any], tools: Sequence[Mapping[str,
     """How many tokens each part of the next request has, about: what is sent beside the conversation, and its messages.
 
     Args:
-        log: the agent's log.
-        settings: the settings in force.
         tools: the descriptions of its tools; None where they are not known, and then they are left out.
     """
     head = log.head
@@ -161,9 +157,7 @@ def report_tokens(
     """How many tokens a request for notes of another agent's history has, about.
 
     Args:
-        log: the log of that agent.
         head: the position up to which its model is shown it.
-        model: that model.
         fixed: those beside the conversation.
         part: what it is shown in place of all; None for all.
         talk: what comes after it.

@@ -50,7 +50,6 @@ class Processes(Protocol):
         """Release the actor of a child that was just born; its turn begins when it has a prompt.
 
         Args:
-            birth: the child.
             log: its log, if that is in memory.
         """
 
@@ -88,9 +87,7 @@ class Processes(Protocol):
         """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
 
         Args:
-            uuid: the agent.
             restarted: the start that failed.
-            error: why.
 
         Returns:
             Whether the agent is held; False when it has died meanwhile.
@@ -106,7 +103,6 @@ class Processes(Protocol):
         """Look at budgets again, by their owners: soon, since something of them was freed; or at a time.
 
         Args:
-            budgets: the budgets.
             due: the time, in milliseconds since 1970; None for soon.
         """
 

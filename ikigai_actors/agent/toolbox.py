@@ -116,7 +116,6 @@ class Toolbox:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does.
 
         Args:
-            settings: the settings in force.
             wanted: what the turn must give. The tool for it is the last then, and ``exit`` takes it too.
         """
         names = self.names(settings)

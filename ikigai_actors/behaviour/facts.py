@@ -112,7 +112,6 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     """Read what an experiment was.
 
     Args:
-        experiment: the experiment.
         of: whose histories were looked at, by uuid.
         named: further agents that the report names.
     """

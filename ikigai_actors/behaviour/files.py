@@ -19,7 +19,6 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
     An agent is exported with what was forked of it, so also with the trials of its replays: what they did is no record.
 
     Args:
-        file: the file.
         parts: what `ActorSystem.open` gets, as providers and tools. Approvals are denied unless they say otherwise.
 
     Raises:

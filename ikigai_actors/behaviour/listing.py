@@ -48,7 +48,6 @@ def listed_trials(
     """Make the texts about experiments for a list of agents. Pure.
 
     Args:
-        records: the whole registry.
         books: the experiments' books, by uuid.
         current: an agent that is not left out.
     """

@@ -23,7 +23,6 @@ def run_program(command: Sequence[str], text: str, timeout: float | None, *, sho
 
     Args:
         command: the program and its arguments.
-        text: the text.
         timeout: seconds after which it is killed; None for no end.
         shows_errors: whether its standard error is that of this process.
 

@@ -59,7 +59,6 @@ def tango(better: float, worse: float, pairs: float) -> Interval:
     Args:
         better: pairs of which only the first was right.
         worse: pairs of which only the second was right.
-        pairs: all pairs.
     """
     seen = (better - worse) / pairs
     low = _border(-1.0, seen, lambda true: _score(better, worse, pairs, true) > _Z)

@@ -30,7 +30,6 @@ def suspects(url: str, environ: Mapping[str, str], adds_version: bool = True) ->
     """Further causes to check when an address does not answer; empty when none is known.
 
     Args:
-        url: the address.
         environ: the variables of the environment.
         adds_version: whether the client adds ``/v1`` to it.
     """

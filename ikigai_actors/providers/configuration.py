@@ -114,7 +114,6 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
     """Parse the text of a file.
 
     Args:
-        text: the text.
         source: what errors call the file.
         environ: has the keys that it names.
 
@@ -160,7 +159,6 @@ def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **
 
     Args:
         name: the provider's name.
-        base_url: the address.
         protocol: one of `PROTOCOLS`; without it by the address: chat completions if that ends in ``/v1``.
         api_key: the key; a placeholder when there is none.
         options: further arguments of the provider.

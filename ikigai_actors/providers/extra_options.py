@@ -29,7 +29,6 @@ def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the setting ``options``.
 
     Args:
-        request: the request.
         taken: the fields that the request has by itself.
 
     Raises:

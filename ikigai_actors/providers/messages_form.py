@@ -31,7 +31,6 @@ def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
     """A block as a dict of the Messages API. What is within it may be shared.
 
     Args:
-        block: the block.
         blobs: the bytes of those to which it refers.
     """
     match block:

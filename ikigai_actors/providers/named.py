@@ -33,7 +33,6 @@ def imported(reference: str, what: str, names: str = "NAME", example: str = "app
     """Import what a person named as ``MODULE:NAME``; modules of the current directory count.
 
     Args:
-        reference: the name.
         what: what the error calls it.
         names: what the second half names, for the error.
         example: such a second half.
@@ -59,7 +58,6 @@ def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | Non
     """The provider that a person named as ``MODULE:NAME``: a class, a function that makes one, or a provider.
 
     Args:
-        reference: the name.
         what: what the error calls it.
         arguments: keywords for the class or function.
 

@@ -61,8 +61,6 @@ def chat_arguments(
     """The request as arguments of chat completions; settings without a value are left out.
 
     Args:
-        request: the request.
-        model: the model.
         max_tokens: the most tokens of a reply, None for the service's own limit.
         official: whether it goes to OpenAI itself, whose newer models refuse ``max_tokens``; others know no other name.
         json_output: whether the service writes the value of a typed turn, if it takes the schema.

@@ -51,8 +51,6 @@ def responses_arguments(
     """The request as arguments of Responses; settings without a value are left out.
 
     Args:
-        request: the request.
-        model: the model.
         max_tokens: the most tokens of a reply, None for the service's own limit.
         encrypted: whether to ask for the reasoning.
         json_output: whether the service writes the value of a typed turn, if it takes the schema.

@@ -37,7 +37,6 @@ def offered(request: Request, json_output: bool) -> tuple[Sequence[Mapping[str, 
     """The tools to send, and the form in which the service itself writes the value of a typed turn.
 
     Args:
-        request: the request.
         json_output: whether the service may be asked to; else the model has a tool for that.
 
     Returns:

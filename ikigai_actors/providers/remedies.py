@@ -60,7 +60,6 @@ def refused(
         status: The HTTP status, or what an event in the stream is like.
         said: What the service said.
         details: What else is known, in short: the status, its code, the request's id.
-        request: The request.
         settings: What a person calls the settings of the service.
         suspected: The likely reason why an address does not answer (`address.suspects`).
     """

@@ -107,7 +107,6 @@ def provider_errors(
         explain: The words for an error.
         keys: What no text may quote.
         limit: Gives the most tokens of the reply, as its explanation names them.
-        request: The request.
     """
     try:
         yield

@@ -48,10 +48,6 @@ class DatabaseClock(Clock):
 def clock_of(store: Store, clock: Clock) -> Clock:
     """The clock for times that are stored: on a server the server's, asked now, else this machine's.
 
-    Args:
-        store: the database.
-        clock: the clocks of this machine.
-
     Raises:
         StoreError: the server does not answer.
     """

@@ -22,7 +22,6 @@ class Writer(Protocol):
         """Commit a unit; never waits for that.
 
         Args:
-            unit: the unit.
             make: turns the unit's answer into the value of the future; None leaves it as it is.
             timeout: seconds that the future is waited for; None waits forever.
             waits: whether the caller blocks until it is done: then a journal waits for room in its queue first, and a
@@ -36,7 +35,6 @@ class Writer(Protocol):
         """Commit a unit and return its answer. A journal waits for room in its queue first.
 
         Args:
-            unit: the unit.
             timeout: seconds to wait; None waits forever.
 
         Raises:

@@ -78,7 +78,6 @@ class LiveConversation:
         """Subscribe.
 
         Args:
-            system: the system.
             changed: called on the subscription's thread when an event has come.
             streams: whether that is done for each piece of an answer, too.
             most: the most messages that are kept of an agent, the latest ones; then a message that ends an answer takes

@@ -109,7 +109,6 @@ class Directory(OfOneProcess, ABC):
         """Put together what both kinds of systems have.
 
         Args:
-            store: the database.
             writer: commits what handles write.
             clock: gives the times that are stored.
             threads: makes threads.

@@ -62,7 +62,6 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
     """The schema of a tool's arguments in plain form. A plain schema stays as it is.
 
     Args:
-        schema: the schema.
         checked: whether it is known to be JSON Schema. The check imports a package, which takes a tenth of a second;
             a tool without arguments needs none.
 

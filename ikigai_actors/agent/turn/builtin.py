@@ -23,7 +23,6 @@ class Begin(Protocol):
         Args:
             state: the agent, in a turn. No other call of the reply runs.
             call: the call, which the agent's model asked for.
-            event: the event that is being handled.
             now: milliseconds since 1970.
             tools: the traits of the agent's tools, by name.
 

@@ -228,7 +228,6 @@ def step(
 
     Args:
         state: the agent as it is. Commands must be accepted (`accepts`).
-        event: what happened.
         now: milliseconds since 1970.
         tools: the traits of the tools that the agent has now, by name.
         words: the words that wait and may enter now, oldest first; a prompt that is decided on is none of them.

@@ -91,7 +91,6 @@ def elision_of(log: History, head: int, turn: int, tokens: int, near: float, who
     What would be kept verbatim beside a summary is so here, too.
 
     Args:
-        log: the agent's log.
         head: the position of its latest message.
         turn: position of the message that opened the turn which is open.
         tokens: how many tokens the request has, about.
@@ -115,7 +114,6 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     """The plan for a summary now.
 
     Args:
-        log: the agent's log.
         head: the position of its latest message.
         turn: position of the message that opened the turn which is open, or can be resumed; 0 for none.
         part: the part of the conversation that the model can read; below 1, where all of it is too long for it.
@@ -183,7 +181,6 @@ def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: flo
 
     Args:
         plan: what the model was asked to summarise.
-        log: the agent's log.
         head: the position of its latest message.
         turn: as in `plan_of`.
         readable: the part of what it was shown that it can read.

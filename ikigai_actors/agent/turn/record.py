@@ -40,7 +40,6 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
     """The recorded results of the calls of an agent's latest reply, by id; without those that the record lacks.
 
     Args:
-        effects: the setting.
         own: the agent's own messages, among them that reply.
         calls: the calls of that reply.
     """

@@ -221,7 +221,6 @@ def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     Args:
         level: the budget, with the portions of all hosts.
         unit: tokens or usd.
-        host: the host.
         amount: how much is to be held.
         hosts: how many hosts live.
     """

@@ -119,7 +119,6 @@ class BudgetLedger:
         """Hold what a request of an agent needs in the portions of a host; or let it wait, and send the notice of that.
 
         Args:
-            row: the agent.
             need: what its request needs.
             host: the host that runs it.
             served: the budget for which it waits already, by its owner; None when it waits for none.

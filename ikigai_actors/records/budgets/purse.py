@@ -78,7 +78,6 @@ class Purse:
         """The changes that settle the request of an agent, and hold what its next one needs. Makes none of them.
 
         Args:
-            row: the agent.
             charge: what its open request has cost; None when there is none, or it stays open.
             need: what its next request needs; None for none.
 

@@ -11,7 +11,6 @@ def check_blobs(tx: Transaction, referenced: Mapping[str, tuple[str, int]]) -> I
     """Look at all blobs, one at a time.
 
     Args:
-        tx: where they are read.
         referenced: for each blob to which a message refers one such message: its agent and its position.
     """
     stored = [name for (name,) in tx.run("all_blobs")]

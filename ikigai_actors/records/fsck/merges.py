@@ -29,7 +29,6 @@ def check_merges(
     """The faults of merges.
 
     Args:
-        rows: the rows.
         told: the merges that messages name.
         elsewhere: those among them that came from a file, and may have no row here.
         heads: the position of the latest message of each agent.

@@ -32,8 +32,6 @@ def check_spendings(
     """Every violation.
 
     Args:
-        tx: a transaction.
-        records: the registry.
         told: the requests in the messages of each agent.
         unknown: the agents of which some message cannot be read.
         among: the agents that are looked at; None for all.

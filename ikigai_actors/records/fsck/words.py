@@ -45,8 +45,6 @@ class WordCheck:
         """What does not agree with mails that are words (recipient, number, body, time of reading, data).
 
         Args:
-            mails: all of them.
-            records: the registry.
             unknown: the agents of whose logs not everything is known.
         """
         rows = {(row[0], row[1]): (row[2], row[3]) for row in mails if _is_word(row[4])}

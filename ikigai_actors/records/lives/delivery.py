@@ -28,7 +28,6 @@ def delivery(
     Args:
         sender: the agent that sends it, by uuid; None is a person outside of any agent.
         recipient: an agent, by its handle or by a text as in `about`; or a group, as ``group:NAME``.
-        body: the text.
         now: milliseconds since 1970.
         at: when it is sent, as in `appointment`, and so the next two; with neither it is sent now.
         after: seconds from now on.

@@ -30,7 +30,6 @@ def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
 
     Args:
         read: reads the history.
-        position: the position.
         at_once: how many messages are read together, back to the latest one that decides.
     """
     following = next(iter(read(position, position + 1)), None)

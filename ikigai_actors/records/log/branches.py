@@ -17,8 +17,6 @@ def check_branch(tx: Transaction, parent: str, births: int, limit: int, is_set: 
     """Raise `TooManyAgents` where too many agents live in the branch of an agent whose model forks.
 
     Args:
-        tx: a transaction.
-        parent: the agent, by uuid.
         births: how many children it is to have.
         limit: how many may live then.
         is_set: whether the setting ``max_agents`` says so; else that is the usual limit.

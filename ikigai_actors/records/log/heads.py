@@ -54,7 +54,6 @@ def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -
     """The heads of the living, and of those who died at ``since`` or later; by uuid.
 
     Args:
-        tx: where they are read.
         since: in milliseconds since 1970.
         after: only those whose uuids come after this one.
         most: at most this many of them.

@@ -75,8 +75,6 @@ class Log:
         """Make a log from its messages, whose ids must be start + 1, start + 2, and so on.
 
         Args:
-            agent_uuid: the agent.
-            fork: its fork point.
             parent: the log in which the fork point is; None when nothing of it counts.
             messages: those after the start.
             cleared: position of the clear that the log follows; 0 when it begins at the fork point.
@@ -238,7 +236,6 @@ class Log:
         replaces are left out, and so is its text: `opening` has that.
 
         Args:
-            position: the position.
             end: begin with the latest message that is not after this one; None for the position.
         """
         view = self.view(position)

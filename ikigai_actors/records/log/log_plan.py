@@ -127,7 +127,6 @@ def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey,
     """The parts of logs that some histories need; a log that is not mentioned is needed whole.
 
     Args:
-        tx: where it is read.
         leaves: the logs with the heads of these histories.
         planned: all logs that they need.
     """

@@ -25,7 +25,6 @@ def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
     """The data of an agent for another one that merges it.
 
     Args:
-        tx: where it is read.
         into: the agent that merges, by uuid.
         child: the other one, by uuid, name or unique prefix; dead or alive.
 

@@ -43,7 +43,6 @@ def prunable(tx: Transaction, before: int) -> Pruned:
     """The counts of what a prune would delete now.
 
     Args:
-        tx: where it is read.
         before: of agents that died before this time, in milliseconds since 1970.
     """
     uuids = [*_due(tx, before), *_left_over(tx)]
@@ -63,7 +62,6 @@ def prune_logs(
     """Delete the messages and mail of agents that died long ago and that nobody needs; hosts go on meanwhile.
 
     Args:
-        store: the database.
         before: of agents that died before this time, in milliseconds since 1970.
         now: the time that is noted with them, in the same unit.
         batch: rows that are deleted in one transaction.

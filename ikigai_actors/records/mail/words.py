@@ -45,8 +45,6 @@ class KeepWord(Send):
         """Raises `BadInput` for a text that cannot be sent.
 
         Args:
-            recipient: the agent, by uuid.
-            text: the word.
             now: milliseconds since 1970.
             at_once: whether it cuts off the step in progress.
             sender: the agent that says it, by uuid; None for a person.

@@ -27,7 +27,6 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
     no more.
 
     Args:
-        reply: The reply.
         model: The model that was asked for it, as ``provider:model``: `assemble` compares it before it resends
             thinking.
 

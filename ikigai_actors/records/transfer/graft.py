@@ -145,7 +145,6 @@ class Import(Addressed):
         """Make the unit.
 
         Args:
-            file: the file.
             under: a uuid, name, or unique prefix of a uuid; None for agent 0.
             host: the host that will run the agents, and commits this.
             now: the time of the import, in milliseconds since 1970.

@@ -85,7 +85,6 @@ class Application(App[int]):
         """Prepare.
 
         Args:
-            system: the running system.
             history: the file that keeps what was submitted; None keeps nothing. What tokens cost is read from
                 ``prices.toml`` in the same directory.
             follow: whether a fork goes to the child.

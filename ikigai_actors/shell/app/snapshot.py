@@ -96,7 +96,6 @@ class Snapshots(Service):
         """Prepare; `start` begins.
 
         Args:
-            system: the running system.
             questions: gives the questions their numbers.
             current: uuid of the agent to begin with.
             deliver: takes each snapshot, on the thread of the snapshots.

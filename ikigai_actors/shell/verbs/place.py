@@ -80,7 +80,6 @@ class Place(Protocol):
         """Fork an agent.
 
         Args:
-            agent: the parent.
             prompt: the child's first prompt; None for none.
             name: the child's name.
             how: further options of `AgentRef.fork`.

@@ -156,7 +156,6 @@ def verb(
     """Declare a verb by a function; its arguments and options are decorators below, as of a click command.
 
     Args:
-        name: the word.
         slash: how a slash command names another agent than the current one; see `Naming.text`. A ``…`` in front stands
             for the arguments that come before it.
         script: how a subcommand names the agent. An option names who acts, and without it the function gets None, a

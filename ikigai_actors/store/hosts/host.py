@@ -343,7 +343,6 @@ class Host(Service):
         """Look at the age of the latest renewal; end the host when it is too old.
 
         Args:
-            now: the time.
             awake: since when the process runs without having been stopped.
         """
         assert self._lease is not None
@@ -385,9 +384,7 @@ def new_host(
     """Make a host of a database that has its schema. Nobody knows of it before `Host.begin`; release it in any case.
 
     Args:
-        store: the database.
         host_id: a fresh id for this host.
-        clock: the clocks of this machine.
         lease: seconds for which the host is believed on PostgreSQL.
         threads: makes the threads that keep the lease.
         name: of a host that shares the agents with others, see `Host.join`; None shares them with nobody.

@@ -58,7 +58,6 @@ def room(me: str, members: Sequence[SharingHost], shards: int) -> int:
     """How many more shards a host should take when nobody has them.
 
     Args:
-        me: the host.
         members: all living hosts, itself among them.
         shards: how many shards there are.
     """
@@ -87,7 +86,6 @@ def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living],
     """The shards that a host should give away now.
 
     Args:
-        me: the host.
         members: all living hosts, itself among them.
         agents: the shards of the host, with the living agents of each.
         move: whether shards with agents may be given now.

@@ -96,10 +96,8 @@ class Rebalancer(Worker):
             store: where it is read who has which shards.
             host: this host.
             journal: commits the gifts.
-            processes: the actors of this host.
             log_cache: the logs that are in use.
             supervision: gets the agents that this host has taken.
-            threads: makes the thread.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`.
             catch_up: has subscribers told what former hosts of agents have committed, before the agents act here.

@@ -60,7 +60,6 @@ class RemoteCommands(OutcomeHandler):
         Args:
             store: where the rows of other processes are read.
             writer: commits answers.
-            processes: the actors of this host.
             clock: gives the time of an answer.
             threads: makes the lock by which threads take turns.
             retry: has `follow` called again, later; never waits.

@@ -59,7 +59,6 @@ class ReplyStreams(Service):
             writer: commits the rows.
             host: the id of the host.
             clock: says how long somebody listens.
-            threads: makes the thread.
         """
         super().__init__("ikigai-reply-streams", threads)
         self._requests, self._writer, self._host, self._clock = requests, writer, host, clock

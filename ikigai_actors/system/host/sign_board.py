@@ -41,7 +41,6 @@ class SignBoard(Instrument):
         """Put the parts together.
 
         Args:
-            processes: the actors of the agents.
             journal: commits what is published.
             host: the id of the host.
             clock: gives the times.

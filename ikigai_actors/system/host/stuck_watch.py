@@ -33,7 +33,6 @@ class StuckWatch:
         """Put the parts together.
 
         Args:
-            processes: the actors of the agents.
             journal: commits the mails to supervisors.
             clock: gives the times of mails.
             after: lets the thread call a function in this many seconds.

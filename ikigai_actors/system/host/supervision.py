@@ -120,10 +120,8 @@ class SupervisionLoop(Worker, Supervision):
         Args:
             store: where the registry and the rows of other processes are read.
             journal: commits restarts and deaths.
-            processes: the actors of this host.
             host: its id.
             clock: for deadlines, and for the times of restarts.
-            threads: makes the thread.
             listen: see `RemoteCommands`.
         """
         super().__init__("ikigai-supervision", threads, clock)
@@ -309,7 +307,6 @@ class SupervisionLoop(Worker, Supervision):
         """Restart an agent; one that failed itself goes on with the children that its giving up had stopped.
 
         Args:
-            agent: the agent.
             supervisor: counts the restart.
             failure: why the agent itself failed; None when the restart of a sibling takes it along.
         """

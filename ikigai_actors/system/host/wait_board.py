@@ -54,7 +54,6 @@ class WaitBoard(Service):
             shared: whether other hosts may run agents of this database.
             runs: whether this host runs the agent with a uuid.
             state: the state of an agent that waits, as people see it.
-            threads: makes the thread.
         """
         super().__init__("ikigai-wait-board", threads)
         self._registry, self._store, self._host, self._shared = registry, store, host, shared

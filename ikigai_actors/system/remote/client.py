@@ -361,7 +361,6 @@ class Client:
         """Leave a prompt, which the host takes up when the agent is idle. Raises what `Send` does.
 
         Args:
-            uuid: the agent.
             text: the prompt.
             data: further data of the message that it will be.
             blobs: what is attached to it.
@@ -383,7 +382,6 @@ class Client:
         When nobody runs the agent, or the time is over, it is not done later either.
 
         Args:
-            uuid: the agent.
             command: what it is to do; its caller gets nothing.
             timeout: seconds to wait; None waits forever.
             late: the text of the `TimedOut`.

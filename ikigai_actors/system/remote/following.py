@@ -82,9 +82,7 @@ class FollowingLoop(Service):
         """Put the parts together, and begin to listen; `start` starts the thread.
 
         Args:
-            store: the database.
             clock: gives the time, and measures how long a look takes.
-            threads: makes the thread.
             waits: those of this process, which may concern agents of others.
             remote: the agents that others run; None where nobody else does.
             on_others: of a host: takes the agents, by uuid, for which it may have something to do, None for any.

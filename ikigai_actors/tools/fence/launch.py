@@ -51,7 +51,6 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
         reach: what programs may reach.
         how: how the fence is made.
         mount_point: an empty directory.
-        source: the launcher.
 
     Raises:
         BadInput: the lists are too long.

@@ -187,7 +187,6 @@ def _keep(main: int, first: bool) -> None:
     """Wait for the program, then end what it has left; end all after TERM, and at once after HUP.
 
     Args:
-        main: the program.
         first: whether this is the first process of a namespace: when it ends, the kernel kills the others.
     """
     heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP}
@@ -422,7 +421,6 @@ def _place(root: str, path: str, make: str = "") -> str:
 
     Args:
         root: the root directory.
-        path: the place.
         make: ``directory`` or ``file``, with the directories above it, if it is missing.
     """
     held = os.open(root, os.O_PATH | os.O_DIRECTORY)

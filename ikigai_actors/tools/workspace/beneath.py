@@ -58,7 +58,6 @@ class Root:
         """Name an absolute directory.
 
         Args:
-            directory: the directory.
             by_hand: does without the kernel's help even where it is available.
             protect: names beneath it under which `parent` gives nothing to write.
         """

@@ -109,7 +109,6 @@ class Search:
         """Prepare.
 
         Args:
-            ripgrep: the program.
             environment: all variables that it gets.
             root: where it searches.
             pattern: the regular expression.
