@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 
 import ikigai_actors as ikigai
+from ikigai_actors.providers import CallBlock, OnDelta, ResultBlock, TextBlock
 
 
 class Ollama:
@@ -14,7 +15,7 @@ class Ollama:
     def __init__(self, model: str, url: str = "http://127.0.0.1:11434") -> None:
         self.model, self._url, self._client = model, url, httpx2.AsyncClient(timeout=600)
 
-    async def respond(self, request: ikigai.Request, on_delta: ikigai.OnDelta) -> ikigai.Reply:
+    async def respond(self, request: ikigai.Request, on_delta: OnDelta) -> ikigai.Reply:
         tools = [{**one, "parameters": one["input_schema"]} for one in request.tools]
         body = {"model": request.model or self.model, "messages": messages(request), "stream": True}
         body["tools"] = [{"type": "function", "function": one} for one in tools]
@@ -48,9 +49,9 @@ class Ollama:
 def messages(request: ikigai.Request) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
     for message in request.conversation:
-        results = [block for block in message.blocks if isinstance(block, ikigai.ResultBlock)]
-        texts = [block.text for block in message.blocks if isinstance(block, ikigai.TextBlock)]
-        uses = [block for block in message.blocks if isinstance(block, ikigai.CallBlock)]
+        results = [block for block in message.blocks if isinstance(block, ResultBlock)]
+        texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
+        uses = [block for block in message.blocks if isinstance(block, CallBlock)]
         sent += [{"role": "tool", "tool_name": one.name, "content": one.text} for one in results]
         if texts or uses:
             calls = [{"function": {"name": one.name, "arguments": dict(one.input)}} for one in uses]

@@ -14,7 +14,8 @@ lost. What a tool returns, or raises, is what the model reads.
 import json
 import sys
 
-from ikigai_actors import ActorSystem, DocumentChanged, DocumentNotFound, Documents, current_agent, tool
+from ikigai_actors import ActorSystem, DocumentChanged, DocumentNotFound, current_agent, tool
+from ikigai_actors.types import Documents
 
 STOCK = "stock.json"
 AT_FIRST = {"Assam": 10, "Nilgiri": 5}

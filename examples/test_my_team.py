@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import DocumentChanged, DocumentNotFound, Documents, FunctionProvider, Request, current_agent
+from ikigai_actors import DocumentChanged, DocumentNotFound, FunctionProvider, Request, current_agent
 from ikigai_actors.testing import Faults, Simulation, simulate
+from ikigai_actors.types import Documents
 
 FINDINGS = "findings.md"
 WORKERS = ("anna", "bert", "carl")

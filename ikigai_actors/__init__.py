@@ -6,11 +6,11 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-What this package hands on is public, and so are `ikigai_actors.behaviour`, `ikigai_actors.cluster`,
-`ikigai_actors.testing`, `ikigai_actors.shell` and `ikigai_actors.providers.base`; all else is private. What follows
-from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans, cascades. The
-docstring of a room names what is in each of its modules, unless each is called after its subject: a command, a screen,
-a part of fsck. The rooms, top first; each knows those below it, bottom last:
+This package has the names that most programs need. The other public names are in a module for each subject: `errors`,
+`providers`, `tools`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `testing` and `shell`. All else is private.
+What follows from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans,
+cascades. The docstring of a room names what is in each of its modules, unless each is called after its subject: a
+command, a screen, a part of fsck. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
     cluster                              hosts that Ray starts
@@ -21,6 +21,7 @@ a part of fsck. The rooms, top first; each knows those below it, bottom last:
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
     actors                               inbox, dispatcher, futures, the seam to threads and time
     errors, arguments, text, attachments, frozen, lazy    words that all use
+    budgets, events, types               the public names of one subject each, from the rooms above
 """
 
 from ikigai_actors.lazy import handed_on

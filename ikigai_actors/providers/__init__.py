@@ -1,6 +1,6 @@
 """Providers, which answer the requests of agents.
 
-Import each from its own module; none is loaded before it is used.
+What a program needs of them this package hands on; none is loaded before it is used.
 
     base                        the protocol and its types, all that a provider needs to know of ikigai
     blocks, conversation        what a conversation consists of, in nobody's protocol; a chain that requests share
@@ -26,3 +26,7 @@ Import each from its own module; none is loaded before it is used.
     offline         no model at all; it says what it remembers, so that everything can be tried without a key;
                     stand_in says where it does so though nobody asked for it
 """
+
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)

@@ -11,5 +11,6 @@ Its modules:
     process                 how child processes are started, and ended
 """
 
-from ikigai_actors.tools.effect_keys import CurrentCall as CurrentCall
-from ikigai_actors.tools.effect_keys import current_call as current_call
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)

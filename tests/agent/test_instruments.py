@@ -10,18 +10,18 @@ from ikigai_actors import (
     ActorSystem,
     BadInput,
     FunctionProvider,
-    Instrument,
     Reply,
     Request,
     ScriptedProvider,
     Signal,
-    Tally,
     ToolCall,
     TurnInterrupted,
     tool,
 )
 from ikigai_actors.errors import IkigaiError
+from ikigai_actors.events import Instrument
 from ikigai_actors.providers.base import Spent
+from ikigai_actors.types import Tally
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 

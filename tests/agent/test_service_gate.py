@@ -7,21 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors import (
-    ActorSystem,
-    BadInput,
-    Delta,
-    Future,
-    Kind,
-    Limits,
-    Message,
-    OnDelta,
-    Reply,
-    Request,
-    Signal,
-    Streamed,
-)
+from ikigai_actors import ActorSystem, BadInput, Delta, Future, Kind, Message, Reply, Request, Signal, Streamed
 from ikigai_actors.agent.service_gate import MINUTE, part_of, until_next
+from ikigai_actors.providers import Limits, OnDelta
 from ikigai_actors.testing import simulated
 
 

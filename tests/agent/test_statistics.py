@@ -2,11 +2,12 @@
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentStatistics, ProviderError, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors import ActorSystem, ProviderError, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.agent.statistics import Tally
 from ikigai_actors.agent.turn.state import Phase, State
 from ikigai_actors.providers.base import Spent
 from ikigai_actors.testing import ManualClock
+from ikigai_actors.types import AgentStatistics
 from tests.kit.blocking_provider import DEADLINE, Gate
 
 USAGE = Usage(input_tokens=10, output_tokens=3, cache_creation_input_tokens=2, cache_read_input_tokens=1)

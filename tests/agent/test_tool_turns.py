@@ -6,17 +6,9 @@ import threading
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    BadInput,
-    ProviderError,
-    ScriptedProvider,
-    Signal,
-    TurnInterrupted,
-    WouldWaitForItself,
-    current_agent,
-)
+from ikigai_actors import ActorSystem, BadInput, ProviderError, ScriptedProvider, Signal, TurnInterrupted, current_agent
 from ikigai_actors.agent.turn.request import NOT_RUN
+from ikigai_actors.errors import WouldWaitForItself
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import OWN, calling, faults, prompts, requests_of, results, scripted, trail

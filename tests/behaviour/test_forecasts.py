@@ -8,19 +8,7 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentNotFound,
-    BadInput,
-    Price,
-    PricedModel,
-    Reply,
-    Request,
-    ScriptedProvider,
-    ToolCall,
-    Usage,
-    tool,
-)
+from ikigai_actors import ActorSystem, AgentNotFound, BadInput, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour import (
     Beam,
@@ -38,6 +26,7 @@ from ikigai_actors.behaviour import (
 )
 from ikigai_actors.behaviour.forecasts import ExpectedRequest, largest, total_of, trial_forecast
 from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.providers import Price, PricedModel
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated

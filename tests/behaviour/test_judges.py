@@ -11,19 +11,10 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentRef,
-    BadInput,
-    ProviderError,
-    Reply,
-    Request,
-    ScriptedProvider,
-    StoreConflict,
-    Usage,
-)
+from ikigai_actors import ActorSystem, AgentRef, BadInput, ProviderError, Reply, Request, ScriptedProvider, Usage
 from ikigai_actors.behaviour import BestOf, TrialRun, ask, blocks, evaluator, program, search
 from ikigai_actors.behaviour.trials import Judge
+from ikigai_actors.errors import StoreConflict
 from ikigai_actors.records.fsck.check import check
 from tests.kit.blocking_provider import DEADLINE
 

@@ -18,7 +18,6 @@ from ikigai_actors import (
     ProviderError,
     Reply,
     Request,
-    Result,
     ScriptedProvider,
     Signal,
     ToolCall,
@@ -33,6 +32,7 @@ from ikigai_actors.behaviour.turns import TurnCall
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
+from ikigai_actors.tools import Result
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.pictures import PNG
 from tests.kit.programs import crash_points, each_commit

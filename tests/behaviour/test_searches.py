@@ -14,7 +14,6 @@ from ikigai_actors import (
     BadInput,
     HistoryPruned,
     NameTaken,
-    NotABoundary,
     Reply,
     Request,
     ScriptedProvider,
@@ -35,6 +34,7 @@ from ikigai_actors.behaviour import (
     Verdict,
     search,
 )
+from ikigai_actors.errors import NotABoundary
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated

@@ -13,37 +13,36 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine
 
 import ikigai_actors
+import ikigai_actors.budgets
 import ikigai_actors.cluster
+import ikigai_actors.events
+import ikigai_actors.providers
 import ikigai_actors.testing
+import ikigai_actors.tools
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
     AsyncActorSystem,
     AsyncAgentRef,
-    AsyncEventFeed,
-    AsyncReplyStream,
     BadInput,
     Child,
-    Documents,
-    EventFeed,
-    FunctionTool,
     Future,
     IkigaiError,
     OfflineProvider,
     PendingCall,
-    ReplyStream,
     Signal,
-    Subscription,
     SystemClosed,
-    Tally,
 )
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.cluster import Fleet
+from ikigai_actors.events import AsyncEventFeed, EventFeed, Subscription
 from ikigai_actors.records.messages.settings import SETTINGS
 from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import System
+from ikigai_actors.tools import FunctionTool
+from ikigai_actors.types import AsyncReplyStream, Documents, ReplyStream, Tally
 from tests.kit.databases import eventually, sql
 from tests.kit.mistakes import VALUES, fits, parts_of
 from tests.kit.pictures import PNG
@@ -177,7 +176,8 @@ FLEET = Fleet(locate("postgresql://someone@nowhere/team"), None)
 
 def public() -> dict[str, Callable[..., Any]]:
     """The functions, and the classes whose objects a program makes, that the packages hand on."""
-    packages = (ikigai_actors, ikigai_actors.cluster, ikigai_actors.testing)
+    doors = (ikigai_actors.providers, ikigai_actors.tools, ikigai_actors.budgets, ikigai_actors.events)
+    packages = (ikigai_actors, *doors, ikigai_actors.cluster, ikigai_actors.testing)
     named: dict[str, Any] = {name: getattr(package, name) for package in packages for name in package.__all__}
     found = {name: one for name, one in named.items() if is_called(one)}
     return found | {"open": ActorSystem.open, "attach": ActorSystem.attach, "scale": FLEET.scale, "drain": FLEET.drain}

@@ -21,7 +21,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers"},
     {"actors"},
-    {"errors", "arguments", "text", "attachments", "frozen", "lazy"},
+    {"errors", "arguments", "text", "attachments", "frozen", "lazy", "budgets", "events", "types"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
 

@@ -8,19 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from ikigai_actors import (
-    ActorSystem,
-    Delta,
-    Kind,
-    OnDelta,
-    Provider,
-    ProviderError,
-    Reply,
-    Request,
-    ToolCall,
-    Usage,
-    tool,
-)
+from ikigai_actors import ActorSystem, Delta, Kind, Provider, ProviderError, Reply, Request, ToolCall, Usage, tool
+from ikigai_actors.providers import OnDelta
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import ROOT
 from tests.kit.messages_server.server import MessagesServer

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, ProviderError, PydanticAIProvider, Signal, Streamed, tool
+from ikigai_actors import ActorSystem, ProviderError, Signal, Streamed, tool
+from ikigai_actors.providers import PydanticAIProvider
 from ikigai_actors.providers.openai_parts import sent_name
 from ikigai_actors.records.messages.messages import Kind
 from tests.kit.blocking_provider import DEADLINE

@@ -22,7 +22,6 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
-    Spent,
     Stream,
     ToolCall,
     Usage,
@@ -31,6 +30,7 @@ from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.jobs import Crash
 from ikigai_actors.errors import AgentDead, BadInput
+from ikigai_actors.providers import Spent
 from ikigai_actors.providers.base import Delta, OnDelta
 from ikigai_actors.providers.checked import checked_delta, checked_reply
 from ikigai_actors.records.fsck.check import check

@@ -16,12 +16,11 @@ from ikigai_actors import (
     Message,
     OfflineProvider,
     Reply,
-    RootProtected,
     ScriptedProvider,
     ToolCall,
 )  # fmt: skip
 from ikigai_actors.agent.boot import survey
-from ikigai_actors.errors import StoreError, StoreUnusable
+from ikigai_actors.errors import RootProtected, StoreError, StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.records.messages.replies import reply_message_data

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ikigai_actors import ActorSystem, HistoryError, ProviderError
+from ikigai_actors import ActorSystem, ProviderError
+from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck.check import check
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage, message, more, without

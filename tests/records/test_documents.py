@@ -9,15 +9,14 @@ from ikigai_actors import (
     AgentDead,
     AgentNotFound,
     BadInput,
-    Document,
     DocumentChanged,
     DocumentNotFound,
-    DocumentVersion,
     OfflineProvider,
 )
 from ikigai_actors.records.documents import DOCUMENT_LIMIT, PATH_LIMIT, Documents, check_path
 from ikigai_actors.store import Store
 from ikigai_actors.store.unit import write_alone
+from ikigai_actors.types import Document, DocumentVersion
 from tests.kit.databases import bury
 from tests.kit.trees import plant
 

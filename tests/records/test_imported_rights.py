@@ -12,8 +12,6 @@ from ikigai_actors import (
     AgentRef,
     BadInput,
     Child,
-    ImportRefused,
-    Policy,
     Reply,
     Request,
     ScriptedProvider,
@@ -21,8 +19,10 @@ from ikigai_actors import (
     ToolCall,
     tool,
 )
+from ikigai_actors.errors import ImportRefused
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.transfer.rights import restricted, without_rights
+from ikigai_actors.tools import Policy
 from ikigai_actors.tools.function import Tool
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE, Hanging

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ikigai_actors import ActorSystem, AgentRef, CommitUnknown, HistoryPruned, ScriptedProvider, Signal, StoreInUse
+from ikigai_actors import ActorSystem, AgentRef, HistoryPruned, ScriptedProvider, Signal, StoreInUse
+from ikigai_actors.errors import CommitUnknown
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs

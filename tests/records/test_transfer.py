@@ -14,13 +14,10 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     AgentRef,
-    AlreadyMerged,
     BadInput,
     Budget,
     BudgetExceeded,
     HistoryPruned,
-    HostElsewhere,
-    ImportRefused,
     Message,
     Reply,
     Request,
@@ -29,7 +26,7 @@ from ikigai_actors import (
     ToolCall,
 )
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import AlreadyMerged, HostElsewhere, IkigaiError, ImportRefused
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.lives.supervision import GAVE_UP
 from ikigai_actors.records.log.pruning import prune_logs

@@ -5,7 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from ikigai_actors import ActorSystem, BadInput, Budget, BudgetStatus, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors import ActorSystem, BadInput, Budget, Reply, Request, ScriptedProvider, Usage
+from ikigai_actors.budgets import BudgetStatus
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import parse_budget, parse_grant
 from ikigai_actors.shell.cli.main import cli

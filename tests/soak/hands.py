@@ -15,7 +15,6 @@ from ikigai_actors import (
     DocumentNotFound,
     IkigaiError,
     MailboxFull,
-    MarkNotFound,
     ProviderError,
     Signal,
     StoreError,
@@ -23,7 +22,7 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.actors.futures import TimedOut
-from ikigai_actors.errors import Fenced
+from ikigai_actors.errors import Fenced, MarkNotFound
 from ikigai_actors.records.messages.messages import Kind
 from tests.soak.holdings import last_position
 from tests.soak.ledger import Buried, Complaint, Did, Ended, Entry, Forked, Ledger, Refused, Sent, Took, Trying, Wrote

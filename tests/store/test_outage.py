@@ -10,7 +10,6 @@ import pytest
 from ikigai_actors import (
     ActorSystem,
     AgentDead,
-    HistoryError,
     IkigaiError,
     Message,
     Request,
@@ -20,6 +19,7 @@ from ikigai_actors import (
     StoreTrouble,
     SystemClosed,
 )
+from ikigai_actors.errors import HistoryError
 from tests.kit.blocking_provider import DEADLINE, Hanging
 
 pytestmark = pytest.mark.slow("waits for a database")

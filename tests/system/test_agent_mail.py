@@ -14,7 +14,6 @@ from ikigai_actors import (
     BadInput,
     FunctionProvider,
     Mailed,
-    MailNotFound,
     OfflineProvider,
     Request,
     ScriptedProvider,
@@ -23,6 +22,7 @@ from ikigai_actors import (
     current_agent,
 )
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.errors import MailNotFound
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.journals import Gate, Task
 

@@ -13,7 +13,6 @@ from ikigai_actors import (
     NoTurn,
     OfflineProvider,
     ProviderError,
-    RootProtected,
     ScriptedProvider,
     Signal,
     TurnInterrupted,
@@ -21,7 +20,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event, HostChanged, StoreTrouble
-from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, StoreUnusable, SystemClosed
+from ikigai_actors.errors import AgentDead, HostElsewhere, NoHost, RootProtected, StoreUnusable, SystemClosed
 from ikigai_actors.records.agents.registry import Died
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Hint, Watch

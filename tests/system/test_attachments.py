@@ -10,19 +10,17 @@ import pytest
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
-    Attachment,
     BadInput,
     OfflineProvider,
-    PictureBlock,
     Reply,
     Request,
-    Result,
     ScriptedProvider,
     Signal,
     ToolCall,
     attachment,
     tool,
 )
+from ikigai_actors.providers import PictureBlock
 from ikigai_actors.providers.attachment_limits import MESSAGES_LIMITS
 from ikigai_actors.providers.base import SUMMARISE, OnDelta
 from ikigai_actors.providers.blocks import TextBlock, blobs_in
@@ -33,6 +31,8 @@ from ikigai_actors.store.copy import copy_database
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from ikigai_actors.testing.simulation.messages_api import violations
+from ikigai_actors.tools import Result
+from ikigai_actors.types import Attachment
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually, sql
 from tests.kit.pictures import GIF, MP3, PDF, PNG

@@ -13,13 +13,13 @@ from ikigai_actors import (
     Child,
     HistoryPruned,
     Kind,
-    NotABoundary,
     Reply,
     Request,
     ScriptedProvider,
     ToolCall,
     tool,
 )
+from ikigai_actors.errors import NotABoundary
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
 from ikigai_actors.records.messages.messages import Message

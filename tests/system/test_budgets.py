@@ -19,7 +19,6 @@ from ikigai_actors import (
     Reply,
     ScriptedProvider,
     Signal,
-    Spent,
     Stream,
     ToolCall,
     TurnInterrupted,
@@ -27,6 +26,7 @@ from ikigai_actors import (
     current_agent,
     tool,
 )
+from ikigai_actors.providers import Spent
 from ikigai_actors.providers.base import SUMMARISE, OnDelta, Request
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.status import budgets_that_limit

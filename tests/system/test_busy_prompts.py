@@ -1,7 +1,8 @@
 """A person's prompt to a busy agent: it is stored at once as mail, and answered once, after the turn in progress."""
 
-from ikigai_actors import ActorSystem, PromptKept, ScriptedProvider, Signal, StoreError
+from ikigai_actors import ActorSystem, ScriptedProvider, Signal, StoreError
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.events import PromptKept
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.conversation import outcome_of_future, say

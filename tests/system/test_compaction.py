@@ -18,8 +18,6 @@ from ikigai_actors import (
     BadInput,
     FunctionProvider,
     Message,
-    NothingToCompact,
-    NothingToUncompact,
     OfflineProvider,
     ProviderError,
     Reply,
@@ -31,11 +29,12 @@ from ikigai_actors import (
     ToolCall,
     TurnInterrupted,
     Usage,
-    WindowNearlyFull,
     tool,
 )
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.errors import NothingToCompact, NothingToUncompact
+from ikigai_actors.events import WindowNearlyFull
 from ikigai_actors.providers.base import OPEN_PROMPT, SUMMARISE
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.log_cache import LogCache

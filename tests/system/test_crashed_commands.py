@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentError, AgentRef, Instrument, ScriptedProvider
+from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.agent.statistics import Tally
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import AgentError, IkigaiError
+from ikigai_actors.events import Instrument
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.platform import SYSTEM_PLATFORM

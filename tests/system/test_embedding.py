@@ -8,16 +8,15 @@ from ikigai_actors import (
     ActorSystem,
     FunctionProvider,
     Message,
-    NoCurrentAgent,
     Reply,
     Request,
     ScriptedProvider,
     Stream,
     Streamed,
     WouldDeadlock,
-    WouldWaitForItself,
     current_agent,
 )
+from ikigai_actors.errors import NoCurrentAgent, WouldWaitForItself
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.echo import echo, open_echo
 from tests.kit.programs import cheaper

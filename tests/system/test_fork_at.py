@@ -5,17 +5,8 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentRef,
-    BadInput,
-    NotABoundary,
-    Reply,
-    Request,
-    ScriptedProvider,
-    ToolCall,
-    tool,
-)
+from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors.errors import NotABoundary
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store import open_store

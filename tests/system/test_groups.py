@@ -5,16 +5,8 @@ import asyncio
 import pytest
 from click.testing import CliRunner
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentRef,
-    BadInput,
-    GroupEmpty,
-    OfflineProvider,
-    Reply,
-    ScriptedProvider,
-    ToolCall,
-)
+from ikigai_actors import ActorSystem, AgentRef, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall
+from ikigai_actors.errors import GroupEmpty
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.attached import AttachedSystem

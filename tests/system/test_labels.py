@@ -8,18 +8,8 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    BadInput,
-    Delta,
-    ProviderError,
-    Reply,
-    Request,
-    ScriptedProvider,
-    Spent,
-    Stream,
-    Usage,
-)
+from ikigai_actors import ActorSystem, BadInput, Delta, ProviderError, Reply, Request, ScriptedProvider, Stream, Usage
+from ikigai_actors.providers import Spent
 from ikigai_actors.records.budgets.spendings import Spending
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs

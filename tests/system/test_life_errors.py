@@ -4,18 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentDead,
-    AgentNotFound,
-    AmbiguousAgent,
-    BadInput,
-    IkigaiError,
-    RootProtected,
-    Signal,
-)
+from ikigai_actors import ActorSystem, AgentDead, AgentNotFound, AmbiguousAgent, BadInput, IkigaiError, Signal
 from ikigai_actors.agent.builtin_calls.mail import append_notice
 from ikigai_actors.agent.turn.state import MailNotice
+from ikigai_actors.errors import RootProtected
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.scripted import ScriptedProvider, ScriptedReply
 from ikigai_actors.records.lives.signals import SendSignal

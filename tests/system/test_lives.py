@@ -9,11 +9,9 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     BadInput,
-    Fenced,
     FunctionProvider,
     Future,
     Request,
-    RootProtected,
     ScriptedProvider,
     Signal,
     StoreError,
@@ -21,6 +19,7 @@ from ikigai_actors import (
     tool,
 )
 from ikigai_actors.agent.messages import Reset
+from ikigai_actors.errors import Fenced, RootProtected
 from ikigai_actors.providers.base import Exit
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store

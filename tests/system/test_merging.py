@@ -12,24 +12,19 @@ import pytest
 from ikigai_actors import (
     ActorSystem,
     AgentRef,
-    AlreadyMerged,
     BadInput,
     Budget,
     BudgetExceeded,
-    HeadMoved,
-    MergedDocument,
     Message,
-    NotBelow,
-    NothingToMerge,
     ProviderError,
     Reply,
     Request,
     ScriptedProvider,
     Signal,
     TurnInterrupted,
-    TurnOpen,
     Usage,
 )
+from ikigai_actors.errors import AlreadyMerged, HeadMoved, NotBelow, NothingToMerge, TurnOpen
 from ikigai_actors.providers.base import REPORT, OnDelta
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
@@ -39,6 +34,7 @@ from ikigai_actors.store.base import T
 from ikigai_actors.store.forwarding import ForwardingStore
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.remote.client import Client
+from ikigai_actors.types import MergedDocument
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.echo import echo
 from tests.kit.open_on import open_on

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ikigai_actors
+import ikigai_actors.types
 from ikigai_actors import ActorSystem, AgentNotFound, DocumentChanged, IkigaiError, OfflineProvider
 
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
@@ -25,7 +26,8 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 
 def errors() -> list[type[Exception]]:
     """Every error that a user's program may get or raise."""
-    public = [getattr(ikigai_actors, name) for name in ikigai_actors.__all__]
+    doors = (ikigai_actors, ikigai_actors.types)
+    public = [getattr(door, name) for door in doors for name in door.__all__]
     kinds = {one for one in public if isinstance(one, type) and issubclass(one, Exception)} | {*below(IkigaiError)}
     return sorted(
         (one for one in kinds if not one.__name__.startswith("_")), key=lambda kind: (kind.__module__, kind.__name__)

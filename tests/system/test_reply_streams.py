@@ -7,12 +7,14 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors import ActorSystem, Message, OnDelta, Reply, Request, Signal, StreamCut, Streamed
+from ikigai_actors import ActorSystem, Message, Reply, Request, Signal, Streamed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.actors.threads import SYSTEM_THREADS
 from ikigai_actors.agent.jobs import ModelRequest
 from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.events import StreamCut
+from ikigai_actors.providers import OnDelta
 from ikigai_actors.providers.base import Delta
 from ikigai_actors.records.log.append import Append, FencingToken
 from ikigai_actors.records.log.log_unit import LogUnit

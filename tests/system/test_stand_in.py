@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, ProviderMissing, ScriptedProvider
+from ikigai_actors import ActorSystem, AgentRef, OfflineProvider, ScriptedProvider
 from ikigai_actors.behaviour import BestOf, ask, bisect, evaluate, recorded, regress, replay, search
 from ikigai_actors.behaviour.results import ExperimentResult
+from ikigai_actors.errors import ProviderMissing
 from ikigai_actors.system.attached import AttachedSystem
 from tests.conftest import NewDatabase
 from tests.kit.blocking_provider import DEADLINE

@@ -2,18 +2,9 @@
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentDead,
-    BadInput,
-    PromptKept,
-    Request,
-    ScriptedProvider,
-    Signal,
-    StoreError,
-    SystemClosed,
-)
+from ikigai_actors import ActorSystem, AgentDead, BadInput, Request, ScriptedProvider, Signal, StoreError, SystemClosed
 from ikigai_actors.agent.subscriptions import Event
+from ikigai_actors.events import PromptKept
 from ikigai_actors.records.mail.mail import MAIL_LIMIT
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem

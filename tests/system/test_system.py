@@ -13,12 +13,12 @@ from ikigai_actors import (
     AmbiguousAgent,
     BadInput,
     Kind,
-    MarkNotFound,
     NameTaken,
     ProviderError,
     Request,
     ScriptedProvider,
 )
+from ikigai_actors.errors import MarkNotFound
 from ikigai_actors.records.agents.words import words_of
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import bury

@@ -5,17 +5,8 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import (
-    ActorSystem,
-    AgentDead,
-    AgentRef,
-    BadInput,
-    OfflineProvider,
-    Reply,
-    ScriptedProvider,
-    TimerNotFound,
-    ToolCall,
-)
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall
+from ikigai_actors.errors import TimerNotFound
 from ikigai_actors.shell.text.timers import timer_line
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, Simulation, simulated

@@ -20,9 +20,9 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
-    WouldWaitForItself,
     current_agent,
 )
+from ikigai_actors.errors import WouldWaitForItself
 from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import open_store
 from ikigai_actors.store.unit import write_alone

@@ -15,10 +15,10 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
-    Spent,
     Stream,
     Usage,
 )
+from ikigai_actors.providers import Spent
 from ikigai_actors.providers.base import OnDelta
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Simulation, simulate, simulated
 from tests.kit.programs import cheaper

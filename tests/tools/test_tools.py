@@ -9,10 +9,11 @@ import pytest
 from anthropic.lib.tools import ToolError as AnthropicToolError
 from pydantic import BaseModel, Field, TypeAdapter
 
-from ikigai_actors import BadInput, ToolError
+from ikigai_actors import BadInput
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.toolbox import Toolbox
 from ikigai_actors.system.agents_tool import ListAgents
+from ikigai_actors.tools import ToolError
 from ikigai_actors.tools.function import LIMIT, TIMEOUT, FunctionTool, Result, result_of, tool
 
 

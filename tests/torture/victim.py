@@ -18,7 +18,6 @@ from ikigai_actors import (
     AgentDead,
     AgentRef,
     AgentStopped,
-    MarkNotFound,
     Message,
     ProviderError,
     Reply,
@@ -26,6 +25,7 @@ from ikigai_actors import (
     TurnInterrupted,
 )
 from ikigai_actors.agent.subscriptions import Event, Streamed
+from ikigai_actors.errors import MarkNotFound
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.shell.cli import client
 from supervisors.orphans import OrphanPolicy

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors import Attachment, attachment, tool
+from ikigai_actors import attachment, tool
 from ikigai_actors.shell.app.transcript.pictures import MOST_ROWS, cells_of, picture_rows
+from ikigai_actors.types import Attachment
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.pictures import BY_TYPE, PDF, PNG, painted
 

@@ -1,0 +1,5 @@
+"""Types: what calls of systems and handles give, for annotations."""
+
+from ikigai_actors.lazy import handed_on
+
+__getattr__, __all__ = handed_on(__name__)
