@@ -95,13 +95,20 @@ class Costs:
         unit = step.unit
         if not isinstance(unit, LogUnit):
             return step
+        charge = unit.charge
         if isinstance(before.hold, Held) and step.state.hold is None:
             refused = event.charge if isinstance(event, on.SummaryFailed) else None
-            unit = replace(unit, charge=refused or self._charge(before, event, asked))
+            charge = refused or self._charge(before, event, asked)
+        told = charge if asked and isinstance(event, on.ReplyReceived) else None  # of the one message with a usage
+        spent = tuple(
+            self._row(before, message, told)
+            for message in unit.messages
+            if message.kind in SPENDING and message.data.get("usage") is not None
+        )
+        if charge is not unit.charge or spent:
+            unit = replace(unit, charge=charge, spent=spent)
         if unit.asks:
             unit = replace(unit, need=self._need(step.state, unit))
-        if spent := self._spent(before, unit):
-            unit = replace(unit, spent=spent)
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
@@ -272,18 +279,16 @@ class Costs:
         worst = held.tokens + held.risk_tokens, held.usd + held.risk_usd
         return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
 
-    def _spent(self, state: State, unit: LogUnit) -> tuple[SpendingRow, ...]:
-        """A row for each request whose messages report what a service has counted."""
-        rows: list[SpendingRow] = []
-        for message in unit.messages:
-            if message.kind in SPENDING and (spent := spent_of(message)) is not None:
-                model = str(message.data.get("model", ""))
-                if not model and (asked := self._model(self._asked(state))) is not None:
-                    model = asked.name
-                cost = self._told(spent.usage, spent.model or model.partition(":")[2], model)
-                labels, written = set_id(state.labels), message.created_at
-                rows.append(SpendingRow(message.agent_uuid, message.id, labels, written, cost.tokens, cost.usd))
-        return tuple(rows)
+    def _row(self, state: State, message: Message, charge: Charge | None) -> SpendingRow:
+        """The row of a request whose message reports what a service has counted; ``charge`` is its cost, if known."""
+        if charge is None:
+            spent, model = spent_of(message), str(message.data.get("model", ""))
+            assert spent is not None  # as it has a usage
+            if not model and (asked := self._model(self._asked(state))) is not None:
+                model = asked.name
+            charge = self._told(spent.usage, spent.model or model.partition(":")[2], model)
+        labels = set_id(state.labels)
+        return SpendingRow(message.agent_uuid, message.id, labels, message.created_at, charge.tokens, charge.usd)
 
     def _told(self, usage: Usage, made_by: str, model: str) -> Charge:
         """The charge of tokens that a service has counted."""

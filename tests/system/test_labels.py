@@ -1,5 +1,7 @@
 """On whose account requests are made: labels of agents and turns, and the sums of what was spent by them."""
 
+import json
+import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, BadInput, Delta, ProviderError, Reply, Request, ScriptedProvider, Stream, Usage
 from ikigai_actors.providers import Spent
 from ikigai_actors.records.budgets.spendings import Spending
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.tool_scripts import calling, results
 
@@ -27,7 +33,7 @@ def opened(database: str, provider: Any = None, **options: Any) -> ActorSystem:
     return ActorSystem.open(database, provider or ScriptedProvider(ten), **options)
 
 
-def tokens(system: ActorSystem, by: str | None, since: Any = None) -> Mapping[str, int]:
+def tokens(system: ActorSystem | AttachedSystem, by: str | None, since: Any = None) -> Mapping[str, int]:
     return {value: one.tokens for value, one in system.spending(by, since).items()}
 
 
@@ -167,3 +173,52 @@ def test_costs_outlive_the_messages_of_the_dead(tmp_path: Path) -> None:
         assert prune_logs(system.store, system.clock.now_ms() + 1, 1).agents == 1
         assert tokens(system, "user") == {"bob": 10}
         assert check(system.store) == []
+
+
+def test_labels_reach_agents_that_another_process_runs(durable: str) -> None:
+    with opened(durable, labels={"team": "sales"}) as host, ActorSystem.attach(durable) as other:
+        other.root.prompt("go", labels={"user": "ann"}).get(timeout=DEADLINE)
+        other.root.fork("go", labels={"user": "bob"}).reply(timeout=DEADLINE)
+        with pytest.raises(BadInput, match="at most 16 labels"):
+            other.root.prompt("go", labels={str(number): "x" for number in range(16)})
+        assert tokens(other, "user") == tokens(host, "user") == {"ann": 10, "bob": 10}
+
+
+def test_labels_that_are_too_many_with_those_of_the_turn_refuse_the_fork(durable: str) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    @tool
+    def hold() -> str:
+        entered.set()
+        assert leave.wait(DEADLINE)
+        return "done"
+
+    def answer(request: Request) -> Reply:
+        return ten(request) if results(request) else calling("hold")
+
+    with opened(durable, ScriptedProvider(answer), tools=[hold]) as system:
+        turn = system.root.prompt("go", labels={f"a{number}": "x" for number in range(9)})
+        assert entered.wait(DEADLINE)
+        fork = system.root.aio.fork(labels={f"b{number}": "x" for number in range(8)})
+        leave.set()
+        turn.get(timeout=DEADLINE)
+        with pytest.raises(BadInput, match="at most 16 labels"):
+            fork.get(timeout=DEADLINE)
+        assert len(system.agents()) == 1
+
+
+def test_a_command_adds_up_by_a_label(tmp_path: Path) -> None:
+    database = str(tmp_path / "some.db")
+    with opened(database, labels={"team": "sales"}) as system:
+        system.root.prompt("go").get(timeout=DEADLINE)
+        system.root.fork("go", labels={"team": "a\x1b[1mb"}).reply(timeout=DEADLINE)
+
+    def said(*words: str) -> str:
+        return CliRunner().invoke(cli, ["--database", database, "stats", *words]).output
+
+    sales = {"tokens": 10, "usd": 0.0, "requests": 1}
+    assert json.loads(said("--by", "team", "--json"))["sales"] == sales
+    assert json.loads(said("--by", "user", "--since", "7d", "--json")) == {"": {**sales, "tokens": 20, "requests": 2}}
+    assert said("--by", "user") == "no user  20 tokens, 2 requests\n"
+    assert "\x1b" not in said("--by", "team")
+    assert "--since goes with --by" in said("--since", "7d")
