@@ -8,6 +8,7 @@ import pytest
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.fence.launcher import (
+    BY_KIND,
     BY_PROCESS,
     REFUSED_CALLS,
     SHARED,
@@ -228,17 +229,23 @@ def test_the_filter_refuses_what_it_lists_and_nothing_else(machine: str) -> None
     ports = seccomp_filter(machine, "ports", unix_sockets=True, alone=False)
     refused = {numbers[column] for numbers in REFUSED_CALLS.values()} - {-1}
     shared = {numbers[column] for numbers in SHARED.values()}
+    by_number = {numbers[column] for numbers in (*BY_PROCESS.values(), *BY_KIND.values())} - {
+        BY_KIND["ioprio_set"][column]
+    }
     special = {name: numbers[column] for name, numbers in SPECIAL.items()}
-    by_process = {numbers[column]: numbers[2] for numbers in BY_PROCESS.values()}
     for number in range(500):
         if number == special["clone3"]:
             assert run(whole, machine, number) == REFUSED | 38
         elif number not in special.values():
             assert (run(whole, machine, number) != ALLOWED) == (number in refused)
-            assert (run(alone, machine, number) != ALLOWED) == (number in refused | shared)
-    for number, index in by_process.items():
-        assert run(alone, machine, number, *[0] * index, 7) != ALLOWED
-        assert run(whole, machine, number, *[0] * index, 7) == ALLOWED
+            assert (run(alone, machine, number, 1) != ALLOWED) == (number in refused | shared | by_number)
+    for numbers in BY_PROCESS.values():
+        assert [run(alone, machine, numbers[column], pid) == ALLOWED for pid in (0, 7)] == [True, False]
+        assert run(whole, machine, numbers[column], 7) == ALLOWED
+    for *of_machines, kind in BY_KIND.values():
+        given = [(kind, 0), (kind, 7), (kind + 1, 0), (2, 0), (3, 0)]
+        assert [run(alone, machine, of_machines[column], *one) == ALLOWED for one in given] == [True] + [False] * 4
+        assert run(whole, machine, of_machines[column], 2, 7) == ALLOWED
     assert run(whole, machine, special["clone"], 0x10000011) != ALLOWED
     assert run(whole, machine, special["clone"], 0x11) == ALLOWED
     assert [run(whole, machine, special["ioctl"], 0, key) == ALLOWED for key in (0x5412, 0x541C, 0x5413)] == [

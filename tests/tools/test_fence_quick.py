@@ -1,15 +1,16 @@
 """One small case of the fence: what is outside is out of reach, and what is inside works."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ikigai_actors.tools.base import HostPaths
-from ikigai_actors.tools.fence.enclosure import git_configuration
+from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.private import PrivateDirectories
-from tests.kit.fences import Scene, enclosed, run_in
+from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in
 
 TRIES = "cat ../secret; echo mine > ../made; echo fine > made; cat made; git config user.name; env | grep -c ANTHROPIC"
 
@@ -73,3 +74,24 @@ def test_the_paths_of_a_host_are_its_database_with_what_is_beside_it_and_its_con
     names = ["d.db", "d.db-wal", "d.db-shm", "d.db.lock", "d.db-journal", "c.toml"]
     assert found == HostPaths(tmp_path / "home", tuple(tmp_path / name for name in names))
     assert host_paths(":memory:", "") == HostPaths(tmp_path / "home")
+
+
+def test_a_person_hears_of_code_that_agents_could_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, paths = tmp_path / "work", HostPaths(tmp_path / "state")
+    (work / "own").mkdir(parents=True)
+    heard = list[str]()
+
+    def told(mode: str, *path: Path) -> str:
+        needs(mode)
+        heard.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "path", [*map(str, path), *sys.path])
+            made = open_enclosure(Fence(mode=mode), paths, str(work), ENVIRONMENT, {}, heard.append)
+        assert made is not None
+        made.close()
+        return "".join(heard)
+
+    assert told("landlock") == ""
+    assert f"imports modules from {work}, where agents write" in told("required", work)
+    assert f"imports modules from {work / 'own'}, where agents write" in told("landlock", work / "own")
+    assert told("required", work / "own") == ""

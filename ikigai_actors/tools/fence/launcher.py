@@ -552,8 +552,9 @@ Instruction = tuple[int, int, int, int]
 
 REFUSED_CALLS = {  # of x86_64, of aarch64 (-1: it has none)
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280), "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112), "delete_module": (176, 106), "finit_module": (313, 273), "fsconfig": (431, 431),
-    "fsmount": (432, 432), "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
+    "clock_settime": (227, 112), "delete_module": (176, 106), "fanotify_init": (300, 262),
+    "finit_module": (313, 273), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fsopen": (430, 430), "fspick": (433, 433), "init_module": (175, 105),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, -1),
     "iopl": (172, -1), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "lookup_dcookie": (212, 18), "mount": (165, 40), "mount_setattr": (442, 442),
@@ -574,11 +575,16 @@ SHARED = {
 """Refused where the program shares the host's memory segments, semaphores and queues."""
 
 BY_PROCESS = {
-    "ioprio_set": (251, 30, 1), "prlimit64": (302, 261, 0), "sched_setaffinity": (203, 122, 0),
-    "sched_setattr": (314, 274, 0), "sched_setparam": (142, 118, 0), "sched_setscheduler": (144, 119, 0),
-    "setpriority": (141, 140, 1),
-}  # fmt: skip
-"""Refused for another process, where the program shares the host's numbers: with the argument that names it."""
+    "prlimit64": (302, 261),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+}
+"""Refused for another process, which the first argument names, where the program shares the host's numbers."""
+
+BY_KIND = {"ioprio_set": (251, 30, 1), "setpriority": (141, 140, 0)}
+"""Refused there for all but the process itself: the first argument is this kind, process, and the second one 0."""
 
 SPECIAL = {
     "clone": (56, 220), "clone3": (435, 435), "ioctl": (16, 29), "seccomp": (317, 277), "sendmmsg": (307, 269),
@@ -630,8 +636,11 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
     keys = [line for request in (_TIOCSTI, _TIOCLINUX) for line in _when(request, [permission])]
     made += _when(special["ioctl"], [_argument(1), *keys, _ALLOW])
     if alone:
-        for *of_machines, index in BY_PROCESS.values():
-            made += _when(of_machines[column], [_argument(index), *_when(0, [_ALLOW]), permission])
+        for numbers in BY_PROCESS.values():
+            made += _when(numbers[column], [_argument(0), *_when(0, [_ALLOW]), permission])
+        for *of_machines, kind in BY_KIND.values():
+            itself = [_argument(1), *_when(0, [_ALLOW]), permission]
+            made += _when(of_machines[column], [_argument(0), *_when(kind, itself), permission])
     if network == "ports":  # a connection that opens with data passes by Landlock
         for name, index in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
             made += _when(special[name], [_argument(index), (_ANY_BIT, 0, 1, _MSG_FASTOPEN), permission, _ALLOW])
