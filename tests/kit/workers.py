@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from multiprocessing.connection import Connection, wait
@@ -42,6 +42,9 @@ UNKNOWN = {Tier.QUICK: 0.02, Tier.STANDARD: 0.5, Tier.THOROUGH: 5.0}
 
 MEASURED = "workers/seconds"
 """Where pytest's cache keeps how long each test took."""
+
+_COLLECTED = pytest.StashKey[Collection[str]]()
+"""The names of all tests that were collected, of any tier."""
 
 _RANGE = struct.Struct("ii")
 
@@ -72,6 +75,35 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """What forks programs for all the processes warms up while the tests are collected."""
     if session.config.getoption("--workers") and session.config.rootpath == ROOT:
         Zygote.get()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the names of all tests, before some are left out."""
+    config.stash[_COLLECTED] = {item.nodeid for item in items}
+
+
+def still_there(
+    seconds: Mapping[str, float], collected: Collection[str], arguments: Iterable[str], root: Path
+) -> dict[str, float]:
+    """What was measured, without the tests that have another name by now, or none.
+
+    Args:
+        seconds: what was measured, by the names of tests.
+        collected: the names of all tests of this run.
+        arguments: what pytest was given, with ``::`` where it is only a part of a file.
+        root: the directory of the files.
+    """
+    whole = {_file(name) for name in collected} - {_file(one) for one in arguments if "::" in one}
+    return {
+        name: took
+        for name, took in seconds.items()
+        if name in collected or (_file(name) not in whole and (root / _file(name)).exists())
+    }
+
+
+def _file(name: str) -> str:
+    return name.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -124,7 +156,9 @@ class Run:
                 os.waitpid(worker.process, 0)
             os.close(queue)
         if cache := self.session.config.cache:
-            cache.set(MEASURED, {**cache.get(MEASURED, {}), **self._seconds})
+            config = self.session.config
+            known = still_there(cache.get(MEASURED, {}), config.stash[_COLLECTED], config.args, config.rootpath)
+            cache.set(MEASURED, {**known, **self._seconds})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name the flaky tests."""

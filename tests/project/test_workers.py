@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.program import PATIENCE
-from tests.kit.workers import SHARE, shares
+from tests.kit.workers import SHARE, shares, still_there
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,3 +94,11 @@ def test_a_run_can_stop_at_the_first_failure(tmp_path: Path) -> None:
 def test_the_longest_share_is_the_first_and_a_file_may_stay_in_one() -> None:
     files, seconds = ["a", "a", "b", "b", "c", "c"], [0.1, 0.2, SHARE, SHARE, 0.9, 0.9]
     assert shares(files, seconds, whole={"c"}) == [range(4, 6), range(2, 3), range(3, 4), range(2)]
+
+
+def test_the_seconds_of_a_test_that_is_gone_are_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    (tmp_path / "b.py").touch()
+    seconds = {"a.py::test_old": 1.0, "a.py::test_new": 2.0, "b.py::test_other": 3.0, "c.py::test_of_no_file": 4.0}
+    assert [*still_there(seconds, {"a.py::test_new"}, ["a.py"], tmp_path).values()] == [2.0, 3.0]
+    assert [*still_there(seconds, {"a.py::test_new"}, ["a.py::test_new"], tmp_path).values()] == [1.0, 2.0, 3.0]
