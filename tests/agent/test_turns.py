@@ -198,7 +198,7 @@ def test_commands_wait_for_the_end_of_the_turn_in_order_of_arrival(database: str
         assert kinds(system.root.history(all=True)) == ["user", "assistant", "mark", "user", "assistant", "clear"]
 
 
-@pytest.mark.slow("takes a second")
+@pytest.mark.thorough("ten thousand commands; tests/actors fills an inbox of a plain actor")
 def test_commands_beyond_ten_thousand_are_refused_and_the_others_done(new_sqlite: NewDatabase) -> None:
     gate = Gate()
     with ActorSystem.open(new_sqlite(), provider=gate.provider) as system:

@@ -23,6 +23,7 @@ from ikigai_actors.testing.simulation.world import simulated
 from ikigai_actors.testing.strategies import Tree
 from tests.kit.echo import echo
 from tests.kit.program import unmeasured
+from tests.kit.programs import cheaper
 
 FAST = settings(max_examples=30, deadline=None, database=None)
 
@@ -60,8 +61,8 @@ def test_a_lost_update_is_found_and_its_line_replays_it() -> None:
     simulate(counts, replay="")
 
 
-@pytest.mark.slow("takes half a second")
-def test_after_a_crash_what_must_hold_is_looked_at_all_the_same() -> None:
+@cheaper("examples", 15, 60, "more schedules")
+def test_after_a_crash_what_must_hold_is_looked_at_all_the_same(examples: int) -> None:
     looked: list[bool] = []
 
     def team(world: Simulation) -> None:
@@ -73,7 +74,7 @@ def test_after_a_crash_what_must_hold_is_looked_at_all_the_same() -> None:
         looked.append(crashed)
         assert not any(record.turn for record in world.system.agents())
 
-    simulate(team, after=after, faults=Faults(crashes=1), examples=60)
+    simulate(team, after=after, faults=Faults(crashes=1), examples=examples)
     assert True in looked
     assert False in looked
 
