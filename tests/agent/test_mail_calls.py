@@ -59,7 +59,7 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         boss.prompt("go").get(timeout=DEADLINE)
         first, sent, then, of_kid, rest, nothing = [one.content for one in results(requests_of(script, "boss")[1])]
         assert first.splitlines() == [
-            "2 unread: 1 of kid, 1 of a person outside",
+            "2 unread: 1 from kid, 1 from a person outside",
             "mail 1 from kid: from the kid",
             "mail 2 from a person outside: from outside",
         ]

@@ -48,7 +48,7 @@ def test_fork_wait_and_read_in_one_reply_is_the_usual_orchestration(database: st
         before, waited, after, read, *forked = results(requests_of(script, "boss")[1])
         assert before.content == "No unread mail."
         assert json.loads(waited.content) == {child.record.short: "mail" for child in boss.children()}
-        assert after.content.startswith("3 unread: 1 of ")
+        assert after.content.startswith("3 unread: 1 from ")
         for name in "abc":
             assert f" from {name}:\nI am {name}" in read.content
             told = results(requests_of(script, name)[0])

@@ -273,7 +273,7 @@ def test_a_look_at_a_full_mailbox_says_how_much_it_leaves_out(store: Store) -> N
     fill(store, "a", 500)
     text = write_alone(store, CheckMail("a"))
     shown = text.count("\nmail ")
-    assert text.startswith("500 unread: 500 of b")
+    assert text.startswith("500 unread: 500 from b")
     assert shown > 0
     assert text.endswith(f"\n({500 - shown} later ones)")
 

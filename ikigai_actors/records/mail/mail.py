@@ -125,7 +125,7 @@ class Mailbox:
         """How much mail is unread, and from which senders, in words; ``names`` gives the name of each sender."""
         if not self.unread:
             return "No unread mail."
-        counts = ", ".join(f"{count} of {names[sender]}" for sender, count in self.senders.items())
+        counts = ", ".join(f"{count} from {names[sender]}" for sender, count in self.senders.items())
         return f"{self.unread} unread: {counts}"
 
     @property

@@ -34,7 +34,7 @@ def test_a_mail_is_sent_checked_and_read(session: Session) -> None:
         "mail 1 to buyer",
         "mail 2 to buyer",
         "now with buyer, idle",
-        f"2 unread: 2 of {root}",
+        f"2 unread: 2 from {root}",
         f"    1  {root:<10}  Assam rises.",
         f"    2  {root:<10}  two words",
     ]
@@ -219,7 +219,7 @@ def test_mail_is_sent_from_another_process_beside_a_running_shell(durable: str) 
         done = run("--database", durable, "send", "--as", "buyer", "buyer", "--", "-x")
         assert (done.returncode, done.stdout) == (0, "mail 2 to buyer\n")
         shell.say("/check-mail")
-        shell.expect("2 unread: 1 of a person, 1 of buyer")
+        shell.expect("2 unread: 1 from a person, 1 from buyer")
         shell.say("/read-mail --all")
         shell.expect("mail 1 from a person\n  Assam rises.\nmail 2 from buyer\n  -x\n")
         shell.say("/exit")
