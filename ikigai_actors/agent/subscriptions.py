@@ -158,7 +158,7 @@ SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | Ho
 """Events that a person should know of, beside those of agents: every front end shows these."""
 
 Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | SystemTrouble
-Callback = Callable[[Event], None]
+Callback = Callable[[Event], object]
 CALLBACK = "a function that takes an event"
 EventTypes = tuple[type, ...]
 OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
@@ -81,6 +81,10 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.prices import PricedModel
     from ikigai_actors.records.transfer.export import Exported
     from ikigai_actors.system.remote.following import FollowingLoop
+
+
+E = TypeVar("E")
+"""The events that a subscriber asks for."""
 
 
 class SystemPart(NamedTuple):
@@ -358,7 +362,13 @@ class Directory(OfOneProcess, ABC):
         self.check_open()
         return self._log_cache
 
-    def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
+    @overload
+    def subscribe(self, callback: Callable[[E], object], only: tuple[type[E], ...]) -> Subscription: ...
+
+    @overload
+    def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription: ...
+
+    def subscribe(self, callback: Callable[[Any], object], only: tuple[type, ...] = ()) -> Subscription:
         """Call back for each event, in order, on a thread of its own. Close the subscription to hear no more.
 
         Of every agent of the database, whichever process runs it: each message that is committed from now on
