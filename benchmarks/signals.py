@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentDead, FunctionProvider, Request, Signal
-from ikigai_actors.shell.cli import client
+from ikigai_actors.system.remote.client import Client
 
 PATIENCE = 60.0
 
@@ -68,7 +68,8 @@ def _send(url: str) -> None:
     """Kill the agents whose uuids come as lines; say when each call began, and when it returned."""
     for agent in sys.stdin:
         begun = time.monotonic()
-        client.signal(url, agent.strip(), Signal.KILL, cascade=False, reason="", grace=0)
+        with Client.open(url) as client:
+            client.signal(client.find(agent.strip()).uuid, Signal.KILL, cascade=False, reason="", grace=0)
         print(begun, time.monotonic(), flush=True)
 
 

@@ -9,8 +9,8 @@ from itertools import islice
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-from ikigai_actors.shell.cli import client
 from supervisors.signals import Signal
+from tests.kit import outside
 from tests.soak.crowd import NAME
 from tests.soak.disturbances import KILL, Disturbance, disturbances, end
 from tests.soak.model import serve
@@ -89,8 +89,8 @@ def _end(stage: Stage) -> None:
     stage.judge(KILL)
     if any(record.living and record.name == NAME for record in stage.known.records.values()):
         began = time.monotonic()
-        told = client.signal(stage.place.url, NAME, Signal.KILL, cascade=True, reason="the end", grace=0.0)
-        stage.report.note(f"the crowd's end: {told}, in {time.monotonic() - began:.1f} s")
+        outside.signal(stage.place.url, NAME, Signal.KILL, cascade=True, reason="the end", grace=0.0)
+        stage.report.note(f"the crowd's end: {NAME} is killed, in {time.monotonic() - began:.1f} s")
     stage.judge("the crowd's end")
     stage.report.conclude(stage.entries(), stage.known, stage.world.runs(), time.monotonic() - stage.began)
 

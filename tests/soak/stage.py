@@ -14,10 +14,10 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
-from ikigai_actors.shell.cli import client
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
+from tests.kit import outside
 from tests.soak import judge
 from tests.soak.holdings import NOTHING, Holdings, look_over
 from tests.soak.ledger import (
@@ -297,5 +297,5 @@ class Stage:
     def _signal(self, to: str, token: str) -> Entry:
         chosen = self.chance.choice((Signal.INT, Signal.STOP, Signal.CONT, Signal.TERM, Signal.KILL))
         cascade = self.chance.random() < 0.5
-        client.signal(self.place.url, to, chosen, cascade=cascade, reason="from outside", grace=1.0)
+        outside.signal(self.place.url, to, chosen, cascade=cascade, reason="from outside", grace=1.0)
         return Did(OUTSIDE, f"{chosen.name} from outside")

@@ -10,10 +10,10 @@ import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.threads import current_threads
-from ikigai_actors.shell.cli.client import send
 from ikigai_actors.store.journal import IDLE, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.store import SQLiteStore
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.testing import Simulation, simulated
 from tests.kit.databases import DEADLINE, eventually
 from tests.kit.faults import FaultyStore
@@ -87,5 +87,6 @@ def test_the_file_alone_has_what_was_written_before_the_host_was_idle(tmp_path: 
         system.root.prompt("tea").get(timeout=DEADLINE)
         system.root.send(system.root, "from the host")
         eventually(lambda: mails_in_a_copy(file, copy) == 1, "the host's mail in the file")
-        send(str(file), system.root.uuid, "from a client")
+        with AttachedSystem.open(file) as other:
+            other.send(system.root.uuid, "from a client")
         eventually(lambda: mails_in_a_copy(file, copy) == 2, "the client's mail in the file")

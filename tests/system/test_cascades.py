@@ -13,12 +13,12 @@ from ikigai_actors.errors import Fenced
 from ikigai_actors.records.agents.registry import every, living
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.lives.signals import SendSignal
-from ikigai_actors.shell.cli import client
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import lock, write_alone
 from tests.conftest import NewDatabase
+from tests.kit import outside
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import Admin, backend, eventually, printed, python, sql
 from tests.kit.faults import FaultyStore
@@ -34,9 +34,10 @@ STORMS = int(os.environ.get("IKIGAI_TEST_STORMS", "3"))
 KILL_ELSEWHERE = """
     import sys
     from ikigai_actors import Signal
-    from ikigai_actors.shell.cli import client
+    from tests.kit import outside
     for top in sys.stdin:
-        print(client.signal(sys.argv[1], top.strip(), Signal.KILL, cascade=True, reason="", grace=1), flush=True)
+        outside.signal(sys.argv[1], top.strip(), Signal.KILL, cascade=True)
+        print("done", flush=True)
 """
 
 
@@ -73,7 +74,7 @@ def by_handle(database: str) -> Iterator[Kill]:
 @contextmanager
 def by_another_connection(database: str) -> Iterator[Kill]:
     """As another process does it."""
-    yield lambda top: client.signal(database, top.uuid, Signal.KILL, cascade=True, reason="", grace=1)
+    yield lambda top: outside.signal(database, top.uuid, Signal.KILL, cascade=True, reason="", grace=1)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, NameTaken, ScriptedProvider
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli import client
+from ikigai_actors.shell.cli.main import run
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.echo import echo
@@ -117,13 +117,13 @@ def test_of_several_forks_of_a_reply_the_one_whose_name_is_taken_gets_the_reason
         assert check(system.store) == []
 
 
-def test_the_command_line_makes_many_and_names_them(durable: str) -> None:
+def test_the_command_line_makes_many_and_names_them(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
-        parent, uuids = client.fork_many(durable, host.root.uuid, "hello", 3, timeout=DEADLINE)
-        assert (parent.uuid, len(set(uuids))) == (host.root.uuid, 3)
+        assert run(["--database", durable, "fork", host.root.uuid, "hello", "--count", "3"]) == 0
+        uuids = capsys.readouterr().out.split()
+        assert len(set(uuids)) == 3
         assert [host.agent(uuid).reply(timeout=DEADLINE).text for uuid in uuids] == ["hello / 1"] * 3
-        with pytest.raises(BadInput, match="count"):
-            client.fork_many(durable, host.root.uuid, None, 0)
+        assert run(["--database", durable, "fork", host.root.uuid, "--count", "0"]) == 2
 
 
 def test_many_are_forked_at_an_earlier_position_too(database: str) -> None:

@@ -2,18 +2,14 @@
 
 import json
 import signal
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from queue import Queue
 
 import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, Reply, ScriptedProvider, Signal, Usage
-from ikigai_actors.errors import NoHost
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.shell.cli import client
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.store import open_store
 from ikigai_actors.store.migrations import ensure_schema
@@ -222,12 +218,12 @@ def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str)
         gate.wait_until_asked()
         done = CliRunner().invoke(cli, ["--database", durable, "fork", root.uuid, "--timeout", "0"])
         assert (done.stdout, done.exit_code) == ("", 3)
-        assert "has not forked within 0 s, and does not later either." in done.stderr
+        assert "Not done within 0 s, and not done later either." in done.stderr
         gate.open()
         answer.get(timeout=DEADLINE)
         assert len(system.agents()) == 1
-    with pytest.raises(NoHost, match="will not be done later"):
-        client.fork(durable, root.uuid, None, print)
+    told, status = call(durable, "fork", root.uuid)
+    assert ("will not be" in told, status) == (True, 1)
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         assert len(system.agents()) == 1
 
@@ -267,22 +263,17 @@ def test_a_prompt_without_a_host_says_so_and_is_answered_when_there_is_one(aband
 
 
 def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(durable: str) -> None:
-    told: Queue[str] = Queue()
-
-    def prompt() -> str:
-        prompted = client.prompt_and_wait(durable, "kid", "tea", DEADLINE, told.put)
-        return prompted.reply.text if prompted.reply is not None else "nothing"
-
-    with ThreadPoolExecutor(1) as threads:
-        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
-            system.root.fork(name="kid").signal(Signal.STOP)
-            waiting = threads.submit(prompt)
-            assert told.get(timeout=DEADLINE).startswith("kid is stopped: the prompt waits until it goes on")
-        assert told.get(timeout=DEADLINE).startswith("No process runs these agents now: the prompt waits until one")
-        with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
-            assert not waiting.done()
-            system.agent("kid").signal(Signal.CONT)
-            assert waiting.result(timeout=DEADLINE) == "tea / 1"
+    with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
+        system.root.fork(name="kid").signal(Signal.STOP)
+        program = Program.by_pipe("--database", durable, "prompt", "kid", "tea", "--wait", notices=True)
+        with program:
+            program.expect("kid is stopped: the prompt waits until it goes on")
+            system.close()
+            program.expect("No process runs these agents now: the prompt waits until one")
+            with ActorSystem.open(durable, ScriptedProvider(echo)) as next_one:
+                next_one.agent("kid").signal(Signal.CONT)
+                program.expect("tea / 1\n")
+                assert program.ends() == 0
 
 
 def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> None:

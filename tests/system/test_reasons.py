@@ -2,8 +2,9 @@
 
 from ikigai_actors import ActorSystem, AgentRef, ScriptedProvider, Signal
 from ikigai_actors.providers.base import Request
-from ikigai_actors.shell.cli import client, registry
+from ikigai_actors.shell.cli import registry
 from ikigai_actors.store import open_store
+from tests.kit import outside
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.echo import echo
@@ -22,7 +23,7 @@ def test_who_stopped_an_agent_stands_in_the_registry_until_it_goes_on(durable: s
         assert why(kid) == "STOP by a person"
         kid.signal(Signal.CONT)
         assert (why(kid), kid.record.exit_reason) == ("", None)
-        client.signal(durable, "kid", Signal.STOP, cascade=False, reason="gave up", grace=1)
+        outside.signal(durable, "kid", Signal.STOP, cascade=False, reason="gave up", grace=1)
         assert why(kid) == "STOP by a person: gave up"
         lines = [line.text for line in registry.as_tree(registry.read(durable), dead_too=False)]
         assert lines[1].endswith("own, stopped: STOP by a person: gave up")

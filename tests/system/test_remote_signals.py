@@ -3,15 +3,15 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentDead, ScriptedProvider, Signal, TurnInterrupted
-from ikigai_actors.shell.cli import client
 from supervisors.signals import Status
+from tests.kit import outside
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
 
 
 def kill_remotely(database: str, agent: str, *, cascade: bool = False, reason: str = "") -> None:
     """Kill an agent as another process does."""
-    client.signal(database, agent, Signal.KILL, cascade=cascade, reason=reason, grace=30)
+    outside.signal(database, agent, Signal.KILL, cascade=cascade, reason=reason, grace=30)
 
 
 def test_the_reason_of_a_term_from_elsewhere_is_the_reason_of_the_death(durable: str) -> None:
@@ -19,7 +19,7 @@ def test_the_reason_of_a_term_from_elsewhere_is_the_reason_of_the_death(durable:
     with ActorSystem.open(durable, provider=gate.provider) as system:
         child = system.root.fork("work", name="child")
         gate.wait_until_asked()
-        client.signal(durable, "child", Signal.TERM, cascade=False, reason="enough", grace=3600)
+        outside.signal(durable, "child", Signal.TERM, cascade=False, reason="enough", grace=3600)
         eventually(lambda: system.actor(child.uuid).state.status is Status.TERMINATING, "the signal")
         gate.open()
         eventually(lambda: child.state == "dead", "the death")
@@ -59,7 +59,7 @@ def test_a_term_from_elsewhere_reaches_those_whom_it_leaves_behind(durable: str)
         top = system.root.fork(name="top")
         kid = top.fork(name="kid")
         top.signal(Signal.STOP)
-        client.signal(durable, "top", Signal.TERM, cascade=True, reason="", grace=3600)
+        outside.signal(durable, "top", Signal.TERM, cascade=True, reason="", grace=3600)
         eventually(lambda: kid.state == "dead", "the death")
         assert (top.record.exit_cause, kid.record.exit_cause) == ("terminated", "terminated")
 
@@ -72,7 +72,7 @@ def test_an_interrupt_from_elsewhere_ends_the_turns_of_a_whole_branch_and_of_nob
         paused = system.root.fork()
         paused.signal(Signal.STOP)
         turns = [kid.aio.reply() for kid in kids]
-        client.signal(durable, "top", Signal.INT, cascade=True, reason="", grace=0)
+        outside.signal(durable, "top", Signal.INT, cascade=True, reason="", grace=0)
         for turn in turns:
             with pytest.raises(TurnInterrupted):
                 turn.get(timeout=DEADLINE)

@@ -20,7 +20,7 @@ from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.records.agents.registry import Renamed
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.fsck.check import check
-from ikigai_actors.shell.cli import client
+from ikigai_actors.shell.cli.main import run as ikigai
 from ikigai_actors.system.attached import AttachedSystem
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -110,7 +110,7 @@ def test_names_given_beside_the_host_are_heard_of_by_the_host_and_by_all_who_are
         host.subscribe(host_heard.append)
         system.subscribe(heard.append)
         system.agent("child").rename("other")
-        assert client.rename(durable, "other", "kid") == "other is kid now"
+        assert ikigai(["--database", durable, "rename", "other", "kid"]) == 0
         told = Renamed(kid.uuid, "kid")
         eventually(lambda: told in host_heard and told in heard, "the name")
         kid.prompt("tea").get(timeout=DEADLINE)
@@ -119,13 +119,13 @@ def test_names_given_beside_the_host_are_heard_of_by_the_host_and_by_all_who_are
     assert [request.name for request in provider.requests] == ["child", "kid"]
 
 
-def test_an_agent_is_renamed_where_no_process_runs_it(durable: str) -> None:
+def test_an_agent_is_renamed_where_no_process_runs_it(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host:
         kid = host.root.fork(name="kid").uuid
-    assert client.rename(durable, "kid", "child") == "kid is child now"
-    assert client.rename(durable, "child", "") == f"child is {words_of(kid)} now"
-    with pytest.raises(BadInput):
-        client.rename(durable, kid, "two words")
+    assert ikigai(["--database", durable, "rename", "kid", "child"]) == 0
+    assert ikigai(["--database", durable, "rename", "child", ""]) == 0
+    assert ikigai(["--database", durable, "rename", kid, "two words"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["kid is child now", f"child is {words_of(kid)} now"]
 
 
 def test_the_prompt_of_the_shell_and_its_tree_follow_a_new_name(session: Session) -> None:

@@ -27,8 +27,8 @@ from ikigai_actors import (
 from ikigai_actors.agent.subscriptions import Event, Streamed
 from ikigai_actors.errors import MarkNotFound
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.shell.cli import client
 from supervisors.orphans import OrphanPolicy
+from tests.kit import outside
 from tests.torture.script import World, continue_all, open_when_free
 
 HANDS = 3
@@ -263,7 +263,7 @@ class _Hand:
             return Idle(self._number)
         cascade = self._chance.random() < 0.5
         if self._chance.random() < 0.3:
-            client.signal(self._url, agent.uuid, Signal.KILL, cascade=cascade, reason=token, grace=0)
+            outside.signal(self._url, agent.uuid, Signal.KILL, cascade=cascade, reason=token, grace=0)
             return self._died([agent], token)
         return self._died(agent.kill(cascade=cascade, reason=token, timeout=PATIENCE), token)
 

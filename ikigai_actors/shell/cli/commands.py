@@ -5,19 +5,17 @@ a wait was over before what was waited for came, 130 after Ctrl-C. Standard outp
 standard error. With ``--json`` the answer is JSON: one value, or one object a line where it goes on.
 """
 
-import shutil
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ikigai_actors.shell.cli.exit_status import TIMED_OUT, ended_early
+from ikigai_actors.shell.cli.exit_status import ended_early
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.text.harmless import as_json, harmless
 
 if TYPE_CHECKING:
-    from ikigai_actors.providers.base import Reply
+    pass
 
 
 @click.command()
@@ -76,231 +74,6 @@ def tail(context: click.Context, agents: tuple[str, ...], json: bool) -> None:
 
 
 @click.command()
-@click.argument("a", metavar="AGENT")
-@click.argument("b", metavar="OTHER")
-@click.option("--json", "json", is_flag=True, help="As a JSON object: what is in common, and both tails.")
-@click.pass_obj
-def diff(options: Options, a: str, b: str, json: bool) -> None:
-    """Show where the histories of two agents part, and what each has said since. Of the dead, too.
-
-    AGENT and OTHER are a name, two words, or 4 or more characters of a uuid. Works beside a running shell or without
-    one.
-    """
-    from ikigai_actors.records.agents.words import called
-    from ikigai_actors.shell.text.diff import diff_page
-    from ikigai_actors.shell.text.rows import as_row
-    from ikigai_actors.system.remote.client import Client
-
-    with Client.open(options.database) as client:
-        found = client.diff(a, b)
-        lines = [] if json else diff_page(found, shutil.get_terminal_size().columns, client.label)
-    if json:
-        tails = {
-            name: as_row(tail) | {"label": called(tail.agent, tail.name), "messages": [*map(as_row, tail.messages)]}
-            for name, tail in (("a", found.a), ("b", found.b))
-        }
-        click.echo(as_json(as_row(found) | tails))
-        return
-    for line in lines:
-        click.echo(harmless(line))
-
-
-@click.command()
-@click.argument("recipient")
-@click.argument("text", nargs=-1, required=True)
-@click.option("--as", "sender", metavar="AGENT", help="The agent that sends it; else a person outside of any agent.")
-@click.option("--after", metavar="TIME", help="When, as 90s, 10m, 2h or 3d; else now.")
-@click.option("--at", metavar="TIME", help="When, as 09:00 or 2026-11-26T09:00.")
-@click.option("--zone", metavar="ZONE", help="Whose clocks --at means, as Europe/Berlin; else those of this machine.")
-@click.pass_obj
-def send(options: Options, /, recipient: str, text: tuple[str, ...], sender: str | None, **when: str | None) -> None:
-    """Send a mail to an agent, which reads it when it chooses to. Works beside a running shell or without one.
-
-    RECIPIENT and AGENT are a name, two words, or 4 or more characters of a uuid.
-    """
-    from ikigai_actors.shell.cli import client
-
-    click.echo(client.send(options.database, recipient, " ".join(text), sender, **when))
-
-
-@click.command()
-@click.argument("agent")
-@click.argument("text", nargs=-1, required=True)
-@click.option("--wait", is_flag=True, help="Wait for the end of its turn, and print the answer.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
-@click.option("--json", "json", is_flag=True, help="What was prompted, and the answer, as a JSON object.")
-@click.pass_context
-@click.option("--attach", multiple=True, metavar="FILE", help="A picture, PDF or sound for the model; may be repeated.")
-@click.option("--steer", is_flag=True, help="Say it into the turn in progress, which reads it before its next step.")
-@click.option("--now", is_flag=True, help="With --steer: cut the step in progress off.")
-def prompt(
-    context: click.Context,
-    agent: str,
-    text: tuple[str, ...],
-    wait: bool,
-    timeout: float | None,
-    json: bool,
-    attach: tuple[str, ...],
-    steer: bool,
-    now: bool,
-) -> None:
-    """Prompt an agent. Works beside a running shell or without one.
-
-    The prompt is in the database when this returns. The process that runs the agents takes it up when the agent is
-    idle: now, or when it is started. With --wait the exit status is 1 when the turn ended without an answer.
-    """
-    from ikigai_actors.shell.cli import client
-
-    if timeout is not None and not wait:
-        raise click.UsageError("--timeout is for --wait.")
-    if (steer and (wait or attach)) or (now and not steer):
-        raise click.UsageError("--steer takes no --wait and no --attach; --now is for --steer.")
-    database, said = context.obj.database, " ".join(text)
-    with ended_early(context):
-        left = (
-            client.steer(database, agent, said, now, show_notice)
-            if steer
-            else client.prompt_and_wait(database, agent, said, timeout, show_notice, attach)
-            if wait
-            else client.prompt(database, agent, said, show_notice, attach)
-        )
-    if json:
-        reply = left.reply
-        told = {"agent_uuid": left.agent.uuid, "name": left.agent.name, "label": left.agent.short, "mail": left.mail}
-        told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
-        click.echo(as_json(told))
-    elif left.reply is not None:
-        _answer(left.reply)
-    elif not wait:
-        click.echo(f"{'word' if steer else 'prompt'} {left.mail} to {left.agent.short}")
-    if wait and left.reply is None:
-        show_notice(
-            f"No answer within {timeout:g} s. Prompt {left.mail} of {left.agent.short} stays. {left.why}".rstrip()
-        )
-        context.exit(TIMED_OUT)
-
-
-@click.command()
-@click.argument("agent")
-@click.argument("prompt", nargs=-1)
-@click.option("--name", help="A name for the child, unique among the living.")
-@click.option("--model", metavar="PROVIDER:MODEL", help="Its model; else the one of the agent.")
-@click.option("--system", metavar="TEXT", help="Its system prompt; else the one of the agent.")
-@click.option(
-    "--restart", default="transient", show_default=True, help="When it is restarted: permanent, transient or temporary."
-)
-@click.option(
-    "--on-orphan",
-    metavar="POLICY",
-    help="Its children when it dies: reparent, cascade, stop or continue; else as here.",
-)
-@click.option(
-    "--at", metavar="N", type=click.IntRange(min=0), help="The last message that it inherits; ikigai log shows them."
-)
-@click.option("--budget", metavar="usd=1,…", help="What it and all below it may spend.")
-@click.option(
-    "--count", metavar="N", type=int, help="How many children to make, all or none, each with the same PROMPT."
-)
-@click.option("--wait", is_flag=True, help="Wait for the end of its first turn, and print the answer.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait no longer; then exit status 3.")
-@click.option("--json", "json", is_flag=True, help="The child, and the answer, as a JSON object; children as a list.")
-@click.pass_context
-def fork(
-    context: click.Context,
-    /,
-    agent: str,
-    prompt: tuple[str, ...],
-    count: int | None,
-    budget: str | None,
-    wait: bool,
-    json: bool,
-    **how: Any,
-) -> None:
-    """Fork an agent: make a child that remembers all that was said before. With a PROMPT the child answers at once.
-
-    With --at it remembers what was said up to that message. Its settings are those of now all the same.
-
-    The process that runs the agent does it, on whichever host that is: a busy agent forks when its model has replied,
-    and the tools of that reply are done. Without such a process nothing happens, now or later.
-    """
-    from ikigai_actors.records.budgets.budget import parse_budget
-    from ikigai_actors.shell.cli import client
-
-    if wait and not prompt:
-        raise click.UsageError("--wait is for a PROMPT.")
-    said = " ".join(prompt) if prompt else None
-    how["budget"] = None if budget is None else parse_budget(budget)
-    if count is not None:
-        if wait or how["name"] is not None:
-            raise click.UsageError(f"{'--wait' if wait else '--name'} is for one child, not for --count.")
-        with ended_early(context):
-            parent, children = client.fork_many(context.obj.database, agent, said, count, **how)
-        if json:
-            born = [
-                {"agent_uuid": uuid, "label": label, "parent_uuid": parent.uuid} for uuid, label in children.items()
-            ]
-            click.echo(as_json(born))
-        else:
-            click.echo("\n".join(children.values()))
-        return
-    with ended_early(context):
-        made = client.fork(context.obj.database, agent, said, wait=wait, **how, notice=show_notice)
-    child, reply = made.child, made.reply
-    if json:
-        told = {"agent_uuid": child.uuid, "name": child.name, "label": child.short, "parent_uuid": made.parent.uuid}
-        told |= {"text": reply.text, "stop_reason": reply.stop_reason} if reply is not None else {}
-        click.echo(as_json(told))
-    elif reply is not None:
-        _answer(reply)
-    else:
-        messages = "1 message" if made.inherited == 1 else f"{made.inherited} messages"
-        click.echo(f"{child.short}: forked from {made.parent.short}; inherits {messages}")
-    if wait and reply is None:
-        show_notice(f"No answer within {how['timeout']:g} s. {child.short} is there, and goes on. {made.why}".rstrip())
-        context.exit(TIMED_OUT)
-
-
-@click.command()
-@click.argument("agent")
-@click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
-@click.option("--reason", default="", help="The reason, for the registry.")
-@click.pass_obj
-def kill(options: Options, agent: str, cascade: bool, reason: str) -> None:
-    """End an agent at once. Works beside a running shell or without one."""
-    _send_signal(options, "KILL", agent, cascade=cascade, reason=reason)
-
-
-@click.command()
-@click.argument("agent")
-@click.argument("name")
-@click.pass_obj
-def rename(options: Options, agent: str, name: str) -> None:
-    """Give an agent another name, unique among the living. Works beside a running shell or without one.
-
-    An empty NAME ("") takes its name away.
-    """
-    from ikigai_actors.shell.cli import client
-
-    click.echo(client.rename(options.database, agent, name))
-
-
-@click.command("signal")
-@click.argument("name", type=click.Choice(["INT", "STOP", "CONT", "TERM", "KILL"], case_sensitive=False))
-@click.argument("agent")
-@click.option("--cascade", is_flag=True, help="All its descendants too.")
-@click.option("--reason", default="", help="The reason, for the registry if an agent dies of it.")
-@click.option("--grace", metavar="SECONDS", type=click.FloatRange(min=0), default=30.0, help="TERM: then it is killed.")
-@click.pass_obj
-def send_signal(options: Options, /, name: str, agent: str, **how: Any) -> None:
-    """Send a signal to an agent. Works beside a running shell or without one.
-
-    INT ends its turn. STOP pauses it after its step, CONT lets it go on. TERM lets it finish its turn and die. KILL
-    ends it at once.
-    """
-    _send_signal(options, name, agent, **how)
-
-
-@click.command()
 @click.option("--tokens", is_flag=True, help="Also the tokens that each agent has used; reads every message.")
 @click.option("--by", metavar="LABEL", help="Only what was spent, by the value of this label: --by team.")
 @click.option("--since", metavar="TIME", help="With --by: from then on, as 7d, or 2026-11-26T08:00+00:00.")
@@ -333,78 +106,6 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
 
 
 @click.command()
-@click.argument("agent", metavar="[AGENT]", default="")
-@click.argument("more", metavar="[+AMOUNT|LIMIT]", required=False)
-@click.option("--json", "json", is_flag=True, help="As a JSON object.")
-@click.pass_obj
-def budget(options: Options, agent: str, more: str | None, json: bool) -> None:
-    """Show the nearest budget of an AGENT, or grant more of it: +5usd, +100ktokens, +2agents, +1h.
-
-    Those who wait for it go on. usd=5 sets how much AGENT's own budget grants in all, at least what is spent and held,
-    and makes it where there is none. Without AGENT it is that of agent 0, for all together. Works beside a running
-    shell or without one.
-    """
-    from ikigai_actors.shell.cli import budgets
-    from ikigai_actors.shell.text.budgets import budget_lines
-
-    if more is None and (agent.startswith("+") or "=" in agent):
-        agent, more = "", agent
-    found, owner = budgets.look_or_grant(options.database, agent, more)
-    click.echo(budgets.as_object(found, owner) if json else harmless("\n".join(budget_lines(found, owner))))
-
-
-@click.command()
-@click.argument("agent", metavar="[AGENT]", default="")
-@click.argument("text", metavar="[TEXT]...", nargs=-1)
-@click.option("--after", metavar="TIME", help="When, as 90s, 10m, 2h or 3d.")
-@click.option("--at", metavar="TIME", help="When, as 09:00 or 2026-11-26T09:00.")
-@click.option("--every", metavar="CRON|TIME", help="Again and again, as '0 9 * * 1-5' or 36h.")
-@click.option("--zone", metavar="ZONE", help="Whose clocks are meant, as Europe/Berlin; else those of this machine.")
-@click.option("--prompt", is_flag=True, help="As a prompt, which begins a turn; else as mail.")
-@click.option("--cancel", metavar="N", type=click.IntRange(min=1), help="Cancel timer N of the AGENT.")
-@click.option("--json", "json", is_flag=True, help="The timers as a JSON list.")
-@click.pass_obj
-def timers(options: Options, /, agent: str, text: tuple[str, ...], cancel: int | None, json: bool, **how: Any) -> None:
-    """Show the timers of all agents, or of an AGENT; with a TEXT remind the AGENT of it later.
-
-    With --every and no TEXT it is shown when that would be, and nothing is set.
-    The process that runs the agent does so when the time comes; what it misses while it does not run comes once.
-    """
-    from ikigai_actors.shell.cli import timers
-    from ikigai_actors.shell.text.timers import next_lines
-
-    if (text or cancel is not None) and not agent:
-        raise click.UsageError("Say whose timer.")
-    if cancel is not None:
-        click.echo(timers.cancel(options.database, agent, cancel))
-    elif text:
-        click.echo(timers.set_timer(options.database, agent, " ".join(text), **how))
-    elif how["every"] and not (how["after"] or how["at"]):
-        times = timers.next_times(how["every"], how["zone"])
-        click.echo(timers.times_as_list(times) if json else "\n".join(next_lines(times)))
-    elif any(how.values()):
-        raise click.UsageError("Say of what: ikigai timers AGENT --after 10m TEXT.")
-    else:
-        found, names = timers.list_timers(options.database, agent)
-        click.echo(timers.as_list(found, names) if json else "\n".join(timers.as_lines(found, names)))
-
-
-@click.command()
-@click.option("--json", "json", is_flag=True, help="As a JSON list.")
-@click.pass_obj
-def hosts(options: Options, json: bool) -> None:
-    """Show which processes run the agents, or did within the last hour.
-
-    Reads the database, beside a running shell or without one. See also: ikigai host.
-    """
-    from ikigai_actors.shell.cli.hosts import as_objects, read_hosts
-    from ikigai_actors.shell.text.hosts import host_lines
-
-    found, vacant = read_hosts(options.database)
-    click.echo(as_objects(found) if json else harmless("\n".join(host_lines(found, vacant))))
-
-
-@click.command()
 @click.argument("host", metavar="HOST")
 @click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
 @click.pass_context
@@ -419,23 +120,6 @@ def drain(context: click.Context, host: str, timeout: float) -> None:
         left = drain(context.obj.database, host, timeout)
     click.echo(harmless(f"{host} has no agents left" if not left else f"{host} still has {left} agents"))
     context.exit(1 if left else 0)
-
-
-@click.command()
-@click.argument("agent", metavar="AGENT")
-@click.argument("host", metavar="HOST")
-@click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
-@click.pass_context
-def move(context: click.Context, agent: str, host: str, timeout: float) -> None:
-    """Have a HOST, by its name, run an AGENT, and those below it that live with it.
-
-    The host that runs them now does so, and this waits for it. What they are doing is cut off, and goes on there.
-    """
-    from ikigai_actors.shell.cli.hosts import move
-
-    with ended_early(context):
-        moved = move(context.obj.database, agent, host, timeout)
-    click.echo(harmless(f"{moved} is run by {host} from now on"))
 
 
 @click.command()
@@ -601,28 +285,4 @@ def import_agents(
     click.echo(harmless(told))
 
 
-COMMANDS = (
-    agents, backup, budget, copy, diff, doctor, drain, export, fork, fsck, hosts, import_agents, kill, log, move,
-    prices, prompt, prune, rename, send, send_signal, stats, tail, timers,
-)  # fmt: skip
-
-
-def _send_signal(options: Options, name: str, agent: str, *, cascade: bool, reason: str, grace: float = 30.0) -> None:
-    from ikigai_actors.shell.cli import client
-    from supervisors.signals import Signal
-
-    click.echo(client.signal(options.database, agent, Signal(name), cascade=cascade, reason=reason, grace=grace))
-
-
-def _answer(reply: "Reply") -> None:
-    """Print an answer. That it is empty, or was cut, is a notice."""
-    from ikigai_actors.shell.text.pages import stop_note
-
-    click.echo(_shown(reply.text))
-    if note := stop_note(reply.stop_reason, not reply.text.strip()):
-        show_notice(note)
-
-
-def _shown(text: str) -> str:
-    """A text of somebody's: whole for a program, harmless for a terminal."""
-    return harmless(text) if sys.stdout.isatty() else text
+COMMANDS = (agents, backup, copy, doctor, drain, export, fsck, import_agents, log, prices, prune, stats, tail)

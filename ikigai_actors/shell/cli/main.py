@@ -12,30 +12,18 @@
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
     ikigai completion SHELL         the script that completes at the Tab key: bash, zsh or fish; --install
 
-Beside a running shell, or without one (commands.py, documents.py):
+Beside a running shell, or without one (commands.py), and every verb that the table in ``shell/verbs/table.py`` has:
 
     ikigai agents [--all] [--json]  who exists
     ikigai log AGENT [--follow]     what an agent wrote
-    ikigai diff AGENT OTHER         where the histories of two agents part
     ikigai tail [AGENT]...          what agents write from now on
-    ikigai send AGENT TEXT          sends a mail
-    ikigai prompt AGENT TEXT        a prompt, which the agent answers when it is idle; --wait prints the answer
-    ikigai fork AGENT [PROMPT]      a child of an agent, which answers the prompt; --wait prints the answer
-    ikigai kill AGENT [--cascade]   the end of an agent, or of a branch
-    ikigai rename AGENT NAME        another name for an agent; "" takes its name away
-    ikigai signal NAME AGENT        INT, STOP, CONT, TERM or KILL
     ikigai search AGENT             the best continuation of a history: --plan, --option, --score
     ikigai bisect AGENT             the first bad turn of a history, by a program that may err: --ask, --judge
     ikigai replay AGENT|FILE        recorded turns once more, with a change or an edit; nothing is done outside
     ikigai regress AGENT|FILE       whether a change makes them worse; exit status 0 no, 1 yes, 3 unsure
     ikigai evaluate AGENT           how often it answers prompts rightly, by a program: --case, --cases, --judge
-    ikigai doc COMMAND              the documents that all agents share
-    ikigai budget [AGENT] [+5usd]   what an agent and those below it may spend; grants more of it
-    ikigai timers [AGENT] [TEXT]    what agents will be reminded of; reminds one later (--after 10m, --at, --every)
     ikigai stats                    what the database holds, in figures
-    ikigai hosts                    which processes run the agents
     ikigai drain HOST               has a host give its agents to the others
-    ikigai move AGENT HOST          has another host run an agent, and those below it
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai export AGENT FILE        a branch of agents as a file of JSON lines, or --markdown
@@ -66,7 +54,6 @@ from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
-from ikigai_actors.shell.cli.documents import doc
 from ikigai_actors.shell.cli.experiments import EXPERIMENTS
 from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.cli.opening import opened
@@ -267,7 +254,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, doc, cluster, completion, *EXPERIMENTS):
+for _command in (*commands.COMMANDS, cluster, completion, *EXPERIMENTS):
     cli.add_command(_command)
 
 

@@ -6,9 +6,9 @@ to a prompt.
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,13 +19,17 @@ from ikigai_actors.shell.text.harmless import as_json, harmless
 from ikigai_actors.shell.verbs.arguments import TEXT
 from ikigai_actors.shell.verbs.place import Printer
 from ikigai_actors.shell.verbs.unattended import Unattended
-from ikigai_actors.shell.verbs.verb import Verb, VerbGroup
+from ikigai_actors.shell.verbs.verb import ACTS, Verb, VerbGroup
 
 if TYPE_CHECKING:
+    from ikigai_actors.actors.futures import Future
     from ikigai_actors.system.handles.commands import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
     from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
+
+
+T = TypeVar("T")
 
 
 class StandardOutput(Printer):
@@ -86,6 +90,11 @@ class OneCommand(Unattended):
                 child, feed, client.first_turn(child.uuid), f"{child.record.short} is there, and goes on."
             )
         return row | answer
+
+    def change(self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]) -> T:
+        if self._awaits_answer:
+            raise click.UsageError("--wait is for one child, not for --count.")
+        return super().change(agent, what, ask, text)
 
     def leave_prompt(self, agent: "AgentRef", text: str, attach: Sequence[str]) -> object:
         from ikigai_actors.system.remote.turn import RemoteTurn
@@ -150,17 +159,13 @@ def subcommand(verb: Verb | VerbGroup) -> click.Command:
             click.echo(as_json(words.as_value(value)))
         context.exit(place.status)
 
-    params = verb.script.among(
-        verb.params_of_script(), TEXT, "The agent that acts; else a person outside of any agent."
-    )
-    if verb.waits:
-        seconds = click.FloatRange(min=0)
-        told = "Wait no longer; then exit status 3."
+    params = verb.script.among(verb.params_of_script(), TEXT, ACTS)
+    if verb.opens_turn:
         params.append(
-            click.Option(
-                ["--timeout"], metavar="SECONDS", type=seconds, default=verb.timeout, show_default=True, help=told
-            )
+            click.Option(["--wait"], is_flag=True, help="Wait for the end of its turn, and print the answer.")
         )
+    if verb.waits or verb.opens_turn:
+        params.append(_timeout(verb.timeout))
     params.append(click.Option(["--json", "as_value"], is_flag=True, help="The result as JSON."))
     settings = {"ignore_unknown_options": True} if verb.is_free else {}
     return click.Command(verb.name, settings, run_verb, params, help=verb.help)

@@ -7,8 +7,6 @@ import click
 from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, POSITION, TEXT
 from ikigai_actors.shell.verbs.verb import ShellOption, verb
-from supervisors.children import RestartType
-from supervisors.orphans import OrphanPolicy
 
 if TYPE_CHECKING:
     from ikigai_actors.shell.verbs.place import Place, ScriptPlace
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.outcomes import Merged
     from ikigai_actors.system.handles.ref import AgentRef
 
-_RESTARTS, _POLICIES = [one.value for one in RestartType], [one.value for one in OrphanPolicy]
 _WAYS = ("result", "summary", "pick")
 """What a merge may take in, as `ikigai_actors.agent.turn.merging` has it (held by a test)."""
 
@@ -28,15 +25,16 @@ _WAYS = ("result", "summary", "pick")
 @click.option("--system", metavar="TEXT", type=TEXT, help="Its system prompt; else the one of the agent.")
 @click.option(
     "--restart",
-    type=click.Choice([one.value for one in RestartType]),
+    type=TEXT,
     default="transient",
     show_default=True,
-    help="When it is restarted.",
+    help="When it is restarted: permanent, transient or temporary.",
 )
 @click.option(
     "--on-orphan",
-    type=click.Choice([one.value for one in OrphanPolicy]),
-    help="What becomes of its children when it dies; else as here.",
+    metavar="POLICY",
+    type=TEXT,
+    help="Its children when it dies: reparent, cascade, stop or continue; else as here.",
 )
 @click.option("--at", metavar="N", type=POSITION, help="The last message that it inherits; history shows them.")
 @click.option("--budget", metavar="usd=1,…", type=TEXT, help="What it and all below it may spend.")

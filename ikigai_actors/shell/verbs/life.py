@@ -6,6 +6,7 @@ import click
 
 from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, TEXT, in_either_case
+from ikigai_actors.shell.verbs.place import ShellPlace
 from ikigai_actors.shell.verbs.verb import verb
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Signal, Status
@@ -24,6 +25,10 @@ def kill(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> objec
 
     Its orphan policy says what becomes of its children: see orphans.
     """
+    return _killed(place, agent, cascade, reason)
+
+
+def _killed(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> object:
     name = words.named(agent)
     dead = place.wait_for(lambda: agent.kill(cascade=cascade, reason=reason))
     others = len(dead) - 1
@@ -49,11 +54,14 @@ def signal(place: "Place", agent: "AgentRef", name: str, cascade: bool, reason: 
     ends it at once.
     """
     sent = Signal(name.upper())
+    if sent is Signal.KILL and not isinstance(place, ShellPlace):
+        return _killed(place, agent, cascade, reason)
     effect = place.wait_for(lambda: agent.signal(sent, cascade=cascade, reason=reason, grace=grace))
     # Only INT shows the state: after CONT a prompt that waited may begin at this moment, or a moment later.
     state = agent.state if sent is Signal.INT else agent.record.status
     done = "sent to" if effect else "changes nothing for"
-    place.screen.line(f"{sent} {done} {words.named(agent)}: {state}")
+    says_state = not effect or isinstance(place, ShellPlace)
+    place.screen.line(f"{sent} {done} {words.named(agent)}" + (f": {state}" if says_state else ""))
     place.leave_the_dead()
     return words.agent_row(agent) | {"signal": sent.value, "effect": effect, "state": str(state)}
 

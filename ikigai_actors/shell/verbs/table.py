@@ -85,7 +85,13 @@ TABLE = {
     "send": VerbLine("mail", "ID TEXT...", "Send a mail, now or later."),
     "skip": VerbLine("experiments", "AGENT", "Say of the latest answer of a bisection that it cannot be judged."),
     "timer": VerbLine(
-        "timers", "AGENT [TEXT]", "Remind an agent of something later; without TEXT its timers are listed."
+        "timers", "", "Remind an agent of something later; without TEXT its timers are listed.", Callers.PEOPLE
+    ),
+    "timers": VerbLine(
+        "timers",
+        "[AGENT] [TEXT]...",
+        "Show the timers of all agents, or of an AGENT; with a TEXT remind the AGENT of it later.",
+        Callers.SCRIPTS | Callers.PROTOCOLS,
     ),
     "wait": VerbLine(
         "mail",
@@ -155,7 +161,7 @@ TABLE = {
         "Show or set what becomes of an agent's children when it dies.",
     ),
     "rename": VerbLine("life", "AGENT NAME", "Give an agent another name, unique among the living."),
-    "signal": VerbLine("life", "NAME AGENT", "Send a signal to an agent."),
+    "signal": VerbLine("life", "INT|STOP|CONT|TERM|KILL AGENT", "Send a signal to an agent."),
     "supervise": VerbLine("life", "AGENT", "Show or set how an agent restarts its children when they crash."),
 }
 

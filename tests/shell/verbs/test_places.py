@@ -86,9 +86,8 @@ CASES = (
     Case("/filter-mail", "filter-mail kid", {}, "No mail.", False),
     Case("/wait 0", "wait kid 0", {"seconds": 0}, "No mail came in that time.", False),
     Case("/notify on", "notify kid on", {"what": "on"}, "notify is on"),
-    Case("/timer", "timer kid", {}, "No timers.", False),
     Case("/send other The fair begins.", "send other The fair begins. --as kid",
-         {"recipient": "other", "text": "The fair begins."}, "mail 1 to other"),
+         {"recipient": "other", "text": "The fair begins."}, "mail 1 to other", False),
     Case("/finish all done", "finish kid all done", {"text": "all done"}, "kid has ended"),
 )  # fmt: skip
 
