@@ -485,6 +485,16 @@ UPDATE mail SET read_at = now_ms()
 -- Those that an agent has not read. By mail_prompt.
 SELECT COUNT(*) FROM mail WHERE recipient = :recipient AND kind = 'prompt' AND read_at IS NULL AND data LIKE '%"steer":%'
 
+-- name: keyed_words
+-- Those of an agent that have a key, read or not. Looked for where a key is given, under the lock of its row.
+SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail
+ WHERE recipient = :recipient AND kind = 'prompt' AND data LIKE '{%"steer":%' AND data LIKE '%"key":%' ORDER BY id
+
+-- name: word_messages
+-- The words in an agent's own log, the latest first: where one is that was said before.
+SELECT agent_uuid, id, kind, content, data, created_at FROM messages
+ WHERE agent_uuid = :uuid AND kind IN ('user', 'steer') AND data LIKE '%"steer":%' ORDER BY id DESC
+
 -- name: waiting_words
 -- Which of these an agent has not read, under the lock of its row. By mail_prompt.
 SELECT id FROM mail

@@ -499,11 +499,12 @@ class Directory(OfOneProcess, ABC):
             before = latest
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
-    def steer(self, uuid: str, text: str, now: bool = False) -> "Receipt":
+    def steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
         """As `AgentRef.steer`."""
         actor = self.target(uuid)
         receipt = Receipt(uuid, lambda mail: bool(self.writer.perform(WithdrawPrompt(uuid, mail))))
-        word = KeepWord(uuid, text, self.clock.now_ms(), at_once=check_flag(now, "now"), receipt=receipt)
+        at_once = check_flag(now, "now")
+        word = KeepWord(uuid, text, self.clock.now_ms(), at_once=at_once, key=key, receipt=receipt)
         if isinstance(actor, RemoteActor):
             actor.steer(word, receipt)
         else:

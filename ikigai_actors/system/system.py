@@ -418,6 +418,9 @@ class ActorSystem(System):
         """Have the agent read a word that was just committed."""
         if isinstance(word.receipt, Receipt):
             word.receipt.kept.settle(word.mail.id)
+            if word.entered is not None:
+                word.receipt.settle(word.entered)
+                return
         if not self._processes.word(word) and self._remote is not None and isinstance(word.receipt, Receipt):
             self._remote.await_word(word.mail.recipient, word.mail.id, 0, word.receipt)  # it has left meanwhile
 

@@ -187,7 +187,7 @@ STEERING_MUTANTS_OF_HOSTS = (
     Mutant(
         "who waits for a word is forgotten as its agent moves",
         "system/host/processes.py",
-        "receipts=tuple(receipts.items())",
+        "receipts=tuple((mail, one) for mail, some in receipts.items() for one in some)",
         "receipts=()",
     ),
 )

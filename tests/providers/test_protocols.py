@@ -13,7 +13,7 @@ from ikigai_actors import ActorSystem, AnthropicProvider, Kind, Message, OpenAIP
 from ikigai_actors.providers.openai_chat import chat_arguments
 from ikigai_actors.providers.openai_responses import responses_arguments
 from ikigai_actors.records.messages.replies import reply_of
-from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER
+from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER, Entry, assembled, history, result, said, user, wire
 from tests.agent.turn.test_assembly_properties import histories
 from tests.kit.assembly import assemble
 from tests.kit.blocking_provider import DEADLINE
@@ -143,3 +143,21 @@ def test_a_tree_may_mix_models_and_change_them_within_a_history() -> None:
     assert [item["encrypted_content"] for item in items if item.get("type") == "reasoning"] == ["x"]
     thoughts = [block for message in first.requests[-1]["messages"] for block in message["content"]]
     assert [block["thinking"] for block in thoughts if block["type"] == "thinking"] == ["Hm."]
+
+
+def test_a_word_comes_behind_the_results_in_every_protocol_and_keeps_what_was_sent_before() -> None:
+    step = [user("go"), said("", "c1:read", "c2:read"), result("c1"), result("c2")]
+    word: Entry = (Kind.STEER, "by train", {"mail": 1, "turn": 1, "steer": True})
+    told: Entry = (Kind.STEER, "hurry", {"mail": 2, "turn": 1, "steer": True, "sender": "a" * 22, "name": "lead"})
+    before, request = assembled(history(*step)), assembled(history(*step, word, told))
+    results, first, second = "tool_result", "by train", '<steer from="lead">\nhurry\n</steer>'
+    said_last = [block.get("text", block["type"]) for block in wire(request)["messages"][-1]["content"]]
+    assert said_last == [results, results, first, second]
+    assert wire(request)["messages"][:-1] == wire(before)["messages"][:-1]
+    chat = chat_arguments(request, "m", 9, official=False)
+    assert chat_violations(chat) == []
+    assert [message["role"] for message in chat["messages"]] == ["user", "assistant", "tool", "tool", "user"]
+    assert chat["messages"][:4] == chat_arguments(before, "m", 9, official=False)["messages"]
+    items = responses_arguments(request, "m", 9)["input"]
+    assert [item.get("type", item.get("role")) for item in items[-3:]] == ["function_call_output"] * 2 + ["user"]
+    assert items[:-1] == responses_arguments(before, "m", 9)["input"]

@@ -299,3 +299,29 @@ def test_a_word_to_an_agent_of_another_process_gets_its_receipt(durable: str) ->
             withdrawn.get(timeout=DEADLINE)
         asked.answer("done")
         assert system.root.reply(timeout=DEADLINE).text == "done"
+
+
+def test_a_word_with_a_key_is_said_once(durable: str) -> None:
+    model = Dialogue()
+    with ActorSystem.open(durable, provider=model) as system:
+        system.root.signal(Signal.STOP)
+        receipts = [system.root.steer("by train", key="k1") for _ in range(2)]
+        assert receipts[0].kept.get() == receipts[1].kept.get()
+        with pytest.raises(BadInput, match="names another word"):
+            system.root.steer("by plane", key="k1").get(timeout=DEADLINE)
+        assert system.root.steer("never mind", key="k2").withdraw()
+        system.root.signal(Signal.CONT)
+        asked = model.asked()
+        assert asked.said == ["by train"]
+        assert [one.get(timeout=DEADLINE) for one in receipts] == [Steered(1, 1, opened=True)] * 2
+        with ActorSystem.attach(durable) as attached:
+            assert attached.root.steer("by train", key="k1").get(timeout=DEADLINE) == Steered(1, 1, opened=True)
+        asked.answer("done")
+        system.root.reply(timeout=DEADLINE)
+    with ActorSystem.open(durable, provider=model) as system:
+        again = system.root.steer("by train", key="k1")
+        assert again.get(timeout=DEADLINE) == Steered(1, 1, opened=True)
+        assert not again.withdraw()
+        for wrong in ("", "a\nb", "k" * 201):
+            with pytest.raises(BadInput):
+                system.root.steer("by train", key=wrong)

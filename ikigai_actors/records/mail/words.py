@@ -8,15 +8,23 @@ The unit that adds the messages marks their mails as read, so a word is in a his
 happen under the lock of the agent's row, as a withdrawal does.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ikigai_actors.arguments import check_type, shown
 from ikigai_actors.errors import AgentError, BadInput, InboxFull
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
-from ikigai_actors.records.messages.steered import NOW, STEER
+from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.steered import NOW, STEER, Steered, steered_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows
+
+KEY = "key"
+"""In the data of a word: by which who has said it knows it again."""
+
+LONGEST_KEY = 200
 
 UNREAD_WORDS = 1_000
 """The most words of an agent that wait."""
@@ -37,23 +45,37 @@ class WordsGone(AgentError):
 class KeepWord(Send):
     """Keep a word for an agent; answered with `KeptWord`. Raises what `Send` does, and `InboxFull`."""
 
-    __slots__ = ("_receipt",)
+    __slots__ = ("_key", "_receipt")
 
     def __init__(
-        self, recipient: str, text: str, now: int, *, at_once: bool, sender: str | None = None, receipt: Any = None
+        self,
+        recipient: str,
+        text: str,
+        now: int,
+        *,
+        at_once: bool,
+        sender: str | None = None,
+        key: str | None = None,
+        receipt: Any = None,
     ) -> None:
-        """Raises `BadInput` for a text that cannot be sent.
+        """Raises `BadInput` for a text that cannot be sent, and for a key that is none.
 
         Args:
             now: milliseconds since 1970.
             at_once: whether it cuts off the step in progress.
             sender: the agent that says it, by uuid; None for a person.
+            key: names the word for this agent: a second one with the key is the first one, wherever that is now.
             receipt: is given where the word enters; opaque here.
         """
-        super().__init__(recipient, sender, text, now, PROMPT, {STEER: NOW if at_once else True})
-        self._receipt = receipt
+        data: dict[str, Any] = {STEER: NOW if at_once else True}
+        if key is not None:
+            data[KEY] = check_word_key(key)
+        super().__init__(recipient, sender, text, now, PROMPT, data)
+        self._key, self._receipt = key, receipt
 
     def write(self, tx: Transaction, locked: LockedRows) -> "KeptWord":
+        if self._key is not None and (found := self._found(tx)) is not None:
+            return found
         [(waiting,)] = tx.run("count_words", recipient=self._recipient)
         if waiting >= UNREAD_WORDS:
             told = f"{UNREAD_WORDS:,} words wait for agent {self._recipient}. Wait until it has read some."
@@ -63,6 +85,18 @@ class KeepWord(Send):
             self._data = {**self._data, "sender": self._sender, **({} if name is None else {"name": name})}
         return KeptWord(super().write(tx, locked), self._data, self._receipt)
 
+    def _found(self, tx: Transaction) -> "KeptWord | None":
+        """The word that has the key already; it may have entered the history. Raises `BadInput` for another one."""
+        for row in tx.run("keyed_words", recipient=self._recipient):
+            mail, data = Mail(*row[:-1]), json.loads(row[-1])
+            if data.get(KEY) != self._key:
+                continue
+            if (mail.body, data.get(STEER)) != (self._body, self._data[STEER]):
+                raise BadInput(f"Key {self._key!r} names another word. Use a new key for each new word.")
+            entered = None if mail.read_at is None else entered_as(tx, self._recipient, mail.id)
+            return KeptWord(mail, data, self._receipt, entered)
+        return None
+
 
 class KeptWord(NamedTuple):
     """The answer of a `KeepWord`."""
@@ -70,6 +104,25 @@ class KeptWord(NamedTuple):
     mail: Mail
     data: Mapping[str, Any]
     receipt: Any
+    entered: Steered | None = None
+    """Where the word is in the history, if it was kept before by its key and read since."""
+
+
+def check_word_key(key: object) -> str:
+    """Return the key of a word; raise `BadInput` for what cannot be one."""
+    given = check_type(key, str, "key", "a text of 1 to 200 characters")
+    if not (0 < len(given) <= LONGEST_KEY and given.isprintable()):
+        raise BadInput(f"Expected a key of 1 to {LONGEST_KEY} printable characters; got {shown(given)}.")
+    return given
+
+
+def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
+    """Where a word has entered the history of its agent, by its mail; None where that was deleted since."""
+    for row in tx.run("word_messages", uuid=agent):
+        found = steered_in(Message.from_row(row))
+        if found is not None and found[0] == mail:
+            return found[1]
+    return None
 
 
 def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:

@@ -156,7 +156,7 @@ class Commands(BaseRef[H]):
         command = on.Prompt(text, future, data=data, blobs=blobs)
         return lambda: self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
 
-    def steer(self, text: str, *, now: bool = False) -> Receipt:
+    def steer(self, text: str, now: bool = False, key: str | None = None) -> Receipt:
         """Give the agent a word within the turn that it is in: its model reads it before its next request.
 
         The word is committed when this returns; on an event loop, soon. It survives every crash and enters the history
@@ -168,18 +168,21 @@ class Commands(BaseRef[H]):
             text: the word: not blank, and at most 64 KiB in UTF-8.
             now: whether to cut off the request to the model that is in flight, or the calls that run, instead of
                 waiting for their end. What was received of the reply stays.
+            key: 1 to 200 printable characters that name this word for the agent. A repeated call with the same key
+                gives the word of the first one, wherever that is now: for when an answer may be lost on its way.
 
         Returns:
-            A future of `Steered`: the position of the message, the turn that it stands in, and whether it ``opened``
+            A future of `Steered`: the position of the message, the turn that it is part of, and whether it ``opened``
             that turn. It raises `AgentDead` when the agent dies without reading it, and `InboxFull` when 1,000 words
             wait for the agent. ``withdraw()`` takes an unread word back and returns whether it did; the future then
             raises `Withdrawn`.
 
         Raises:
-            BadInput: the text is blank, too long, or cannot be stored.
+            BadInput: the text is blank, too long, or cannot be stored; the key is none. The future raises it where the
+                key names another word.
             AgentDead: the agent is dead.
         """
-        return self.system.steer(self.uuid, text, now)
+        return self.system.steer(self.uuid, text, now, key)
 
     @overload
     def reply(self, timeout: float | None = None, *, output: type[T]) -> Future[Reply[T]]: ...

@@ -89,7 +89,7 @@ class ProcessTable(Processes):
         self._lock = (
             threading.RLock()
         )  # of the three above: the journal, the supervision loop and the workers change them
-        self._receipts: dict[str, dict[int, Receipt]] = {}  # of words that wait, by agent and mail
+        self._receipts: dict[str, dict[int, list[Receipt]]] = {}  # of words that wait, by agent and mail
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
 
@@ -154,7 +154,7 @@ class ProcessTable(Processes):
             receipts = self._receipts.pop(uuid, {})
         self._parts.log_cache.forget(uuid)
         heir = self._remote(uuid)
-        heir.inherit(replace(handover, receipts=tuple(receipts.items())))
+        heir.inherit(replace(handover, receipts=tuple((mail, one) for mail, some in receipts.items() for one in some)))
         return heir
 
     def __len__(self) -> int:
@@ -252,7 +252,7 @@ class ProcessTable(Processes):
             if uuid not in self._actors:
                 return False
             if isinstance(word.receipt, Receipt):
-                self._receipts.setdefault(uuid, {})[mail] = word.receipt
+                self._receipts.setdefault(uuid, {}).setdefault(mail, []).append(word.receipt)
         self.prompt(uuid, mail, word.mail.body, word.data)
         return True
 
@@ -273,7 +273,7 @@ class ProcessTable(Processes):
             settled = [waiting.pop(one) for one in ([*waiting] if mail is None else [mail]) if one in waiting]
             if not waiting:
                 self._receipts.pop(uuid, None)
-        for receipt in settled:
+        for receipt in (one for waiting_ones in settled for one in waiting_ones):
             receipt.settle(value)
 
     def command(self, uuid: str, command: on.Command) -> bool:

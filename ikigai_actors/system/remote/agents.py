@@ -298,6 +298,9 @@ class RemoteAgents:
         self.follower.follow(uuid)
         kept: KeptWord = self._client.write(word)
         receipt.kept.settle(kept.mail.id)
+        if kept.entered is not None:
+            receipt.settle(kept.entered)
+            return
         self._await(RemoteWord(uuid, kept.mail.id), receipt)
 
     def _reply(self, uuid: str, future: Future[Reply]) -> None:

@@ -8,7 +8,7 @@ from hypothesis.stateful import rule
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import Fenced, IkigaiError
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE
-from ikigai_actors.testing.machine.fixtures import STREAM
+from ikigai_actors.testing.machine.fixtures import SLOW, STREAM
 from ikigai_actors.testing.machine.fleet_base import HOSTS, FleetStage
 from ikigai_actors.testing.machine.fleet_ledger import check_followed
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
@@ -98,6 +98,23 @@ class AimedFleetRules(FleetStage):
         self.attempt(lambda: self.world.sleep(SWEEP))
         if owner.answers and owner.there_since <= begun:
             check_followed(owner, agent)
+
+    @rule(who=AGENTS, stops=st.booleans())
+    def steer_and_move(self, who: int, stops: bool) -> None:
+        """An agent is told something by its host, and moves before it has read that; then it reads it."""
+        if (found := self.apart(who)) is None:
+            return
+        agent, owner, other = found
+        if stops:
+            self.attempt(lambda: self.on(owner, agent).signal(Signal.STOP, timeout=PATIENCE))
+        else:
+            self.script(self.on(owner, agent), SLOW)
+            self.attempt(lambda: self.prompted(self.on(owner, agent)))
+            self.attempt(self.world.settle)
+        self.attempt(lambda: self.steer_agent(self.on(owner, agent), now=False))
+        self.attempt(lambda: owner.move(agent, other, PATIENCE))
+        self.attempt(lambda: self.on(other, agent).signal(Signal.CONT, timeout=PATIENCE))
+        self.attempt(self.world.settle)
 
     @rule(who=AGENTS, marks=st.integers(4, 12))
     def ask_as_it_moves(self, who: int, marks: int) -> None:
