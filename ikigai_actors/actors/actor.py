@@ -50,7 +50,7 @@ class Dispatcher(Protocol):
         """How many actors have something to do and wait for a worker."""
 
     def step_aside(self, call: "AsideCall", name: str) -> bool:
-        """Have the calling worker run something that may block, once its slice is over; it gives up its place for that.
+        """Let the calling worker run something that may block, once its slice is over; it gives up its place for that.
 
         Args:
             call: must not raise.
@@ -122,7 +122,7 @@ class PooledActor(pykka.Actor):
             self.actor_inbox.put_urgent(_Start(), first=True)
 
     def wake(self) -> None:
-        """Have the dispatcher run the actor; its inbox calls this."""
+        """Let the dispatcher run the actor; its inbox calls this."""
         self.dispatcher.schedule(self)
 
     def deliver(self, message: object) -> bool:

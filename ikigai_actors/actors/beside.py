@@ -1,4 +1,4 @@
-"""What may wait for the database is done beside an event loop: on other threads, which give futures.
+"""Work that may wait for the database, beside an event loop: on other threads, which give futures.
 
 system.beside.read(lambda: ...)             # any number at once
 system.beside.post(lambda: ..., future)     # one after the other, in the order in which they were posted

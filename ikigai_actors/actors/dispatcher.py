@@ -41,11 +41,11 @@ class _Aside(NamedTuple):
 
 
 class _Own(threading.local):
-    """What a thread knows of itself as a worker."""
+    """The state of a thread as a worker."""
 
     runs_slice = False
     aside: _Aside | None = None
-    """What it runs when the slice is over."""
+    """The work that it runs when the slice is over."""
     keeps = False
     """Whether it goes on with the next actor that is scheduled on it."""
     kept: PooledActor | None = None
@@ -105,7 +105,7 @@ class ThreadDispatcher(Dispatcher):
         self._fill()
 
     def _fill(self) -> None:
-        """Have a thread take a free place, if an actor waits and no worker waits for it.
+        """Let a thread take a free place, if an actor waits and no worker waits for it.
 
         Called after each change that may make this so: an actor was added, a worker has stopped waiting, a place is
         free.
@@ -114,7 +114,7 @@ class ThreadDispatcher(Dispatcher):
             continue
 
     def _begin_worker(self) -> bool:
-        """Have a spare thread take a free place; return whether there was one."""
+        """Let a spare thread take a free place; return whether there was one."""
         if begins := self._take_place():
             self._spare.run(self._work, _NAME)
         return begins

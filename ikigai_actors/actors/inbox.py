@@ -25,7 +25,7 @@ INBOX_CAPACITY = 10_000
 
 
 class Envelope(Protocol):
-    """What Pykka puts into an inbox."""
+    """A message that Pykka puts into an inbox."""
 
     message: Any
     reply_to: Any

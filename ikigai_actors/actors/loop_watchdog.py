@@ -80,7 +80,7 @@ class LoopWatchdog:
             )
 
     def holder(self) -> str:
-        """What runs on the loop now, and where; empty while the loop waits."""
+        """The code that runs on the loop now, and where; empty while the loop waits."""
         stack = self._stack()
         callback = _callback_of(stack)
         return "" if callback is None else f"{self._task()} at {culprit(_lines(stack, callback))}"

@@ -56,7 +56,7 @@ class Service(ABC):
                 self._thread.start()
 
     def stop(self) -> None:
-        """Have the thread end soon; never waits."""
+        """Let the thread end soon; never waits."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -44,7 +44,7 @@ class SpareThreads:
         waiting.put((call, name))  # by the queue, the first one too: what starts a thread is held as long as it lives
 
     def close(self) -> None:
-        """Have every thread end that is spare, now and later."""
+        """Let every thread end that is spare, now and later."""
         self._closed = True
         while self._spare:
             with contextlib.suppress(IndexError):  # another thread takes it

@@ -52,10 +52,10 @@ class Condition(Protocol):
         """Wait until the predicate is true, or ``timeout`` seconds have passed; return its last value."""
 
     def notify(self, n: int = 1) -> None:
-        """Have ``n`` waiters look again."""
+        """Let ``n`` waiters look again."""
 
     def notify_all(self) -> None:
-        """Have every waiter look again."""
+        """Let every waiter look again."""
 
 
 class Queue(Protocol[T]):

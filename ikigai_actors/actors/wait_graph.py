@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class Until(StrEnum):
-    """What is waited for."""
+    """The target of a wait."""
 
     STEP = "step"
     """The next step boundary of the other agent."""
@@ -27,7 +27,7 @@ class Until(StrEnum):
 
 
 class WaitedBy(StrEnum):
-    """What waits, in the agent that waits."""
+    """The part of an agent that waits."""
 
     CODE = "code"
     """The function of its provider, or of a tool."""

@@ -27,7 +27,7 @@ from ikigai_actors.errors import WouldDeadlock
 
 
 class WaitTarget(Protocol):
-    """What a wait waits for. Any thread may ask."""
+    """The targets of a wait. Any thread may ask."""
 
     def awaited(self) -> Collection[str]:
         """The agents that are still waited for, by uuid, in a fixed order. Reads nothing."""
@@ -43,7 +43,7 @@ class ActingCode:
     agent: str
     """The uuid of the agent."""
     registry: "WaitRegistry"
-    """That of its system."""
+    """The registry of its system."""
     is_over: Callable[[], bool]
     """Whether nobody wants its outcome any more: what it waits for then keeps nobody waiting."""
 

@@ -160,11 +160,11 @@ class AgentActor(PooledActor):
 
     @property
     def called(self) -> str:
-        """What a person calls the agent: its name, or its two words. Thread-safe."""
+        """The name of the agent for people: its name, or its two words. Thread-safe."""
         return called(self.state.uuid, self.origin.name)
 
     def statistics(self) -> AgentStatistics:
-        """What the agent is doing, and has done since the actor was made. Thread-safe; never waits."""
+        """The counters of the agent since the actor was made. Thread-safe; never waits."""
         return self.tally.report(self.state.shown.value, self.waiting)
 
     @property
@@ -708,7 +708,7 @@ class AgentActor(PooledActor):
         return ActorGone(self._exit_message or f"Agent {uuid} acts no more on this host.", uuid)
 
     def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
-        """Have a new actor made for the agent, which gets all callers.
+        """Ask for a new actor of the agent, which gets all callers.
 
         It is unknown here whether a unit in flight comes true.
         """

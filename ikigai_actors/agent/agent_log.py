@@ -54,7 +54,7 @@ class AgentLog:
         self._read(lambda log: inbox.put_urgent(LogRead(log) if isinstance(log, Log) else LoadFailed(log)), whole)
 
     def read_whole(self) -> None:
-        """Have all of the log read, which the agent does nothing without: it releases the inbox with `WholeRead`."""
+        """Ask for all of the log, which the agent does nothing without: it releases the inbox with `WholeRead`."""
         inbox = self._inbox
         self._read(lambda log: inbox.release(WholeRead(log)), whole=True)
 
@@ -72,7 +72,7 @@ class AgentLog:
         self._use(log.held)
 
     def look_up(self, command: on.ForkAt) -> None:
-        """Have the settings at a fork point read, and the command come back with them as `LookedUp`; never waits."""
+        """Ask for the settings at a fork point; the command comes back with them as `LookedUp`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
         def done(found: Mapping[str, Any] | IkigaiError) -> None:
@@ -84,7 +84,7 @@ class AgentLog:
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
     def look_at_child(self, effect: ReadChild) -> None:
-        """Have an agent looked at that is to be merged, which comes back as `on.ChildRead`; never waits."""
+        """Ask for the data of an agent that is to be merged; it comes back as `on.ChildRead`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
         def look(cache: LogCache) -> tuple[MergeSource, Log | None]:

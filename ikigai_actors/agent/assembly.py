@@ -1,4 +1,4 @@
-"""What an agent's conversation is to a model, kept beside its log: each message is looked at once in its life.
+"""An agent's conversation as a model sees it, kept beside its log: each message is looked at once in its life.
 
 A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
 in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. Under a summary
@@ -121,7 +121,7 @@ def shared_blocks(log: Log, head: int, model: str, limits: AttachmentLimits | No
 
 
 def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None) -> Hashable:
-    """What a chain depends on beside the messages themselves."""
+    """The inputs of a chain beside the messages themselves."""
     lens = log.view(head).lens
     return (model, limits, lens.agent, lens.id) if lens is not None else (model, limits)
 

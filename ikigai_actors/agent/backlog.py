@@ -175,7 +175,7 @@ class Backlog:
         return [line for line in (self._remote, self._words) if line]
 
     def _next_words(self, state: State) -> on.TakeWords | None:
-        """What lets the words that wait into a step that has not ended: they cut it off, or end a ``wait``."""
+        """The command that lets waiting words into a step that has not ended: they cut it off, or end a ``wait``."""
         at_once = any(one.at_once for one in self._words)
         match state.phase:
             case Phase.WAITING_FOR_BUDGET:

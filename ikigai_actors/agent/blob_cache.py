@@ -62,7 +62,7 @@ class RequestBlobs(Mapping[str, bytes]):
         return self._bytes is None
 
     def load(self) -> dict[str, bytes]:
-        """Have the bytes ready. Blocks; raises `ProviderError`."""
+        """Get the bytes ready. Blocks; raises `ProviderError`."""
         if self._bytes is None:
             try:
                 self._bytes = self._cache.load(self._hashes)

@@ -1,4 +1,4 @@
-"""What the requests of one agent need and cost: the actor puts it into the units that are committed.
+"""The needs and costs of one agent's requests: the actor puts them into the units that are committed.
 
 Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So a request's need is given twice: as it
 is to be *expected* by the agent's past, and the most that it can be, which a *strict* budget holds.
@@ -239,7 +239,7 @@ class Costs:
         return self._outputs
 
     def _charge(self, state: State, event: object, asked: bool) -> Charge:
-        """What a request has cost, by the way in which it ended."""
+        """The cost of a request, by the way in which it ended."""
         held = state.hold
         assert isinstance(held, Held)
         if not asked:

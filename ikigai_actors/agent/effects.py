@@ -83,7 +83,7 @@ class _Chosen(NamedTuple):
     window: int
     """How many tokens the model takes; 0 when it is not known."""
     limits: AttachmentLimits | None
-    """What its service takes of attachments; None when it is not known."""
+    """The attachments that its service takes; None when they are not known."""
 
 
 class Effects:

@@ -158,7 +158,7 @@ class Executor:
         call: ModelRequest,
         begin: Callable[[Coroutine[Any, Any, Reply]], None],
     ) -> None:
-        """Have a thread call a plain function: this one, if it is a worker, which then takes the answer on as well.
+        """Let a thread call a plain function: this one, if it is a worker, which then takes the answer on as well.
 
         Only what is to be awaited of its answer visits the event loop.
         """
@@ -218,7 +218,7 @@ class Executor:
         return [job for job in list(self._jobs) if isinstance(job, ModelRequest)]
 
     def leave(self, agent: str) -> None:
-        """Have the toolsets give up what they hold for an agent that acts no more."""
+        """Let the toolsets give up what they hold for an agent that no longer runs."""
 
         def begin() -> None:
             for toolset in self._toolsets:

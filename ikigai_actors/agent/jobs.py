@@ -157,7 +157,7 @@ class ModelRequest(Job[ModelAnswer]):
         return "".join(text for kind, text in self.pieces(0)[0] if kind == "text")
 
     def pieces(self, start: int) -> tuple[list[ReplyPiece], int]:
-        """What was received after the first ``start`` deltas, a piece for each change of kind; and the next start."""
+        """The pieces after the first ``start`` deltas, one for each change of kind; and the next start."""
         end, found = len(self._texts), list[ReplyPiece]()
         borders = [*self._kinds, (end, "")]
         for (begin, kind), (until, _) in pairwise(borders):

@@ -74,7 +74,7 @@ class LogLoader(Service):
 
 
 def _result_of(work: Callable[[], T]) -> T | IkigaiError:
-    """What work returns, or the error that it raises."""
+    """The result of work, or its error."""
     try:
         return work()
     except IkigaiError as error:

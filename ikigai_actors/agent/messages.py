@@ -36,7 +36,7 @@ class WholeRead:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What a command needs of the store is known; or it cannot be carried out."""
+    """The data that a command needs from the store is there; or the command cannot be carried out."""
 
     command: Command
     error: IkigaiError | None = None
@@ -74,7 +74,7 @@ class Dead:
     """The registry says that the agent is dead."""
 
     exit_message: str
-    """How it died, for its callers."""
+    """Its cause of death, for its callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Restarted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What an actor that ended leaves to its successor."""
+    """The legacy of an ended actor for its successor."""
 
     head: int
     turn: int

@@ -64,7 +64,7 @@ class Move:
 
 
 RemoteCommand = on.Command | Fail | Move
-"""What another process may ask of an agent: of the commands those that say as what they travel."""
+"""The commands that another process may send to an agent: those that say as what they travel."""
 
 _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
@@ -158,13 +158,13 @@ class OutcomeHandler(Protocol):
     """Hears how remote commands end. Never waits; any thread may call it."""
 
     def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """It was carried out, and its answer committed by the same transaction."""
+        """The command was carried out, and its answer committed by the same transaction."""
 
     def answer(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """Have its answer written, for which nothing else is."""
+        """Write its answer, which nothing else does."""
 
     def leave(self, key: RemoteCommandKey) -> None:
-        """It was not decided on: it is to be given to its agent again."""
+        """The command was not decided on: it is to be given to its agent again."""
 
 
 class RemoteCaller(Future[Any]):

@@ -27,7 +27,7 @@ _HOSTS_KNOWN = 5.0
 
 
 def part_of(limits: Limits, hosts: int) -> Limits:
-    """What one of several hosts may do."""
+    """The limits of one of several hosts."""
     parts = ((one if one is None else max(one // hosts, 1)) for one in (limits.in_flight, limits.requests_per_minute))
     return Limits(*parts)
 

@@ -23,13 +23,13 @@ TOLD_AT = 0.8
 CRAMPED = 3
 """One in this many tokens of a window may be the system prompt and the tools: with more, summaries come often."""
 LEAST_NEW = 0.1
-"""So much of the window has come since the summary in force before there is another one that nobody asked for."""
+"""The part of the window that must come after a summary before there is another one that nobody asked for."""
 MORE_PART = 0.05
-"""So much more of the window a request must have to be put off again, where no summary came of the last time."""
+"""The part of the window by which a request must grow to be put off again, where the last try gave no summary."""
 LEFT_PART = 0.9
 """A request that has less than this part of what the last one had is another one: much was cleared or rewound."""
 _MARGIN = 1.1
-"""What is estimated may be so much more."""
+"""The error of an estimate, as a factor."""
 _SPARE = 1_000
 """Tokens that stay free beside the reply; of small windows a twentieth."""
 

@@ -1,4 +1,4 @@
-"""What an actor sees of those around it: the process table, and the actors before and after it.
+"""The surroundings of an actor: the process table, and the actors before and after it.
 
 Protocols alone, so that who only asks agents of other processes loads nothing that runs one.
 """

@@ -94,7 +94,7 @@ class Toolbox:
         return sorted(set(allowed) & set(known))
 
     def traits(self, settings: Mapping[str, Any], typed: bool = False) -> Mapping[str, ToolTraits]:
-        """What the machine must know of an agent's tools, by name. Tools that are not registered are left out.
+        """The traits of an agent's tools, by name. Tools that are not registered are left out.
 
         In a typed turn the tool is among them that gives the value, whatever the settings say. All others, the built-in
         calls too, are denied when the settings that decide on the tools cannot be read.

@@ -1,4 +1,4 @@
-"""What a database must be able to do: `Store` and `Transaction`, the border between SQL and everything above it.
+"""The interface of a database: `Store` and `Transaction`, the border between SQL and everything above it.
 
 Work is a function of a `Transaction`. The store runs it, and may run it again (a deadlock, a lost read connection), so
 work must be safe to run twice: it keeps its results in what it returns. Statements are named in ``queries.sql``.
@@ -29,7 +29,7 @@ class Watch(Protocol):
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
 
     def heard(self) -> Hint:
-        """What was reported since the last call. For the thread that waits.
+        """The reports since the last call. For the thread that waits.
 
         Any agent by default: not every watch hears which agents have changed.
         """
@@ -47,7 +47,7 @@ class Watch(Protocol):
 
 
 class SchemaTransaction(Protocol):
-    """What a transaction can do with whole tables: for migrations, copies and checks. See `Transaction.schema`."""
+    """The operations of a transaction on whole tables: for migrations, copies and checks. See `Transaction.schema`."""
 
     TUNING: tuple[str, ...] = ()
     """Statements that suit the database's storage to the schema, once it is made. They change no contents."""

@@ -1,4 +1,4 @@
-"""What the transactions of both databases have in common: order, failure and end.
+"""The common part of the transactions of both databases: order, failure and end.
 
 Deferred statements are gathered by name and run as one ``executemany`` each, in order of first appearance; then the
 appended rows. A statement that fails ends the transaction: even if the work catches the error, nothing is committed.

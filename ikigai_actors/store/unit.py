@@ -37,7 +37,7 @@ class Locked(NamedTuple):
 
 
 class Part(Protocol):
-    """What the units of a transaction have in common beside the rows of agents."""
+    """The shared state of the units of a transaction, beside the rows of agents."""
 
     def settle(self, tx: Transaction) -> None:
         """Write what has changed, before COMMIT."""
@@ -52,7 +52,7 @@ class RunAlone(Exception):
     def __init__(self, unit: "Unit") -> None:
         super().__init__(unit)
         self.unit = unit
-        """What to run."""
+        """The statement to run."""
 
 
 class LockedRows(dict[str, Locked]):
@@ -119,7 +119,7 @@ class LockedRows(dict[str, Locked]):
 
 
 class TreeLock(IntEnum):
-    """What a unit locks of the tree, before any agent's row."""
+    """The lock of a unit on the tree, before any agent's row."""
 
     NONE = 0
     """Nothing: what it writes moves nobody in the tree."""
@@ -137,7 +137,7 @@ class Unit:
     alone = False
     """Whether it has a transaction of its own: true of what changes the tree, but for births and names."""
     tree = TreeLock.NONE
-    """What it locks of the tree."""
+    """Its lock on the tree."""
     concerns_others = False
     """Whether its answer says what it did to agents other than its own: then the journal's observer gets it."""
     concerns_hosts = False

@@ -109,7 +109,7 @@ def _grouped(groups: dict[str, list[AgentRef]]) -> dict[str, list[AsyncAgentRef]
 
 
 class AsyncSystem(_Beside[_System]):
-    """What both kinds of systems have, for an asyncio program."""
+    """The common part of both kinds of systems, for an asyncio program."""
 
     def __init__(self, system: _System) -> None:
         """Use a system that is open. This reads who agent 0 is; `AsyncActorSystem.open` does so beside the loop."""

@@ -129,7 +129,7 @@ class AttachedSystem(System):
         raise self._others.refusal()
 
     def state_of(self, record: AgentRecord) -> str:
-        """What an agent is doing, according to the rows."""
+        """The state of an agent, according to the rows."""
         self.check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
 
@@ -149,7 +149,7 @@ class AttachedSystem(System):
         check_type(model, str, "model", "a model setting")  # only the host knows more
 
     def statistics(self) -> TurnStatistics:
-        """What was done in other processes: turns, steps and tokens are those seen since this process was attached."""
+        """The work of other processes: turns, steps and tokens are those seen since this process was attached."""
         self.check_open()
         seen, tokens = self._tallies.every(), NO_TOKENS
         for each in seen:
@@ -163,7 +163,7 @@ class AttachedSystem(System):
         )
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done in its whole life, according to the rows.
+        """The counters of an agent over its whole life, according to the rows.
 
         With a ``record`` nothing is read, and only what was done since this process was attached counts. 0 means that
         no row has it: the inbox and the times it waited, which only its host knows, and its restarts.

@@ -1,4 +1,4 @@
-"""What a front end, a page or a door needs of agents: turns as they come, and what waits for approval.
+"""The view of agents for a front end, a page or a door: turns as they come, and calls that wait for approval.
 
     conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
     conversation.follow(agent.uuid)                 # from now on nothing of it is missed
@@ -51,7 +51,7 @@ collector looks at: 200 agents that stream unseen would make it stop the keyboar
 """
 
 AgentEvent = Message | StreamCut | AnswerPiece
-"""What is kept of an agent."""
+"""The events that are kept of an agent."""
 
 SETTLED = "settled"
 """Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
@@ -70,7 +70,7 @@ class AgentNews:
 
 
 class LiveConversation:
-    """What is new of a system's agents, and what they ask. Thread-safe."""
+    """The news of a system's agents, and their questions. Thread-safe."""
 
     def __init__(
         self, system: System, changed: Callable[[], None], *, streams: bool = False, most: int | None = None

@@ -174,12 +174,12 @@ class Directory(OfOneProcess, ABC):
     @property
     @abstractmethod
     def default_model(self) -> str:
-        """What counts for agents without a ``model`` setting; empty when only another process knows."""
+        """The model of agents without a ``model`` setting; empty when only another process knows."""
 
     @property
     @abstractmethod
     def stand_in_notice(self) -> str:
-        """What a person should know where only the offline stand-in answers though nobody asked for it; else empty."""
+        """The notice where only the offline stand-in answers though nobody asked for it; else empty."""
 
     @abstractmethod
     def window_of(self, model: str | None = None) -> int:
@@ -236,7 +236,7 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
-        """What an agent is doing, in a word or two."""
+        """The state of an agent, in a word or two."""
 
     def signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
@@ -245,11 +245,11 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def statistics(self) -> TurnStatistics:
-        """What the agents are doing, and have done."""
+        """The counters of all agents."""
 
     @abstractmethod
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done, without its restarts. Reads nothing when it is given the record."""
+        """The counters of an agent, without its restarts. Reads nothing when it is given the record."""
 
     @abstractmethod
     def _parts(self) -> Sequence[SystemPart]:
@@ -320,7 +320,7 @@ class Directory(OfOneProcess, ABC):
         return self.store.read(lambda tx: registry.every(tx, status))
 
     def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
-        """What requests to models have cost, by the agents that caused them.
+        """The costs of requests to models, by the agents that caused them.
 
             with ActorSystem.open("team.db", labels={"team": "sales"}) as system:
                 system.root.prompt("Draft an offer.", labels={"user": "ann"}).get()
@@ -449,7 +449,7 @@ class Directory(OfOneProcess, ABC):
         return self._processes.get(check_type(uuid, str, "uuid", "text"))
 
     def remote(self, uuid: str) -> RemoteActor:
-        """What asks the host that runs an agent, also when it is this one, by a row.
+        """The remote agent: it asks the host that runs an agent, also when it is this one, by a row.
 
         Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
         """
@@ -462,7 +462,7 @@ class Directory(OfOneProcess, ABC):
         return self._remote.actor(uuid)
 
     def target(self, uuid: str) -> "AgentActor | RemoteActor":
-        """What carries out the commands of an agent: its actor here, or what asks the host that runs it.
+        """The target of an agent's commands: its actor here, or its remote agent, which asks the host that runs it.
 
         Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
         """

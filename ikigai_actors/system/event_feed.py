@@ -49,7 +49,7 @@ _SECTION = 500
 
 
 class EventSource(Protocol):
-    """What a feed needs of a system."""
+    """The part of a system that a feed needs."""
 
     store: Store
     clock: Clock
@@ -149,7 +149,7 @@ class Places:
 
 
 class _Missed(NamedTuple):
-    """What is read of the time before a feed began."""
+    """The events from before a feed began."""
 
     heads: list[Head]
     """Where the logs stood as it began."""
@@ -282,7 +282,7 @@ class EventFeed:
         return heads(tx, at - CLOCK_MARGIN) if self._agents is None else heads_of(tx, self._agents)
 
     def _read_missed(self, missed: "_Missed") -> Iterator[Event]:
-        """What was committed between some places and the heads that were found."""
+        """The messages between some places and the heads that were found."""
         late = [head for head in missed.heads if head.uuid not in missed.places.dead]
         if self._wants(Message):
             passed = missed.places.passed

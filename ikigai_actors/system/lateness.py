@@ -27,6 +27,6 @@ def why_late(system: Directory, uuid: str) -> str:
 
 
 def _called(system: Directory, uuid: str) -> str:
-    """What people call an agent, according to memory."""
+    """The name of an agent for people, according to memory."""
     actor = system.here(uuid)
     return words_of(uuid) if actor is None else actor.called

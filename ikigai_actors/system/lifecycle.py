@@ -219,7 +219,7 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
 
 
 def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """What a prompt puts over the labels of an agent. Raises `BadInput`."""
+    """The labels that a prompt puts over those of an agent. Raises `BadInput`."""
     given = check_labels(labels)
     check_number({**own, **given})
     return given

@@ -99,12 +99,12 @@ def prices_in(file: str | os.PathLike[str], others: Prices) -> Prices:
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What a host is opened with; see `ActorSystem.open`."""
+    """The options of a host; see `ActorSystem.open`."""
 
     providers: Providers
     prices: Prices
     budget: Budget | None
-    """What agent 0 is limited to, if it is not yet."""
+    """The budget of agent 0, if it has none yet."""
     labels: Mapping[str, str] | None
     """The labels of agent 0; None leaves them."""
     toolbox: Toolbox
@@ -114,7 +114,7 @@ class HostOptions:
     on_orphan: str | None
     resume: bool
     name: str | None
-    """Of a host that joins others; None for one that does not."""
+    """The name of a host that joins others; None for one that does not."""
     on_wait: Callable[[str], object]
     on_renewal: Callable[[], object]
     balance: float | None

@@ -56,7 +56,7 @@ class PieceMaker:
         self._streamed = ""
 
     def pieces_of(self, event: Event) -> Iterator[StreamPiece]:
-        """What an event gives."""
+        """The pieces of an event."""
         if not self._begun:
             self._begun = isinstance(event, Message) and event.kind == Kind.USER and event.content == self._prompt
             return
@@ -89,7 +89,7 @@ class PieceMaker:
 
 
 class Streaming(Protocol):
-    """What a stream needs of a system."""
+    """The part of a system that a stream needs."""
 
     beside: Beside
 

@@ -415,7 +415,7 @@ class ActorSystem(System):
                     self._on_commit(mail)
 
     def _kept(self, word: KeptWord) -> None:
-        """Have the agent read a word that was just committed."""
+        """Let the agent read a word that was just committed."""
         if isinstance(word.receipt, Receipt):
             word.receipt.kept.settle(word.mail.id)
             if word.entered is not None:
@@ -439,12 +439,12 @@ class ActorSystem(System):
                 tell(told)
 
     def statistics(self) -> SystemStatistics:
-        """What the system is doing now."""
+        """The counters of the system."""
         self.check_open()
         return self._processes.statistics(self._log_cache.read_logs)
 
     def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """What an agent is doing, and has done since its actor was started; without its restarts.
+        """The counters of an agent since its actor was started; without its restarts.
 
         An agent of this host is not looked up in the database. Of one of another host the rows of its log are counted,
         which cover its whole life; with a ``record`` nothing is read, and only what was counted so far is there. 0
@@ -524,7 +524,7 @@ class ActorSystem(System):
         return actor
 
     def state_of(self, record: AgentRecord) -> str:
-        """What an agent is doing, in a word or two."""
+        """The state of an agent, in a word or two."""
         self.check_open()
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
@@ -546,7 +546,7 @@ class ActorSystem(System):
         return waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)])
 
     def _called(self, uuid: str) -> str:
-        """What people call an agent."""
+        """The name of an agent for people."""
         actor = self._processes.get(uuid)
         if actor is not None:
             return actor.called

@@ -1,4 +1,4 @@
-"""What a built-in call is: a tool that the runtime itself carries out, as one unit of what it does and of its result.
+"""The interface of a built-in call: a tool that the runtime carries out, as one unit of its act and its result.
 
 A call is a class. `name`, `description` and `arguments` describe it to the model; `act` makes the unit of writes;
 `to_model` makes the text of its result. The descriptions of its arguments say how they are checked; `check` adds what
@@ -58,9 +58,9 @@ class BuiltinCall:
     """A tool that the runtime itself carries out."""
 
     name: ClassVar[str]
-    """What the model calls it."""
+    """Its name for the model."""
     description: ClassVar[str]
-    """What it does, for the model."""
+    """Its description for the model."""
     arguments: ClassVar[Mapping[str, Argument]] = {}
 
     def __init__(self) -> None:

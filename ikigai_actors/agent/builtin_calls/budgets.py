@@ -37,7 +37,7 @@ class GrantCall(BuiltinCall):
 
 
 def _more(given: Given) -> Budget:
-    """What is granted more. Raises `BadInput`."""
+    """The further amounts. Raises `BadInput`."""
     return Budget(tokens=given.get("tokens"), usd=given.get("usd"))
 
 

@@ -72,7 +72,7 @@ class RecallCall(BuiltinCall):
 
 
 class CompactCall(BuiltinCall):
-    """Have the model's own past summarised."""
+    """Let the model's own past be summarised."""
 
     name = "compact"
     description = (

@@ -1,4 +1,4 @@
-"""What a turn knows of built-in calls: that a tool is one, and how to begin it.
+"""Built-in calls in a turn: whether a tool is one, and how to begin it.
 
 The calls themselves are in `ikigai_actors.agent.builtin_calls`. The actor passes their traits to the machine together
 with those of the other tools.

@@ -129,7 +129,7 @@ def recover(messages: Iterable[Message]) -> Calls:
 
 
 def focus_in(messages: Iterable[Message]) -> str | None:
-    """What matters most in the summary that a model has asked for by a call of its latest reply; None for none.
+    """The focus of the summary that a model has asked for by a call of its latest reply; None for none.
 
     ``messages``: an agent's own, of a turn.
     """

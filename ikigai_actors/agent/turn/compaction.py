@@ -282,7 +282,7 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
 
 
 def _left(compaction: Compaction) -> str:
-    """What a summary that failed leaves, in words."""
+    """The state after a summary that failed, in words."""
     if compaction.written is None:
         return "Nothing was changed."
     return "The parts before it are summarised; /uncompact, or uncompact(), takes off the latest."
@@ -335,7 +335,7 @@ def side_talk(state: State) -> tuple[Message, ...]:
 
 
 def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
-    """What is wrong with an answer that was to be a text.
+    """The fault of an answer that was to be a text.
 
     Returns:
         The text for the model when it is asked once more, empty when it is not; and what was wrong, in words, empty
@@ -354,7 +354,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
 def said_again(
     state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], told: str, now: int
 ) -> tuple[PendingMessage, ...]:
-    """What was said about a text, with the answer that was none, and the text for the model then."""
+    """The talk about a text, with the answer that was none, and the next text for the model."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)
@@ -398,7 +398,7 @@ def _cut_of(plan: SummaryPlan) -> dict[str, object]:
 
 
 def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:
-    """What a summary with this many tokens saves, as its message has it."""
+    """The tokens that a summary of this many saves, as its message has them."""
     sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
     return {**sizes, "tokens_per_byte": plan.tokens_per_byte}
 

@@ -1,4 +1,4 @@
-"""What can happen to an agent: commands from outside, and completions of its own effects.
+"""The events of an agent: commands from outside, and completions of its own effects.
 
 A command carries its caller, which the machine hands back untouched in an `Answer`; a completion names the request that
 it answers. The class of a command says what it ``needs`` before it can run, and what it ``travels_as`` when another
@@ -38,7 +38,7 @@ def arguments_of(command: type[Any]) -> tuple[str, ...]:
 
 
 class Needs(Enum):
-    """What must be so before a command can run. Whatever needs more than the log is lost with a process that ends."""
+    """The condition of a command. One that needs more than the log is lost when the process ends."""
 
     LOG = "the log"
     TURN_OVER = "the log, and no turn in progress"
@@ -66,7 +66,7 @@ class Prompt:
     ``labels``, which count for the turn.
     """
     blobs: tuple[Attachment, ...] = ()
-    """What is attached; empty where it is stored already."""
+    """The attached bytes; empty where they are stored already."""
     stored: Caller | None = None
     """Answered when the prompt is in the database, where a busy agent keeps it as mail; None lets it wait in memory."""
 
@@ -86,7 +86,7 @@ MOST_CHILDREN = 10_000
 
 
 class NewChild(NamedTuple):
-    """What a child has that its siblings do not."""
+    """The part of a child that its siblings do not have."""
 
     uuid: str
     name: str | None
@@ -106,7 +106,7 @@ class Fork:
     restart: str
     caller: Caller
     on_orphan: str | None = None
-    """What happens to the child's children when it dies; None inherits."""
+    """The fate of the child's children when it dies; None inherits."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """As `Prompt.data`."""
     more: tuple[NewChild, ...] = ()
@@ -116,7 +116,7 @@ class Fork:
     budget: str | None = None
     """The child's own budget, as `encode_budget` writes it; None for none."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What it puts over the labels that are in force."""
+    """The labels that it puts over those in force."""
 
     @property
     def children(self) -> tuple[NewChild, ...]:
@@ -141,16 +141,16 @@ class TrialBirth(NamedTuple):
 
     uuid: str
     of: str
-    """Whose history it inherits, by uuid: of the living or the dead."""
+    """The agent whose history it inherits, by uuid, living or dead."""
     at: int
     """The last position that it inherits."""
     prompt: str | None
     data: Mapping[str, Any]
     """As `Prompt.data`."""
     settings: Mapping[str, Any]
-    """What differs from the settings at that position."""
+    """The settings that differ from those at that position."""
     facts: Mapping[str, Any]
-    """What the agent that makes it writes of it."""
+    """The note of the agent that makes it."""
     go: bool = False
     """Whether it has no prompt, and goes on at once with what its history ends with: with a prompt, or with results.
     Of ``data`` it takes ``output``.
@@ -196,7 +196,7 @@ class Compact:
     needs = Needs.CALLS_OVER
     travels_as = "compact"
     focus: str
-    """What matters most; empty for no preference."""
+    """The focus; empty for none."""
     caller: Caller
     summary: str = ""
     """The text, where no model is to write it."""
@@ -224,7 +224,7 @@ class Merge:
     how: str
     """``result``, ``summary`` or ``pick``."""
     positions: tuple[int, ...]
-    """What is picked; none for the other ways."""
+    """The picked positions; none for the other ways."""
     caller: Caller
 
 
@@ -344,7 +344,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the agent's request waits for is held now."""
+    """The tokens that the agent's request waits for are held now."""
 
     needs = Needs.LOG
     held: Held
@@ -387,7 +387,7 @@ class Loaded:
     focus: str | None = None
     """What `State.focus` is then."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the prompt of the latest turn puts over the labels of the agent."""
+    """The labels that the prompt of the latest turn puts over those of the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,7 +432,8 @@ class WindowFull:
     plan: SummaryPlan | None = None
     """As `Compact.plan`."""
     elision: Elision | None = None
-    """What is enough without a summary, if its long results are shown by reference. The actor looks it up in the log.
+    """The elision that is enough without a summary, if its long results are shown by reference. The actor looks it up
+    in the log.
     """
 
 
@@ -456,7 +457,7 @@ class RefusedSummary(NamedTuple):
     compaction: Any
     """The `Compaction` of the state that did not come true."""
     messages: tuple[Message, ...]
-    """What that unit would have written."""
+    """The messages that the unit would have written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,13 +469,14 @@ class SummaryFailed:
     spent: Spent | None = None
     """The tokens that the model's service counted of the answer that did not come."""
     charge: Charge | None = None
-    """What the answer has cost, where one came, and the unit was refused that says so."""
+    """The cost of the answer, where one came, and the unit was refused that says so."""
     refused: "RefusedSummary | None" = None
     """The summary that nobody asked for, and that no budget has room for: it has not begun."""
     readable: float = READABLE
     """The part of what the model was shown that it can read, where that was too long for it."""
     plan: SummaryPlan | None = None
-    """What to ask for in place of what was too long; None where nothing shorter is left. Looked up in the log."""
+    """The shorter request in place of the one that was too long; None where nothing shorter is left. Looked up in the
+    log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,9 +537,9 @@ class TakeWords:
     at_once: bool = False
     """Whether they cut the step off; else they end a ``wait`` alone."""
     partial: str = ""
-    """What was received of the reply that is cut off, as `Interrupt.partial`."""
+    """The received part of the reply that is cut off, as `Interrupt.partial`."""
     spent: Spent | None = None
-    """What that has cost, as `Interrupt.spent`."""
+    """Its cost, as `Interrupt.spent`."""
     asked: bool = False
     """Whether the request had left."""
 
@@ -585,7 +587,7 @@ Command = (
     | ExitNow
 )
 Deferrable = Command | Interrupt | TurnPoisoned | Granted | WaitsElsewhere
-"""What may have to wait; each says what it needs."""
+"""The commands that may have to wait; each says what it needs."""
 Completion = (
     Loaded
     | WindowFull

@@ -37,7 +37,7 @@ class Childbed(NamedTuple):
     own: Sequence[PendingMessage]
     """The child's first messages, after its ``fork`` message."""
     told: Sequence[PendingMessage] = ()
-    """What the parent writes after its ``fork`` message."""
+    """The messages of the parent after its ``fork`` message."""
     opens: bool = False
     """Whether its last message opens a turn."""
     go: bool = False
@@ -56,9 +56,9 @@ class Childbed(NamedTuple):
     labels: str | None = None
     """Its labels, where they are not those in force."""
     of: str | None = None
-    """Whose history it inherits, when it is not that of the agent which makes it."""
+    """The agent whose history it inherits, when it is not the one that makes it."""
     facts: Mapping[str, Any] = NO_DATA
-    """What the agent which makes it writes of it."""
+    """The note of the agent that makes it."""
 
 
 def fork_by_command(state: State, event: on.Fork, now: int) -> Step:

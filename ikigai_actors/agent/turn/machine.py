@@ -198,7 +198,7 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
 
 
 def _shorter(state: State, log: History, part: float, tokens: int, near: float, must: bool) -> dict[str, Any]:
-    """What would make a request shorter: a plan for a summary, and what is enough without one."""
+    """The ways to make a request shorter: a plan for a summary, and an elision that is enough without one."""
     plan = plan_of(log, state.head, state.turn, part)
     elision = elision_of(log, state.head, state.turn, tokens, near) if tokens else None
     if elision is None and plan is None and must and tokens:
@@ -249,7 +249,7 @@ def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
 
 
 def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], words: bool) -> Step:
-    """As `step`, before words enter; ``words`` says whether any wait."""
+    """Like `step`, before words enter; ``words`` says whether any wait."""
     match event:
         case on.TakeWords():
             return _take_words(state, event, now, words)
@@ -451,7 +451,7 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
 
 
 def _cut_off(partial: str, spent: Spent | None, kind: Kind, told: str = "") -> PendingMessage:
-    """What stays of a request that was cut off: the text that was received, as a reply, else a message of this kind."""
+    """The message for a request that was cut off: the received text, as a reply, else one of this kind."""
     if not partial:
         return kind, told, spent_data(spent)
     reply = Reply(storable(partial), stop_reason="interrupted")

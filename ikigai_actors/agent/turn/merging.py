@@ -57,7 +57,7 @@ _ROLES: Mapping[str, str] = {
     Kind.TOOL_RESULT.value: "result of a call",
     Kind.OUTPUT.value: "result",
 }
-"""What a message is called where it is quoted."""
+"""The name of a message's kind where it is quoted."""
 _QUOTED = CONVERSATION | {Kind.OUTPUT.value}
 """The kinds of messages that can be quoted."""
 
@@ -151,7 +151,7 @@ def _go_on(state: State, next_part: ReadPart | str, further: dict[str, Any], spe
 
 
 def _with_earlier(merging: Merging, spent: Spent | None) -> Spent | None:
-    """What was spent, with what the notes of earlier parts have cost."""
+    """The spending, with the cost of the notes of earlier parts."""
     if spent is None or merging.usage is None:
         return spent if merging.usage is None else Spent(merging.usage, "")
     return replace(spent, usage=spent.usage + merging.usage)
@@ -171,7 +171,7 @@ def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
 
 
 def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
-    """What is taken in of an agent; empty for a summary, which must be asked for.
+    """The text that is taken in from an agent; empty for a summary, which must be asked for.
 
     Raises:
         TurnOpen: a turn of it is open.

@@ -22,19 +22,19 @@ _DIGEST = "(Nobody could summarise this; it is what was asked, and the latest an
 
 
 class ReadPart(NamedTuple):
-    """What a model reads at once."""
+    """The part of a history that a model reads at once."""
 
     messages: Sequence[Message]
     rest: Sequence[Message] = ()
-    """What comes after it, to be read later."""
+    """The rest, to be read later."""
     notes: str = ""
     """The notes for everything before it."""
     number: int = 1
-    """Of which part this is, beginning with 1."""
+    """The number of this part, from 1."""
 
 
 def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> ReadPart | str:
-    """What to ask for in place of a request that was too long.
+    """The shorter part in place of a request that was too long.
 
     Args:
         news: what the agent has said that the other one has not.
@@ -57,7 +57,7 @@ def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> Read
 
 
 def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
-    """What comes next, when there are notes of a part; the notes themselves when that was the last one."""
+    """The next part, when there are notes of one; the notes themselves when that was the last one."""
     if not part.rest:
         return notes
     if part.number >= MOST_PARTS:
@@ -67,7 +67,7 @@ def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
 
 
 def _split(messages: Sequence[Message], most: float) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Whole steps of about this many tokens at most, but one at least; and what comes after them."""
+    """Whole steps of about this many tokens at most, but one at least; and the rest."""
     places = [message.id for message in messages]
 
     def read(start: int, end: int) -> Sequence[Message]:
@@ -96,7 +96,7 @@ def _joined(notes: str, digest: str) -> str:
 
 
 def _digest(messages: Sequence[Message]) -> str:
-    """What was asked, and the latest answer."""
+    """The prompts, and the latest answer."""
     answers = (one for one in reversed(messages) if one.kind == Kind.ASSISTANT and one.content.strip())
     latest = next(answers, None)
     lines = [f"The latest answer, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []

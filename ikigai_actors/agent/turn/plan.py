@@ -67,15 +67,15 @@ class SummaryPlan(NamedTuple):
     upto: int
     """The model is shown the history up to this position when it is asked for the text."""
     digest: str
-    """What replaces the past where no model can summarise it: its prompts, each with its position, cut."""
+    """The digest of a past that no model can summarise: its prompts, each with its position, cut."""
     tokens_per_byte: float
-    """What these sizes were made with."""
+    """The estimate that these sizes were made with."""
     is_part: bool = False
     """Whether the rest of the past is left out, since the model cannot read all of it at once."""
 
 
 class Elision(NamedTuple):
-    """What it saves to show long results by reference."""
+    """The tokens that it saves to show long results by reference."""
 
     elide: int
     """Those before this position."""
@@ -86,7 +86,7 @@ class Elision(NamedTuple):
 
 
 def elision_of(log: History, head: int, turn: int, tokens: int, near: float, whole: bool = False) -> Elision | None:
-    """What is enough to bring a request away from its model's window without a summary; None where nothing is.
+    """The elision that brings a request away from its model's window without a summary; None where none does.
 
     What would be kept verbatim beside a summary is so here, too.
 
@@ -227,7 +227,7 @@ def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: f
 
 
 def _digest(opening: list[Message], past: list[Message], most: int) -> str:
-    """What was asked, in about this many characters at most: how it began, and what was asked last."""
+    """The prompts, in about this many characters at most: the first ones, and the last."""
     earlier = "\n".join(one.content for one in opening if one.kind == Kind.SUMMARY).removeprefix(f"{_DIGEST}\n")
     latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
     lines = [f"The latest answer then, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []

@@ -1,4 +1,4 @@
-"""What the machine decides on, and what it decides: an agent's state, effects, and the step that holds both."""
+"""An agent's state, effects, and the step that holds both: what the machine decides on, and what it decides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ WAITS_FOR = "waits for "
 """How the state begins of an agent whose turn waits for other agents."""
 
 IN_A_TURN = "in a turn"
-"""What is shown for an agent with an open turn that another process runs."""
+"""The state that is shown for an agent with an open turn that another process runs."""
 
 
 def waits_for(names: Sequence[str]) -> str:
@@ -101,7 +101,7 @@ class Compaction:
 
     plan: SummaryPlan
     focus: str
-    """What matters most; empty for no preference."""
+    """The focus; empty for none."""
     caller: Caller
     back: Phase
     """The phase before, and after it."""
@@ -112,11 +112,11 @@ class Compaction:
     must: bool = False
     """Whether the request that waits for it cannot leave without: where the model gives none, a digest is there."""
     talk: tuple[tuple[Kind, str, Any], ...] = ()
-    """What was said about it with the model, after the instruction: kind, content, data."""
+    """The talk with the model about it, after the instruction: kind, content, data."""
     attempts: int = 1
     """How often the model was asked."""
     written: Mapping[str, Any] | None = None
-    """What came of the parts that are summarised already; None before the first."""
+    """The notes of the parts that are summarised already; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class Merging:
     how: str
     """``result``, ``summary`` or ``pick``."""
     positions: tuple[int, ...]
-    """What is picked."""
+    """The picked positions."""
     caller: Caller
     """The caller that asked for it; None when a model's call did."""
     call: Call | None
-    """That call."""
+    """The call."""
     back: Phase
     """The phase before, and after it."""
     source: MergeSource | None = None
@@ -142,9 +142,9 @@ class Merging:
     attempts: int = 1
     """How often its model was asked for that."""
     part: ReadPart | None = None
-    """What its model is shown in place of its whole history, which is too long."""
+    """The part that its model is shown in place of its whole history, which is too long."""
     usage: Usage | None = None
-    """What the notes of earlier parts have cost."""
+    """The cost of the notes of earlier parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class State:
     left_at: int = 0
     """The tokens of a request that came near the window and has left, since no summary came of it; 0 for none."""
     focus: str | None = None
-    """What matters most in the summary that the model has asked for, by a call of its last reply; None for none."""
+    """The focus of the summary that the model has asked for, by a call of its last reply; None for none."""
     compaction: Compaction | None = None
     """The summary that the model is asked for, in phase `Phase.COMPACTING`."""
     merging: Merging | None = None
@@ -197,7 +197,7 @@ class State:
     """Position of the line that told the agent of unread mail, until it looks at its mailbox; 0 when there is none."""
 
     hold: Held | Paused | None = None
-    """What is held for its next request to the model, or for the one in flight; or why that request waits."""
+    """The hold of its next request to the model, or of the one in flight; or why that request waits."""
     own_labels: str = ""
     """The labels of the agent, as one text (`records.agents.labels`)."""
     turn_labels: str = ""
@@ -215,7 +215,7 @@ class State:
 
     @property
     def side(self) -> Compaction | Merging | None:
-        """What is in progress beside the steps of a turn."""
+        """The work in progress beside the steps of a turn."""
         return self.compaction or self.merging
 
     @property
@@ -366,7 +366,7 @@ class MailNotice:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do: commit the unit (if any), take the state, perform the effects."""
+    """A decision: commit the unit (if any), take the state, perform the effects."""
 
     state: State
     unit: LogUnit | CallUnit | MailNotice | Departure | PutAside | None = None

@@ -24,11 +24,11 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_of
 
 UNTOLD = 1 / 3
-"""Tokens of a byte, where no reply has told."""
+"""Tokens of a byte, where no reply has reported any."""
 LEAST, MOST = 0.15, 0.6
-"""What a reply reports beyond these is not of text."""
+"""Bounds of the tokens of a byte of text. A count beyond them includes something else."""
 _TOO_FEW = 2_000
-"""Of so few bytes nothing is learned."""
+"""The fewest bytes from which something is learned."""
 _ENOUGH = 32_000
 """This many bytes are enough to learn from: it looks no further back."""
 
@@ -37,10 +37,10 @@ class Replies(Protocol):
     """The replies in an agent's log; see `ikigai_actors.records.log.log.Log`."""
 
     def spoken(self, position: int) -> Iterator[Message]:
-        """What a model may see verbatim, newest first."""
+        """The messages that a model may see verbatim, newest first."""
 
     def view(self, position: int) -> View:
-        """What is in force at a position."""
+        """The view at a position."""
 
     def elided(self, position: int) -> int:
         """Long results before this position are shown by reference; 0 for none."""

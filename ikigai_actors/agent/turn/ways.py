@@ -1,4 +1,4 @@
-"""What a merge may take in of another agent."""
+"""The ways of a merge to take in another agent."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from ikigai_actors.errors import BadInput
 
 RESULT, SUMMARY, PICK = "result", "summary", "pick"
 WAYS = (RESULT, SUMMARY, PICK)
-"""What may be taken in of another agent."""
+"""The ways to take in another agent."""
 
 
 def check_merge(how: object, positions: object) -> tuple[int, ...]:
-    """What is to be picked of another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
+    """The positions to pick from another agent; none unless ``how`` is ``pick``. Raises `BadInput`."""
     check_choice(how, "how", WAYS)
     if isinstance(positions, str) or not isinstance(positions, Sequence):
         raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")

@@ -112,7 +112,7 @@ class AppPlace(ShellPlace):
         self._later("the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
-        """Have an agent change. The log shows most changes, so they are not printed as well."""
+        """Let an agent change. The log shows most changes, so they are not printed as well."""
         self._later(what, ask(), lambda _: None)
 
     def resume_turn(self, agent: AgentRef) -> None:

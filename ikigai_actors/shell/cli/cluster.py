@@ -85,7 +85,7 @@ def scale(options: Options, hosts: int, timeout: float, address: str | None) -> 
 @_on_ray
 @click.pass_obj
 def drain(options: Options, name: str, address: str | None) -> None:
-    """Have a host give its agents to the others, and end it: before work on its machine, for one."""
+    """Let a host give its agents to the others, and end it: before work on its machine, for one."""
     from ikigai_actors.cluster import find_fleet
 
     fleet = find_fleet(options.database, address)

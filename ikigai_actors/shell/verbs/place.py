@@ -62,7 +62,7 @@ class Place(Protocol):
     def change(
         self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]
     ) -> T | None:
-        """Have an agent change something of its own. A busy agent does so after its turn.
+        """Let an agent change something of its own. A busy agent does so after its turn.
 
         Args:
             agent: who changes.

@@ -53,7 +53,7 @@ LOST = 3
 
 
 class Renewal(Enum):
-    """What a host does, by the age of its latest renewal."""
+    """The next act of a host, by the age of its latest renewal."""
 
     KEPT = "kept"
     LATE = "late"

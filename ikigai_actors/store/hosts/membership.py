@@ -56,7 +56,7 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What one host has seen of the others."""
+    """One host's view of the others."""
 
     _seen: Mapping[str, _Seen] = field(default_factory=dict)
     _looked: float = float("-inf")
@@ -80,10 +80,11 @@ class Membership:
 
 
 KNOWS_NOBODY = Membership()
-"""Of a host that begins."""
+"""The membership of a host that begins."""
 
 CUT_OFF = Membership(_locks_count=False)
-"""Of a host that could not reach the server. The others may have been cut off as well, and have lost their locks."""
+"""The membership of a host that could not reach the server. The others may have been cut off as well, and have lost
+their locks."""
 
 
 def _see(before: _Seen, now: float, one: Sighting) -> _Seen:

@@ -59,7 +59,7 @@ def agents_in(tx: Transaction, shard: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Drain(Unit):
-    """Have a host give all its shards away, and get none from now on.
+    """Let a host give all its shards away, and get none from now on.
 
     Raises `NoHost` when no other host could take them, or this one does not live.
     """

@@ -57,7 +57,7 @@ class Limit(NamedTuple):
     whose: str
     most: int
     remedy: str
-    """How it is raised."""
+    """How to raise it."""
     others: int
     """How many connections of others take: each host all that it may need."""
 

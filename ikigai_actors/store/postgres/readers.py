@@ -50,7 +50,7 @@ class Readers:
             self._places.release()
 
     def change(self, change: Callable[[Connection], object]) -> None:
-        """Have each idle connection changed; one that breaks is not lent again. Raises what ``change`` does."""
+        """Let each idle connection changed; one that breaks is not lent again. Raises what ``change`` does."""
         with self._lock:
             for connection in self._idle:
                 change(connection)

@@ -63,7 +63,7 @@ _IDENTITY = b"""
 
 
 def identity_of(url: str) -> str:
-    """What a database says of itself: the same whatever host name, user or parameter its URL has.
+    """The identity of a database, from itself: the same whatever host name, user or parameter its URL has.
 
     Raises:
         StoreError: it does not answer.
@@ -90,7 +90,7 @@ class _Server:
         self.settings = {key: value for key, value in _SETTINGS.items() if key not in given}
         self.settings["client_encoding"] = "UTF8"  # a server of another kind would give bytes for text
         self.called = ""
-        """What the connections say of themselves; empty: what the URL says, or `_SETTINGS`."""
+        """The application name of the connections; empty: that of the URL, or `_SETTINGS`."""
         self._open: WeakSet[Connection] = WeakSet()
         self._lock = Lock()
         self._abandoned: str | None = None
@@ -240,7 +240,7 @@ class _Session:
 
 
 class _ServerStore(Store):
-    """What both stores on a server have: it, and the connection that writes."""
+    """The common part of both stores on a server: the server, and the connection that writes."""
 
     leases = True
 

@@ -52,7 +52,7 @@ _COPY = {name: f"COPY {name} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)" 
 
 
 HOST_NAME = "ikigai {}"
-"""What the connections of a host say of themselves, by its id; others are called otherwise."""
+"""The application name of a host's connections, by its id; others have other names."""
 
 _END_STALLED = b"""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -23,7 +23,7 @@ from ikigai_actors.store.sqlite.transaction import ours
 T = TypeVar("T")
 
 _BESIDE = ("", "-journal", LOG, SHARED)
-"""What SQLite may leave beside a file."""
+"""The files that SQLite may leave beside a file."""
 
 
 def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:

@@ -26,13 +26,13 @@ from ikigai_actors.errors import StoreInUse, StoreUnavailable, StoreUnusable
 Inode = tuple[int, int]
 
 LOG, SHARED = "-wal", "-shm"
-"""What SQLite appends to the name of a file for its log, and for what processes share."""
+"""The suffixes of SQLite's log, and of the memory that processes share."""
 
 LOCK = ".lock"
-"""What is appended to it for the file whose lock a host holds."""
+"""The suffix of the file whose lock a host holds."""
 
 BESIDE = (LOG, SHARED, LOCK, "-journal")
-"""What the files beside a database end with."""
+"""The suffixes of the files beside a database."""
 
 ASKED = 1.0
 """Seconds that a lock may be held by processes that only ask whether there is a host: one may be stopped meanwhile."""

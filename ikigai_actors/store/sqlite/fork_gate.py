@@ -69,7 +69,7 @@ class ForkGate:
 
 
 FORK_GATE = ForkGate()
-"""That of this process."""
+"""The gate of this process."""
 
 os.register_at_fork(before=FORK_GATE.close, after_in_parent=FORK_GATE.open, after_in_child=FORK_GATE.begin_anew)
 

@@ -50,7 +50,7 @@ FREED = 1_000
 """Pages that are given back to the disk at once."""
 
 _INCREMENTAL = 2
-"""What SQLite calls the mode of a file that gives pages back when it is asked."""
+"""SQLite's number for the mode of a file that gives pages back when it is asked."""
 
 
 def _now_ms() -> int:

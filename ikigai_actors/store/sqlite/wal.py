@@ -69,7 +69,7 @@ def belongs(mark: int, seen: int) -> bool:
 
 
 class Header(bytes):
-    """What an SQLite file begins with."""
+    """The first bytes of an SQLite file."""
 
     @property
     def mark(self) -> int:

@@ -933,7 +933,7 @@ class Commands(BaseRef[H]):
         return self._write(LeaveGroup(self.uuid, group), timeout)
 
     def monitor(self, watched: Handle | str, timeout: float | None = None) -> Future[None]:
-        """Have this agent hear of the death of another one, by mail of kind ``exit``, as a supervisor does.
+        """Let this agent hear of the death of another one, by mail of kind ``exit``, as a supervisor does.
 
         Of one that is dead already it hears at once. Of the same death it hears once.
 
@@ -951,7 +951,7 @@ class Commands(BaseRef[H]):
         return self._write(unit, timeout, lambda _: None)
 
     def demonitor(self, watched: Handle | str, timeout: float | None = None) -> Future[bool]:
-        """Have this agent hear no more of the death of another one; return whether it would have.
+        """Let this agent hear no more of the death of another one; return whether it would have.
 
         Args:
             watched: as in `monitor`.
@@ -1065,7 +1065,7 @@ class Commands(BaseRef[H]):
     # The ways out
 
     def _tell(self, command: Callable[[Future[Any]], object], future: Future[Any]) -> Future[Any]:
-        """Have the agent carry out a command, which settles the future."""
+        """Let the agent carry out a command, which settles the future."""
         return self._go(lambda: self.system.tell(self.uuid, command(future)), future)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:

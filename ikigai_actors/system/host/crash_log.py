@@ -1,4 +1,4 @@
-"""What the log says of agents that fail: one line for each decision, and the frames of the user's code.
+"""The log of agents that fail: one line for each decision, and the frames of the user's code.
 
     buyer restarted by lead: ValueError: no tea (1 of 3 in 10 min)
     Traceback (most recent call last):

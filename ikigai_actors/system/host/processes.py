@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class Supervision(Protocol):
-    """What the table reports about agents that fail: somebody else decides what becomes of them."""
+    """The reports of the table about agents that fail: somebody else decides what becomes of them."""
 
     def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
         """Remember that an agent has crashed, or has exited and is permanent. Called before its next actor is seen."""
@@ -61,7 +61,7 @@ class Supervision(Protocol):
         """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
 
     def retry_prompts(self) -> None:
-        """Have actors be given again, later, the prompts and remote commands that no agent has taken up."""
+        """Let actors be given again, later, the prompts and remote commands that no agent has taken up."""
 
     def watch_time(self) -> None:
         """See to the notices for owners of limits of time, of which some may be new. Never waits."""
@@ -123,7 +123,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
 
     def finish(self, uuid: str, finished: Callable[[], object]) -> None:
-        """Have an agent begin nothing outside any more. The function is called once nothing of it runs there.
+        """Let an agent begin nothing outside any more. The function is called once nothing of it runs there.
 
         It may never be called: the agent may end, or crash.
         """
@@ -228,7 +228,7 @@ class ProcessTable(Processes):
             self.mailed(recipient, about)
 
     def renamed(self, change: Renamed) -> None:
-        """Have an actor go by the agent's new name, and publish it."""
+        """Let an actor go by the agent's new name, and publish it."""
         with self._lock:
             if (actor := self._actors.get(change.agent_uuid)) is not None:
                 actor.rename(change.name)
@@ -401,7 +401,7 @@ class ProcessTable(Processes):
         return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
     def statistics(self, read_logs: int) -> SystemStatistics:
-        """What this host is doing; ``read_logs`` were read from the store."""
+        """The counters of this host; ``read_logs`` were read from the store."""
         actors = list(self)
         tallies = [actor.tally for actor in actors]
         return SystemStatistics(

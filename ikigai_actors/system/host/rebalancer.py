@@ -55,7 +55,7 @@ LEAVING = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RefusableTask:
-    """What the thread is to do; it is either done or refused, once."""
+    """A task of the thread; it is either done or refused, once."""
 
     do: Callable[[], None]
     refuse: Callable[[SystemClosed], object] = lambda error: None
@@ -305,7 +305,7 @@ class Rebalancer(Worker):
             self.look_again()
 
     def _prepare_move(self, agent: str, to: str, caller: RemoteCaller) -> None:
-        """Have a branch get ready to move, if it can; the transaction that moves it answers the row."""
+        """Let a branch get ready to move, if it can; the transaction that moves it answers the row."""
         try:
             taker = self._store.read(lambda tx: find_taker(tx, to)).id
             unit = CarryOut(caller.key, MoveBranch(agent, self._host.id, taker), None, self._clock.now_ms())
@@ -334,7 +334,7 @@ class Rebalancer(Worker):
         caller.committed(None)
 
     def _take_anew(self) -> None:
-        """Have the next look find the agents of this host that have no actor."""
+        """Let the next look find the agents of this host that have no actor."""
         self._runs.clear()
         self.look_again()
 

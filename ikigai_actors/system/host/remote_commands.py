@@ -80,7 +80,7 @@ class RemoteCommands(OutcomeHandler):
         self._handlers[kind] = handler
 
     def follow(self, since: int | None = None) -> bool:
-        """Have the actors follow what has changed in the registry, then give them what is asked of them.
+        """Let the actors follow what has changed in the registry, then give them what is asked of them.
 
         Of agents that were looked at earlier than the others, also what has changed ``since`` that version. Returns
         whether anything has changed.
@@ -97,7 +97,7 @@ class RemoteCommands(OutcomeHandler):
         return changed
 
     def _follow_changes(self) -> bool:
-        """Have the actors follow what has changed in the registry; return whether there was anything.
+        """Let the actors follow what has changed in the registry; return whether there was anything.
 
         What this host has committed itself is among it, and changes nothing any more.
         """

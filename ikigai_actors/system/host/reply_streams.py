@@ -113,7 +113,7 @@ class ReplyStreams(Service):
             del self._over[reply]
 
     def _new(self) -> tuple[list[NewPieces], dict[int, int]]:
-        """What was received since the latest rows, and how many deltas of each reply have come so far."""
+        """The text since the latest rows, and how many deltas of each reply have come so far."""
         for call in [call for call in self._told if call.is_over()]:
             told = self._told.pop(call)
             if told.deltas:

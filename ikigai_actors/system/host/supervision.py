@@ -92,9 +92,9 @@ class AgentFailure(NamedTuple):
     known: KnownRestarts | None = None
     """The restarts of its supervisor with which it was decided to restart the agent; None where they do not count."""
     error: BaseException | None = None
-    """What its own code has raised."""
+    """The error of its own code."""
     line: str = ""
-    """What the log says when the agent goes on, or its supervisor gives up; empty for nothing."""
+    """The text for the log when the agent goes on, or its supervisor gives up; empty for nothing."""
 
     @property
     def why(self) -> str:
@@ -130,7 +130,7 @@ class SupervisionLoop(Worker, Supervision):
         self.remote_commands = RemoteCommands(
             store, journal, processes, clock, threads, self.retry_prompts, host, listen
         )
-        """What other processes ask of the agents of this host."""
+        """The remote commands of other processes for the agents of this host."""
         self.remote_commands.handle(Fail, self._decide_as_asked)
         self._due_timers = DueTimers(self._reader, journal, host, clock, self.post, self.after)
         self._stuck_watch = StuckWatch(processes, journal, clock, self.after)
@@ -199,7 +199,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._watch_time)
 
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
-        """Have the actors follow what other processes may have committed.
+        """Let the actors follow what other processes may have committed.
 
         Changes, prompts and remote commands are given to them at once; mail, grants and timers are looked at soon.
 
@@ -452,7 +452,7 @@ class SupervisionLoop(Worker, Supervision):
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
     def _follow_others(self, since: int | None = None) -> None:
-        """Have the actors follow other processes; of agents that were looked at earlier, also ``since`` that."""
+        """Let the actors follow other processes; of agents that were looked at earlier, also ``since`` that."""
         if self.remote_commands.follow(since):
             self.post(self._watch_deadlines)  # a TERM may be among them
 

@@ -110,11 +110,11 @@ class RemoteAgents:
         return RemoteActor(self, uuid)
 
     def tell(self, uuid: str, command: Any) -> None:
-        """Have an agent told a command: its row is committed when this returns, unless this thread may not wait."""
+        """Send a command to an agent: its row is committed when this returns, unless this thread may not wait."""
         self.post(uuid, command, wait=may_block())
 
     def post(self, uuid: str, command: Any, *, wait: bool = False) -> None:
-        """Have an agent told a command soon; or ``wait`` until its row is committed."""
+        """Send a command to an agent soon; or ``wait`` until its row is committed."""
         self._post_for(command.caller, partial(self._ask, uuid, command), wait)
 
     def inherit(self, uuid: str, handover: "Handover") -> None:
@@ -142,7 +142,7 @@ class RemoteAgents:
         self._post(partial(self._try, receipt, partial(self.await_turn, RemoteWord(uuid, mail), behind, receipt)))
 
     def steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
-        """Have an agent told a word: its row is committed when this returns, unless this thread may not wait."""
+        """Send a word to an agent: its row is committed when this returns, unless this thread may not wait."""
         self._post(partial(self._try, receipt, partial(self._steer, uuid, word, receipt)), wait=may_block())
 
     def take_over(self, uuid: str, message: Any) -> None:
@@ -218,7 +218,7 @@ class RemoteAgents:
                     self.follower.follow_all(now)
 
     def listen(self, wanted: bool, now: float) -> None:
-        """Have the hosts write what they receive of replies, while it is wanted, and follow that; or have them not.
+        """Let the hosts write the replies that they receive, while that is wanted, and follow them; or end that.
 
         Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
         are committed.

@@ -78,7 +78,7 @@ class Overview(NamedTuple):
         return next(iter(self.hosts), None)
 
     def state(self, record: AgentRecord) -> str:
-        """What an agent is doing, as far as a reader can know."""
+        """The state of an agent, as far as a reader can know."""
         return shown_state(record, self.hosts)
 
 
@@ -89,7 +89,7 @@ def _overview(tx: "Transaction") -> Overview:
 
 
 def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
-    """What an agent is doing, according to its row and those of the hosts that run the agents."""
+    """The state of an agent, according to its row and those of the hosts that run the agents."""
     if record.status != "running":
         return record.status
     if record.waits_for is not None:
@@ -99,7 +99,7 @@ def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
 
 
 def turn_state(turn: int, hosted: bool) -> str:
-    """What a running agent is doing, by its turn in progress; 0 for none. Which part of a turn only its host knows."""
+    """The state of a running agent, by its turn in progress; 0 for none. Which part of a turn only its host knows."""
     if not turn:
         return "idle"
     return "in a turn" if hosted else "interrupted"
@@ -194,7 +194,7 @@ class Client:
         return self._store.read(read)
 
     def read(self, work: "Callable[[Transaction], T]") -> T:
-        """What a function reads within one transaction."""
+        """The result of a function that reads within one transaction."""
         return self._store.read(work)
 
     def root(self) -> AgentRecord | None:
@@ -206,7 +206,7 @@ class Client:
         return self._store.read(lambda tx: registry.get(tx, uuid))
 
     def label(self, uuid: str) -> str:
-        """What people call the agent with a uuid; see `registry.label_of`."""
+        """The label of the agent with a uuid; see `registry.label_of`."""
         return self._store.read(lambda tx: registry.label_of(tx, uuid))
 
     def budget(self, uuid: str) -> "BudgetStatus | None":
@@ -261,7 +261,7 @@ class Client:
         return self._store.read(_overview)
 
     def spending_by(self, by: str, since: str | None) -> "dict[str, Spending]":
-        """What was spent, by the value of a label; see `ActorSystem.spending`."""
+        """The amounts spent, by the value of a label; see `ActorSystem.spending`."""
         from ikigai_actors.records.agents.labels import check_label_key
         from ikigai_actors.records.budgets.spendings import spending
 
@@ -377,7 +377,7 @@ class Client:
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
 
     def perform(self, uuid: str, command: "RemoteCommand", timeout: float | None, late: str) -> Any:
-        """Have an agent do something itself, and wait for the answer.
+        """Let an agent do something itself, and wait for the answer.
 
         When nobody runs the agent, or the time is over, it is not done later either.
 
@@ -451,7 +451,7 @@ class Client:
         return done
 
     def drain(self, host: str) -> "HostRecord":
-        """Have a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
+        """Let a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
         from ikigai_actors.store.hosts.rows import find_host
         from ikigai_actors.store.hosts.shards import Drain
 

@@ -35,7 +35,7 @@ class Feed:
         return self._follower.place(agent)
 
     def news(self) -> News:
-        """What is new since the latest look."""
+        """The news since the latest look."""
         news = self._follower.news()
         self.hosts = news.hosts
         return news

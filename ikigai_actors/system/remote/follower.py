@@ -37,7 +37,7 @@ CLOCK_MARGIN = 60_000
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What was committed between two looks."""
+    """The commits between two looks."""
 
     messages: Sequence[Message]
     died: Sequence[Died]
@@ -50,17 +50,17 @@ class News:
     """The hosts that run the agents now, the latest first."""
     renamed: Sequence[Renamed] = ()
     replies: Sequence[ReplyNews] = ()
-    """What is new of replies on their way, after the messages; see `Follower.listen`."""
+    """The news of replies on their way, after the messages; see `Follower.listen`."""
 
 
 class _Look(NamedTuple):
-    """What a look has found at one moment."""
+    """The result of a look at one moment."""
 
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
     hosts: Sequence[HostRecord]
     pieces: Mapping[str, Sequence[PiecesRow]]
-    """Of each host that lives, what is new of the replies that it receives."""
+    """The news of the replies that each living host receives."""
 
 
 class Follower:
@@ -144,7 +144,7 @@ class Follower:
         return self._places.get(agent, 0)
 
     def news(self, among: frozenset[str] | None = None) -> News:
-        """What is new since `begin`, or the last time.
+        """The news since `begin`, or the last time.
 
         Args:
             among: look at these agents, by uuid, as far as they are followed; None for all. Others are looked at when
@@ -156,7 +156,7 @@ class Follower:
         return self._news_of(self._store.read(lambda tx: self._look(tx, heads_of(tx, asked or ()))))
 
     def catch_up(self, agents: frozenset[str]) -> News:
-        """As `news` of agents that this process runs from now on: their replies that are on their way are cut off."""
+        """Like `news`, of agents that this process runs from now on: their replies on the way are cut off."""
         news = self.news(agents)
         return replace(news, replies=[*news.replies, *(self._replies.cut(agents) if self._replies else ())])
 
@@ -221,7 +221,7 @@ class Follower:
         return max(self._places.get(head.uuid, head.fork_message_id), self.is_told(head.uuid))
 
     def _section(self, tx: Transaction, head: Head) -> list[Message]:
-        """What is new of a log, as far as it can be read: one damaged log must not hide all others."""
+        """The new messages of a log, as far as it can be read: one damaged log must not hide all others."""
         found = readable_section(tx, head.uuid, self._start(head), head.position)
         if found.damage is not None:
             logger.warning("%s", found.damage)

@@ -19,7 +19,7 @@ from ikigai_actors.records.messages.pieces import PiecesRow, ReplyPiece
 
 
 class ReplyNews(NamedTuple):
-    """What is new of one agent's reply."""
+    """The news of one agent's reply."""
 
     agent: str
     """Its uuid."""
@@ -36,7 +36,7 @@ class _Reply(NamedTuple):
 
 
 class ReplyFeed:
-    """What was published of replies on their way. Of one thread at a time."""
+    """The published parts of replies on their way. For one thread at a time."""
 
     def __init__(self) -> None:
         """Begin with nothing told."""

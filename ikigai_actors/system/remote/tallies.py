@@ -19,7 +19,7 @@ from ikigai_actors.system.remote.follower import News
 
 @dataclass(slots=True)
 class RowTally:
-    """What one agent has done."""
+    """The counters of one agent."""
 
     turn: int = 0
     """The message that opened the turn in progress; 0 for none."""
@@ -76,7 +76,7 @@ class RowTallies:
             self.of(message.agent_uuid).count((message,))
 
     def of(self, uuid: str) -> RowTally:
-        """What was counted of an agent so far."""
+        """The counters of an agent so far."""
         return self._tallies.setdefault(uuid, RowTally())
 
     def every(self) -> list[RowTally]:

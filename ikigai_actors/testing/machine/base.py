@@ -285,7 +285,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.mark(label, timeout=PATIENCE), marked)
 
     def merge_of(self, by: AgentRef, child: AgentRef, how: str, positions: Sequence[int] = ()) -> None:
-        """Have an agent take in what another one has said."""
+        """Let an agent take in what another one has said."""
         new = self.merges.news(by.uuid, child.uuid)
 
         def merge() -> None:
@@ -309,7 +309,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(run)
 
     def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
-        """Have an agent wait for others, or for mail; check the reason why the wait ends."""
+        """Let an agent wait for others, or for mail; check the reason why the wait ends."""
         clock = self.world.clock
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 

@@ -104,7 +104,7 @@ class SimulatedHost:
         self._trace("disconnect", self.process).store.disconnect()
 
     def hear_late(self, seconds: float) -> None:
-        """Have the process hear of each commit so many seconds later than it is; 0 for at once."""
+        """Let the process hear of each commit so many seconds later than it is; 0 for at once."""
         self._trace("hear_late", self.process).late = seconds
 
     def heal(self) -> None:

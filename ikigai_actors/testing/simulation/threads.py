@@ -71,7 +71,7 @@ class SimulatedThreads(Threads):
         self._stand(self.agenda.add, name, then)
 
     def on_test(self, call: Callable[[], T]) -> T:
-        """Have the thread of the test call this at once, and return the result: choices are drawn there."""
+        """Let the thread of the test call this at once, and return the result: choices are drawn there."""
         if self.current() is None:
             return call()
         answer: list[T] = []
