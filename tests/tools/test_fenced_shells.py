@@ -2,8 +2,6 @@
 
 import contextlib
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.fences import needs
 from tests.kit.tool_scripts import calling, requests_of
+from tests.kit.zygote import PYTHON, popen
 
 pytestmark = pytest.mark.slow("starts shells")
 
@@ -111,7 +110,7 @@ with ActorSystem.open(database, script, tools=[Workspace(work, fence=fence)], ap
 def test_a_host_that_is_killed_leaves_no_process_and_the_next_one_removes_its_files(work: Path, fence: str) -> None:
     needs(fence)
     marker = f"MARK={work}"
-    host = subprocess.Popen([sys.executable, "-c", HOST, str(work.parent / "d.db"), str(work), fence, marker])
+    host = popen([*PYTHON, "-c", HOST, str(work.parent / "d.db"), str(work), fence, marker])
     eventually((work / "ready").exists, "the command")
     assert alive(marker)
     host.send_signal(signal.SIGKILL)
@@ -183,7 +182,7 @@ def test_a_host_that_is_killed_while_shells_start_leaves_no_process_and_no_mount
 ) -> None:
     needs(fence)
     marker = f"MARK={work}"
-    host = subprocess.Popen([sys.executable, "-c", CROWD, str(work.parent / "d.db"), str(work), fence, marker])
+    host = popen([*PYTHON, "-c", CROWD, str(work.parent / "d.db"), str(work), fence, marker])
     eventually(lambda: len([*work.iterdir()]) >= ready and bool(fenced_directories(work.parent)), "the shells")
     host.send_signal(signal.SIGKILL)
     host.wait()
