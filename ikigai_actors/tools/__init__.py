@@ -7,6 +7,7 @@ Its modules:
     effect_keys             keys by which a service knows a call that is made again
     fitted, plain_schema    tools, and the schemas of their arguments, in a form that every service takes
     policy                  whether a tool may run, and how
+    rules/                  what decides on each call of a tool
     mcp/, workspace/        servers that speak MCP; a directory with files and a shell
     process                 how child processes are started, and ended
 """

@@ -1,0 +1,211 @@
+"""Commands of bash, read as bash reads them, as far as that needs no shell. Pure.
+
+A command is *plain* when bash runs exactly one simple command with exactly the words that are written there: no
+expansion, redirection, grouping, chain or assignment. Only a plain command can be allowed by a pattern, so
+`plain_words` errs towards None. A test compares it with bash itself.
+
+`may_run` errs the other way: it looks for a command that any part of the text could run. It is a courtesy to a model
+that means well. A program can call any other program, so a rule that denies is no fence.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+CommandWord = str | None
+"""A word; None in a pattern is any word, and in a command one that only bash can know."""
+
+_BLANK = " \t"
+_PIECE = re.compile(r"""[A-Za-z0-9_@%+=:,./-]|'[^']*'|"[^"$`\\!]*\"""")
+_WILDCARD = re.compile(r"\*(?=[ \t]|\Z)")
+
+_KEYWORDS = frozenset({
+    "if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in",
+    "function", "time", "coproc",
+})  # fmt: skip
+
+_WRAPPERS = frozenset({
+    "bash", "sh", "dash", "zsh", "ksh", "env", "sudo", "doas", "su", "nice", "ionice", "nohup", "timeout", "time",
+    "xargs", "command", "builtin", "exec", "eval", "watch", "strace", "setsid", "stdbuf", "chroot", "unshare",
+    "nsenter", "parallel", "busybox", "script", "flock", "coproc", "find", "ssh", "trap",
+})  # fmt: skip
+"""Commands that run a command which their arguments name."""
+
+_BEFORE = _KEYWORDS | {"!", "{"}
+"""Words after which a command begins."""
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_SEPARATORS = ";&|()`\n"
+_INNER = re.compile(r"\$\(|[`)]")
+_PARAMETER = re.compile(r"\$(?:\w+|\{[^}]*\}|[@*#?$!-])?")
+_DEEP = 8
+"""How many commands within commands are read."""
+
+
+def plain_words(text: str) -> tuple[str, ...] | None:
+    """The words of a plain command; None for any other text."""
+    words = tuple(word for word in _read(text, False) or () if word is not None)
+    if not words or not all(word.isprintable() for word in words):
+        return None
+    first = words[0]
+    if not first or "=" in first or first.startswith("%") or first in _KEYWORDS:
+        return None  # an assignment, a job, or the beginning of something else
+    return words
+
+
+def pattern_words(text: str) -> tuple[CommandWord, ...] | None:
+    """The words of a pattern, written like a plain command in which ``*`` is a word; None when it is no pattern."""
+    words = _read(text, True)
+    return None if not words or not all(word is None or word.isprintable() for word in words) else tuple(words)
+
+
+def fits(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
+    """Whether the words of a command are as a pattern says: a last ``*`` is any further words, also none."""
+    further = bool(pattern) and pattern[-1] is None
+    begin = pattern[:-1] if further else pattern
+    if len(words) < len(begin) or (len(words) > len(begin) and not further):
+        return False
+    return all(wanted is None or word is None or wanted == word for wanted, word in zip(begin, words, strict=False))
+
+
+def may_run(pattern: Sequence[CommandWord], text: str) -> bool:
+    """Whether any part of a text may run a command that fits a pattern, also through another command."""
+    try:
+        return any(_begins(pattern, words) for words in _commands(text, 0))
+    except _UnreadableError:
+        return pattern[0] is None or any(
+            _base(word) == pattern[0] for word in re.findall(r"[^\s'\"\\;&|(){}`$<>]+", text)
+        )
+
+
+class _UnreadableError(Exception):
+    """A quotation does not end, or commands are nested too deep."""
+
+
+def _read(text: str, wildcards: bool) -> list[CommandWord] | None:
+    """The words of a text that has only characters which bash takes as they are; None for any other."""
+    words: list[CommandWord] = []
+    place = 0
+    while place < len(text):
+        if text[place] in _BLANK:
+            place += 1
+            continue
+        if wildcards and _WILDCARD.match(text, place):
+            words.append(None)
+            place += 1
+            continue
+        word = ""
+        while place < len(text) and text[place] not in _BLANK:
+            if (piece := _PIECE.match(text, place)) is None:
+                return None
+            word += piece[0][1:-1] if piece[0][0] in "'\"" else piece[0]
+            place = piece.end()
+        words.append(word)
+    return words
+
+
+def _begins(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
+    wrapped = bool(words) and _base(words[0]) in _WRAPPERS
+    starts = range(len(words)) if wrapped else range(min(1, len(words)))
+    return any(fits(pattern, words[at:]) or fits(pattern, [_base(words[at]), *words[at + 1 :]]) for at in starts)
+
+
+def _base(word: CommandWord) -> CommandWord:
+    return word if word is None else word.rpartition("/")[2]
+
+
+def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
+    """The words of each command that a text may run, without what may come before it."""
+    if depth > _DEEP:
+        raise _UnreadableError
+    reader = _Reader(text)
+    reader.read()
+    for command in reader.commands:
+        at = next((at for at, word in enumerate(command) if not _comes_before(word)), len(command))
+        words = command[at:]
+        yield words
+        if words and _base(words[0]) in _WRAPPERS:
+            for word in words[1:]:
+                if word is not None and any(mark in word for mark in f"{_BLANK}{_SEPARATORS}"):
+                    yield from _commands(word, depth + 1)
+    for inner in reader.inner:
+        yield from _commands(inner, depth + 1)
+
+
+def _comes_before(word: CommandWord) -> bool:
+    return word is not None and (word in _BEFORE or _ASSIGNMENT.match(word) is not None)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Splits a text at everything after which a command can begin."""
+
+    text: str
+    commands: list[list[CommandWord]] = field(default_factory=lambda: [[]])
+    inner: list[str] = field(default_factory=list)
+    """Texts within double quotes that bash runs."""
+    _word: str | None = None
+    _known: bool = True
+    """Whether the word is all that is read of it."""
+    _target: bool = False
+    """Whether the next word is a file to which something is redirected."""
+
+    def read(self) -> None:
+        """Read all of the text. Raises `_UnreadableError`."""
+        place = 0
+        while place < len(self.text):
+            place = self._step(place)
+        self._end_word()
+
+    def _step(self, at: int) -> int:
+        """Read what begins at a place; return where the next begins."""
+        mark = self.text[at]
+        if mark in _BLANK:
+            self._end_word()
+        elif mark in "<>":
+            if self._word is not None and self._word.isdecimal():
+                self._word = None  # the number of a descriptor
+            self._end_word()
+            self._target = True
+            return at + 2 if self.text[at + 1 : at + 2] == "&" else at + 1
+        elif mark in _SEPARATORS or self.text.startswith("$(", at):
+            self._end_word()
+            self._target = False
+            self.commands.append([])
+            return at + 2 if mark == "$" else at + 1
+        elif mark in "'\"":
+            return self._quotation(at, mark)
+        elif mark == "\\":
+            self._add(self.text[at + 1 : at + 2].replace("\n", ""))
+            return at + 2
+        elif mark == "$" and (found := _PARAMETER.match(self.text, at)):
+            self._add("", known=False)
+            return found.end()
+        else:
+            self._add(mark, known=mark not in "*?[~")
+        return at + 1
+
+    def _quotation(self, at: int, mark: str) -> int:
+        end = at + 1
+        while end < len(self.text) and self.text[end] != mark:
+            end += 2 if mark == '"' and self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            raise _UnreadableError
+        quoted = self.text[at + 1 : end]
+        expands = mark == '"' and any(char in quoted for char in "$`\\")
+        self._add(quoted, known=not expands)
+        if expands:
+            self.inner += _INNER.split(quoted)[1:]
+        return end + 1
+
+    def _add(self, text: str, known: bool = True) -> None:
+        self._word = (self._word or "") + text
+        self._known = self._known and known
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            if not self._target:
+                known = self._known or _ASSIGNMENT.match(self._word) is not None
+                self.commands[-1].append(self._word if known else None)
+            self._target = False
+        self._word, self._known = None, True

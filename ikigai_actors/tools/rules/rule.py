@@ -1,0 +1,170 @@
+"""A rule, and what rules decide on a call of a tool. Pure.
+
+A rule belongs to an agent. It applies to that agent and to all below it in the tree of supervisors, or to it alone. Any
+rule that denies a call beats any that asks, and that beats any that allows: so an agent can be given narrower rules
+than those above it, never wider ones. Where no rule fits, the tool's own policy decides.
+
+The pattern of a rule says which calls of the tool it fits. Without one it fits every call. The tool says what its
+pattern is compared with (`Subject`): for bash the command, for tools of files the path beneath the directory. A tool
+that says nothing has no patterns: there a rule with one denies or asks all the same, and allows nothing.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ikigai_actors.arguments import check_choice, check_type
+from ikigai_actors.errors import BadInput
+from ikigai_actors.text import check_text
+from ikigai_actors.tools.policy import SHELL, Policy
+from ikigai_actors.tools.rules.commands import fits, may_run, pattern_words, plain_words
+
+LONGEST_PATTERN = 2_000
+"""Characters of a pattern."""
+
+_TOOL = re.compile(r"[A-Za-z0-9_*-]{1,128}")
+
+
+class Scope(StrEnum):
+    """The agents that a rule applies to."""
+
+    BELOW = "below"
+    """Its agent, and all below that in the tree of supervisors."""
+    SELF = "self"
+    """Its agent alone."""
+
+
+class Compared(StrEnum):
+    """What patterns are for a tool."""
+
+    COMMAND = "command"
+    """The words of a command."""
+    PATH = "path"
+    """A path, in which ``*`` is any text within a name, and ``**`` any names."""
+
+
+class Subject(NamedTuple):
+    """What a tool's patterns are compared with."""
+
+    compared: Compared
+    of: Callable[[Mapping[str, Any]], str]
+    """The text, given the arguments of a call. It may look at files."""
+
+
+class Asked(NamedTuple):
+    """What is asked for by a call, as a `Subject` gives it."""
+
+    compared: Compared
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of an agent."""
+
+    agent: str
+    """Whose it is, by uuid."""
+    id: int
+    """Its number, which the agent never gives again."""
+    decision: Policy
+    tool: str
+    """The name of the tool; ``*`` in it is any part of a name."""
+    pattern: str = ""
+    """Which calls it fits; empty for all."""
+    scope: Scope = Scope.BELOW
+
+    def __str__(self) -> str:
+        words = (self.decision, self.tool, *([self.pattern] if self.pattern else []))
+        return " ".join(words) + (" (this agent alone)" if self.scope is Scope.SELF else "")
+
+    def names(self, tool: str) -> bool:
+        """Whether the rule is about a tool."""
+        return _name_fits(self.tool, tool)
+
+    def fits(self, tool: str, asked: Asked | None) -> bool:
+        """Whether the rule fits a call."""
+        if not self.names(tool):
+            return False
+        if not self.pattern:
+            return True
+        if asked is None:
+            return self.decision is not Policy.ALLOW
+        if asked.compared is Compared.PATH:
+            return _path_fits(self.pattern, asked.text)
+        if (pattern := pattern_words(self.pattern)) is None:  # of a rule for several tools
+            return self.decision is not Policy.ALLOW
+        words = plain_words(asked.text)
+        if words is not None and fits(pattern, words):
+            return True
+        return self.decision is not Policy.ALLOW and may_run(pattern, asked.text)
+
+
+_STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)
+
+
+def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None) -> Rule | None:
+    """The rule that decides on a call: the first of the strictest that fit; None where none does.
+
+    Args:
+        rules: those of the agent, and of all agents above it.
+        tool: the name of the tool.
+        asked: what the call asks for; None for a tool without patterns.
+    """
+    fit = [rule for rule in rules if rule.fits(tool, asked)]
+    return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
+
+
+def check_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> tuple[Policy, str, str, Scope]:
+    """The parts of a rule, checked. Raises `BadInput`."""
+    decided, holds = check_choice(decision, "decision", [*Policy]), check_choice(scope, "scope", [*Scope])
+    check_type(tool, str, "tool", "the name of a tool")
+    check_text(pattern, "pattern")
+    if _TOOL.fullmatch(tool) is None:
+        raise BadInput(f"Expected tool to be 1 to 128 of A-Z a-z 0-9 _ - and *, got {tool!r}.")
+    if len(pattern) > LONGEST_PATTERN or not pattern.isprintable() or (pattern and not pattern.strip()):
+        raise BadInput(
+            f"Expected pattern to be up to {LONGEST_PATTERN:,} printable characters, or empty for all calls."
+        )
+    if tool == SHELL and pattern and pattern_words(pattern) is None:
+        raise BadInput(
+            f"Expected a pattern for bash to be words of one command, in which * is a word, got {pattern!r}. Quote "
+            "what bash would expand: git commit -m '*'."
+        )
+    return Policy(decided), tool, pattern, Scope(holds)
+
+
+def _name_fits(pattern: str, name: str) -> bool:
+    """Whether a name is as a pattern says, in which ``*`` is any text."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == name
+    *middle, last = rest
+    at, end = len(first), len(name) - len(last)
+    if at > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for part in middle:
+        if (found := name.find(part, at, end)) < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _path_fits(pattern: str, path: str) -> bool:
+    """Whether a path is as a pattern says, in which ``*`` is any text within a name and ``**`` any names, or none."""
+    wanted = pattern.split("/")
+
+    def with_none(places: set[int]) -> set[int]:
+        found = set(places)
+        for place, name in enumerate(wanted):
+            if place in found and name == "**":
+                found.add(place + 1)
+        return found
+
+    places = with_none({0})
+    for name in path.split("/"):
+        stay = {at for at in places if at < len(wanted) and wanted[at] == "**"}
+        go = {at + 1 for at in places if at < len(wanted) and wanted[at] != "**" and _name_fits(wanted[at], name)}
+        places = with_none(stay | go)
+    return len(wanted) in places
