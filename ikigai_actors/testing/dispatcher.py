@@ -5,7 +5,7 @@
     dispatcher.run_until_idle()
     assert future.get(timeout=0) == "hi"
 
-Same seed, same order, same result: simulations stand on it. Before every message, chance chooses which of the ready
+Same seed, same order, same result: simulations are built on it. Before every message, chance chooses which of the ready
 actors runs next. Choice 0 goes on in order, as one worker would: the actor at hand until it has nothing more to do or
 has used up its quantum, then the next in line. Every other choice preempts it. So Hypothesis, which shrinks towards 0,
 ends at the fewest preemptions that show a defect.
@@ -43,7 +43,7 @@ class SeededDispatcher(Dispatcher):
     def __init__(
         self, random: Chance, choices: int = CHOICES, on_run: Callable[[PooledActor], None] = lambda actor: None
     ) -> None:
-        """Make one that goes on in order after so many choices. ``on_run`` gets the actor before each message."""
+        """Make one that goes on in order after this many choices. ``on_run`` gets the actor before each message."""
         self._random = random
         self._left = choices
         self._on_run = on_run

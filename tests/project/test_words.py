@@ -22,18 +22,12 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-LEFT = ("ikigai_actors/testing",)
-"""Folders whose strings and docstrings have such words. None is to be added."""
-
 MODULES = {
-    room: [path for path in paths if not name(path).startswith(LEFT)]
-    for room, paths in (
-        (name(room), sorted(room.rglob("*.py")) if room.is_dir() else [room])
-        for room in (*sorted((ROOT / "ikigai_actors").iterdir()), ROOT / "supervisors")
-        if room.suffix in ("", ".py") and room.name != "__pycache__"
-    )
+    name(room): sorted(room.rglob("*.py")) if room.is_dir() else [room]
+    for room in (*sorted((ROOT / "ikigai_actors").iterdir()), ROOT / "supervisors")
+    if room.suffix in ("", ".py") and room.name != "__pycache__"
 }
-"""The modules of each room, without those that are left."""
+"""The modules of each room."""
 
 WORDS = {
     "anew": "again",

@@ -127,11 +127,11 @@ def test_a_message_that_who_looks_on_is_told_of_twice_or_never_is_found(machine:
     machine.comes_to_rest()
     [(looker, _)] = machine.facts.lookers.values()
     looker.heard.append(looker.heard[0])
-    with pytest.raises(Broken, match=f"heard: at host {host.name} message 1 of agent .* comes behind 2"):
+    with pytest.raises(Broken, match=f"heard: at host {host.name} message 1 of agent .* comes after 2"):
         machine.facts.check()
     looker.heard[:] = looker.heard[1:]
     looker.heard.pop()
-    with pytest.raises(Broken, match=f"heard: at host {host.name} nobody was told of"):
+    with pytest.raises(Broken, match=f"heard: at host {host.name} nobody heard of"):
         machine.facts.check_rest(machine.living())
     machine.look_on(host=1, begins=False)
     machine.comes_to_rest()

@@ -6,10 +6,10 @@ Its modules:
     rules                           what is done to agents, by both
     upkeep_rules                    what is done to a database beside its agents: export, import, prune
     targeted_rules, fleet_targeted_rules    what chance alone brings about too rarely
-    base, fleet_base, fixtures      what rules stand on: the world, its agents, their tool and models
+    base, fleet_base, fixtures      the base of the rules: the world, its agents, their tool and models
     model, fleet_ledger             what was acknowledged, and whether it still holds, after each rule and at rest
     commit_invariants, history_oracle, timer_oracle, merge_oracle, group_oracle, upkeep_oracle,
     word_oracle
                                     what must hold of each commit
-    memory_check                    what summaries and requests must tell
+    memory_check                    what summaries and requests must have
 """

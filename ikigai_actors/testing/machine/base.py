@@ -72,7 +72,7 @@ class Stage(RuleBasedStateMachine):
     """Follows the timers of the world."""
 
     memory: MemoryCheck
-    """Checks what summaries tell, and requests."""
+    """Checks the contents of summaries and requests."""
 
     groups: GroupOracle
     """Follows its groups and monitors."""
@@ -224,7 +224,7 @@ class Stage(RuleBasedStateMachine):
         self.world.note("refused", f"{type(error).__name__}: {error}")
 
     def worded(self, what: str, text: str) -> str:
-        """The text of a prompt or a mark: this one, unless each must be told from all others."""
+        """The text of a prompt or a mark: this one, unless each must differ from all others."""
         return text
 
     def fact(self) -> str:
@@ -298,7 +298,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(merge)
 
     def goes_on_for(self, steps: int) -> None:
-        """So many steps are taken, or fewer if nothing is left but that time passes."""
+        """This many steps are taken, or fewer if nothing is left but that time passes."""
 
         def run() -> None:
             for _ in range(steps):

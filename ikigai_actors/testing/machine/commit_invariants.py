@@ -1,6 +1,6 @@
 """Invariants of commits, checked from what each of them changes. Cheap: `AgentTreeMachine` checks every commit.
 
-    owner       a log grows by one position after the other, and a reply or a result stands in an open turn
+    owner       a log grows by one position after the other, and a reply or a result is in an open turn
     fenced      a dead agent writes nothing, sends nothing, forks nothing, and stays dead
     name        no two living agents have the same name, and dead agents keep theirs
     tree        a birth, a death or a new supervisor comes with the row of ``tree`` taken
@@ -62,7 +62,7 @@ _SHOWN = re.compile(r"^mail (\d+) from ", re.MULTILINE)
 
 @dataclass(slots=True)
 class Standing:
-    """The state of an agent, as the commits so far tell it."""
+    """The state of an agent, by the commits so far."""
 
     supervisor: str | None
     head: int

@@ -5,7 +5,7 @@ The invariants, by the names with which their failures begin: those of each comm
 has, and
 
     owner, handed, epoch, believed, noticed
-                          who may write, and who ends whom: see `ikigai_actors.testing.simulation.ownership`
+                          who may write, and which host ends which: see `ikigai_actors.testing.simulation.ownership`
     answered              a prompt opens one turn, and none without an acknowledgement has a reply
     remote-command        what an agent is asked to do on another host it does once, and answers
     acknowledged          what was acknowledged is there: agents, mails, marks, deaths
@@ -16,7 +16,7 @@ has, and
     placed                at rest every living agent has one actor, at the host that has its shard
     followed              an actor follows what another host has done to its agent
     told                  nobody who asks an agent for something hears that it has moved
-    heard                 who prompts an agent hears the answer that its log has, and who looks on at a host hears each
+    heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each
                           message once, in the order of its log
     older                 no host writes into an older copy of the database than it knows
 """
@@ -78,7 +78,7 @@ class FleetMachine(AimedFleetRules, AgentRules):
 
     @rule(host=HOSTS)
     def kill_host(self, host: int) -> None:
-        """The process of a host ends where it stands."""
+        """The process of a host ends where it is."""
         self.host(host).kill()
 
     @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0)))
@@ -131,7 +131,7 @@ class FleetMachine(AimedFleetRules, AgentRules):
 
     @rule(host=HOSTS)
     def disconnect(self, host: int) -> None:
-        """The connections of a host break, sooner and later behind a renewal: nobody takes it for dead meanwhile."""
+        """The connections of a host break, sooner and later after a renewal: nobody takes it for dead meanwhile."""
         broken = self.host(host)
         self.pass_leases(1.1)  # it is there for a whole lease
         for _ in range(3):

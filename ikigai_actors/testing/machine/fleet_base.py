@@ -28,7 +28,7 @@ HOSTS = st.integers(0, 2)
 
 
 class FleetStage(Stage):
-    """The part of `FleetMachine` that its rules stand on, with those that let everything go on."""
+    """The base of the rules of `FleetMachine`, with those that let everything go on."""
 
     MOST_FAULTS: Faults = OF_HOSTS
     """How much may go wrong in one run."""
@@ -75,7 +75,7 @@ class FleetStage(Stage):
         return self.host(0).system
 
     def host(self, number: int) -> SimulatedHost:
-        """One of the hosts that can be asked; if there is none, all begin anew."""
+        """One of the hosts that can be asked; if there is none, all start again."""
         if not (there := [host for host in self.world.hosts if host.answers]):
             self.revive()
             there = [host for host in self.world.hosts if host.answers]
@@ -128,7 +128,7 @@ class FleetStage(Stage):
         return self.world.process.looked_at.read(lambda tx: registry.descendants(tx, top))
 
     def signalled(self) -> None:
-        """Any host may have it by now."""
+        """Any host may have it now."""
 
     def worded(self, what: str, text: str) -> str:
         return self.facts.new(what)
@@ -143,14 +143,14 @@ class FleetStage(Stage):
         return self.world.ownership.lease
 
     def pass_leases(self, leases: float) -> None:
-        """So many leases pass."""
+        """This many leases pass."""
         self.attempt(lambda: self.world.sleep(leases * self.lease))
 
     # What lets everything go on
 
     @rule()
     def revive(self) -> None:
-        """Every host that has ended begins anew, as one does that has given its agents away; the others go on."""
+        """Every host that has ended starts again, as one does that has given its agents away; the others go on."""
         for host in self.world.hosts:
             if host.running is not None:
                 host.recover()
@@ -175,7 +175,7 @@ class FleetStage(Stage):
     @rule()
     def comes_to_rest(self) -> None:
         """Every host is there, and everything happens that can; then nobody may be left waiting."""
-        for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one behind it
+        for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one after it
             self.revive()
             self.pass_leases(LEASES)
             self.attempt(lambda: self.world.sleep(PERIOD))

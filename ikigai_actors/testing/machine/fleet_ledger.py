@@ -1,4 +1,4 @@
-"""What `FleetMachine` knows of prompts, marks and remote commands, and who runs whom when all is at rest."""
+"""The ledger of `FleetMachine`: prompts, marks, remote commands, and the host of each agent at rest."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +32,7 @@ class Looker:
         self.heard: list[tuple[str, int]] = []
 
     def hear(self, event: Event) -> None:
-        """Take what a subscriber is told."""
+        """Take an event of a subscriber."""
         if isinstance(event, Message):
             self.heard.append((event.agent_uuid, event.id))
 
@@ -41,7 +41,7 @@ class Looker:
         latest: dict[str, int] = {}
         for agent, number in self.heard:
             if number <= latest.get(agent, 0):
-                raise Broken(f"heard: at host {name} message {number} of agent {agent} comes behind {latest[agent]}")
+                raise Broken(f"heard: at host {name} message {number} of agent {agent} comes after {latest[agent]}")
             latest[agent] = number
 
 
@@ -54,9 +54,9 @@ class FleetLedger:
         self.prompts: dict[str, tuple[Process | None, Future[Reply]]] = {}
         """Every prompt by its text: the process that was asked, and the answer."""
         self.lookers: dict[Process, tuple[Looker, Subscription]] = {}
-        """Who looks on, and where."""
+        """The watchers, and where they look."""
         self._tokens = 0
-        self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark stands in a log
+        self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark is in a log
         self._orphans: set[str] = set()
 
     def new(self, what: str) -> str:
@@ -114,7 +114,7 @@ class FleetLedger:
         return [host for host in there if host.host_id not in drained]
 
     def hears(self, text: str, living: Callable[[], Sequence[AgentRecord]], patience: float) -> None:
-        """Wait for the answer to a prompt, for so many seconds, and check ``heard``. Raises what the answer does."""
+        """Wait for the answer to a prompt, for this many seconds, and check ``heard``. Raises what the answer does."""
         try:
             self.prompts[text][1].get(timeout=patience)
         except TimedOut:
@@ -122,7 +122,7 @@ class FleetLedger:
             raise
 
     def _check_heard(self, late: Sequence[str], living: Sequence[AgentRecord]) -> None:
-        """Check that none of these prompts that have no answer has opened a turn, which is over by now."""
+        """Check that none of these prompts that have no answer has opened a turn, which is over now."""
         if all(one.status == "running" for one in living) and not self.at_work(living):
             for text in late:
                 if self._written[Kind.USER, text]:
@@ -135,7 +135,7 @@ class FleetLedger:
         for (kind, text), count in self._written.items():
             if count > 1 and text.startswith(("prompt ", "mark ")):
                 name = "answered" if kind == Kind.USER else "remote-command"
-                raise Broken(f"{name}: {text!r} stands {count} times in the logs")
+                raise Broken(f"{name}: {text!r} is {count} times in the logs")
         for text, (_, future) in self.prompts.items():
             if future.done() and _is_reply(future) and not self._written[Kind.USER, text]:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
@@ -158,7 +158,7 @@ class FleetLedger:
         late = [text for text, (asked, future) in self.prompts.items() if asked in running and not future.done()]
         for process, (looker, _) in self.lookers.items():
             if process in running and (missed := set(looker.expected).difference(looker.heard)):
-                raise Broken(f"heard: at host {process.name} nobody was told of {sorted(missed)}")
+                raise Broken(f"heard: at host {process.name} nobody heard of {sorted(missed)}")
         self._check_heard(late, living)
         if late and all(one.status == "running" for one in living):
             raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
@@ -190,7 +190,7 @@ def _has_actor(host: SimulatedHost, uuid: str) -> bool:
 
 
 def _works(host: SimulatedHost | None, uuid: str) -> bool:
-    """Whether an agent is in a turn at this host, or nobody can tell."""
+    """Whether an agent is in a turn at this host, or nobody knows."""
     if host is None or not _has_actor(host, uuid):
         return True
     return host.system.actor(uuid).state.phase in WORKING

@@ -72,7 +72,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS)
     def end_as_it_is_done(self, who: int) -> None:
-        """A host ends behind the commit by which an agent does, or answers, what another host has asked it for."""
+        """A host ends after the commit by which an agent does, or answers, what another host has asked it for."""
         if (found := self.apart(who)) is None:
             return
         agent, _, other = found
@@ -101,7 +101,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, stops=st.booleans())
     def steer_and_move(self, who: int, stops: bool) -> None:
-        """An agent is told something by its host, and moves before it has read that; then it reads it."""
+        """An agent gets a word from its host, and moves before it has read it; then it reads it."""
         if (found := self.apart(who)) is None:
             return
         agent, owner, other = found

@@ -1,6 +1,6 @@
-"""Who is in which group, and who monitors whom, as the commits tell it: the laws ``group`` and ``monitor``.
+"""The members of groups, and the monitors, by the commits: the laws ``group`` and ``monitor``.
 
-A mail to a group reaches all who are members at its commit, but the sender. A death is told to all who monitor it.
+A mail to a group reaches all who are members at its commit, but the sender. All monitors of an agent hear of its death.
 """
 
 from collections.abc import Sequence

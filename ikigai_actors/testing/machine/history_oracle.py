@@ -20,11 +20,11 @@ class Told(NamedTuple):
     """The position of the text that is shown, and of the open prompt, if there is one; empty without a text."""
     keep_from: int
     covered: tuple[int, ...]
-    """What the text stands for."""
+    """What the text replaces."""
     elide: int = 0
     """Long results before this position are shown by reference."""
     position: int = 0
-    """Where it stands."""
+    """Where it is."""
 
 
 @dataclass(slots=True)
@@ -52,11 +52,11 @@ class Copy:
     told: list[Told] = field(default_factory=list)
     """The summaries in force."""
     summaries: set[int] = field(default_factory=set)
-    """Where summaries stand."""
+    """Where summaries are."""
 
     @property
     def shown(self) -> list[int]:
-        """What a model sees of the positions that count: a text in place of what it stands for."""
+        """What a model sees of the positions that count: a text in place of what it replaces."""
         text, covered = (self.told[-1].text, self.told[-1].covered) if self.told else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
@@ -66,7 +66,7 @@ class Copy:
         return Copy(*copies, self.head, parent, self._given(), list(self.written), list(self.told), set(self.summaries))
 
     def copy_of_beginning(self, end: int, parent: str) -> "Copy":
-        """The history as it was at a position, for a child: all of it is written anew."""
+        """The history as it was at a position, for a child: all of it is written again."""
         child = Copy()
         for message in self.written[:end]:
             child.write(*message)
@@ -79,7 +79,7 @@ class Copy:
         return (self.told[-1].elide if self.told else 0, *shown) if shown else ()
 
     def _back_to(self, end: int) -> None:
-        """Nothing behind a position counts any more: a text that stands for any of it is not true."""
+        """Nothing after a position counts any more: a text that replaces any of it is not true."""
         while self.told and self.told[-1].keep_from > end + 1:
             self.told.pop()
 
@@ -149,7 +149,7 @@ class CopyingOracle:
                 case RanStatement("register", parameters):
                     parent = self.histories.setdefault(parameters["parent"], Copy())
                     whose, end = parameters["parent"], parameters.get("fork", parent.head)
-                    if end > parent.head:  # a sibling was born before in the same unit: the parent tells of that first
+                    if end > parent.head:  # a sibling was born before in the same unit: the parent records that first
                         self._follow(changes, whose, end)
                     child = parent.copy(whose) if end == parent.head else parent.copy_of_beginning(end, whose)
                     self.histories[parameters["uuid"]] = child

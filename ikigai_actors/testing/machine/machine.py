@@ -14,8 +14,8 @@ The invariants, by the names with which their failures begin. At every commit an
     fsck                  a database is sound after every commit (fsck.py names what that is)
     requests-valid        what leaves for a provider is a request that the Messages API takes
     commit-before-effect  a request or a tool leaves when what asks for it is committed
-    memory                a request tells all that counts, or what stands for it, each fact and each long result once
-    summary, recall       a summary stands for all that its model was shown, keeps whole steps and the open prompt; a
+    memory                a request has all that counts, or what replaces it, each fact and each long result once
+    summary, recall       a summary replaces all that its model was shown, keeps whole steps and the open prompt; a
                           model recalls what counts
     settings              who is forked at an earlier position has the settings of now
     owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, intensity, otp
@@ -23,20 +23,20 @@ The invariants, by the names with which their failures begin. At every commit an
 
 After every rule, and at rest:
 
-    history               every agent's history is what copying at each fork gives, in memory and read anew
+    history               every agent's history is what copying at each fork gives, in memory and read again
     siblings              what siblings were sent is equal up to the last reply before the fork
     acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
-    merge                 a head of a child is merged once, as the child is then; nothing is told twice or left out
+    merge                 a head of a child is merged once, as the child is then; nothing is repeated or left out
     group                 a mail to a group reaches all who are members at its commit
-    monitor               a death is told to all who monitor it
-    prune                 histories are deleted of the dead whom nobody needs, whole, and whoever reads them is told
+    monitor               all monitors of an agent hear of its death
+    prune                 histories are deleted of the dead that nobody needs, whole, and a reader gets the error
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models
     wait                  what ends a wait has happened, and what has happened ends it
-    cascade               nobody lives below whom a cascade has hit
+    cascade               nobody lives below an agent that a cascade has hit
     supervised            every living agent has a living supervisor
     quiescence            with nothing left to happen nobody is in the middle of a turn, and every prompt has its answer
 """
@@ -86,7 +86,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
 
     @rule()
     def crash(self) -> None:
-        """The process is killed, and begins anew."""
+        """The process is killed, and starts again."""
         self.ledger.open.clear()
         self.world.crash()
         self.world.recover()
@@ -99,7 +99,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
 
     @rule()
     def restart(self) -> None:
-        """The system is closed, and opened anew."""
+        """The system is closed, and opened again."""
         self.ledger.open.clear()
         self.attempt(lambda: self.world.reopen(resume=True))
 
@@ -110,14 +110,14 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
 
         def rest() -> None:
             self.world.settle()
-            for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one behind it
+            for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one after it
                 self.world.sleep(PERIOD)
                 self.world.settle()
                 if not at_work(self.system):
                     return
 
         process = None
-        while process is not self.world.process:  # after a crash time passes anew
+        while process is not self.world.process:  # after a crash time passes again
             process = self.world.process
             self.attempt(rest)
         self.ledger.check_rest(self.world)
@@ -129,5 +129,5 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
 
     @invariant()
     def history_is_what_copying_gives(self) -> None:
-        """History: in memory, and read anew."""
+        """History: in memory, and read again."""
         self.ledger.check_histories(self.world)

@@ -1,6 +1,6 @@
-"""What agents remember: whether summaries tell all that they stand for, and requests all that counts, each thing once.
+"""What agents remember: whether summaries have all that they replace, and requests all that counts, each thing once.
 
-Facts stand for what is said: words that are counted, in prompts and in the texts of summaries. The model ``facts`` of
+Facts represent what is said: words that are counted, in prompts and in the texts of summaries. The model ``facts`` of
 the kit answers the request for a summary with the facts that it was sent. Long results are looked for whole, or
 as references, as the summaries in force have it. Nothing here is shared with folds, boundaries or assembly.
 """
@@ -28,12 +28,12 @@ _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
 
 
 def _ends_step(kind: str) -> bool:
-    """Whether no call of an earlier reply gets a result behind a message of this kind."""
+    """Whether no call of an earlier reply gets a result after a message of this kind."""
     return kind in (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
 
 
 def facts_in(text: str) -> list[str]:
-    """The facts that a text tells."""
+    """The facts in a text."""
     return _FACT.findall(text)
 
 
@@ -76,7 +76,7 @@ class MemoryCheck:
         told = Counter(facts_in(" ".join(block["text"] for block in blocks if block["type"] == "text")))
         due = Counter(fact for place in copy.shown for fact in _told_at(copy, place))
         if told != due:
-            self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model is told {dict(told)}")
+            self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model gets {dict(told)}")
         self._check_answered(request, copy)
         results = [_text(block) for block in blocks if block["type"] == "tool_result"]
         long = Counter(text for text in results if len(text) >= LONG_RESULT or _REFERENCE.fullmatch(text))
@@ -102,14 +102,14 @@ class MemoryCheck:
         if prompts and turn and copy.written[turn - 1][1] == Kind.FORK:
             opened.add(prompts[-1][2])
         if texts and texts[-1] in answered - opened:
-            self._broken(f"memory: agent {request.agent} is told last what was answered: {texts[-1]!r}")
+            self._broken(f"memory: agent {request.agent} gets last what was answered: {texts[-1]!r}")
 
     def _check_summary(self, agent: str, copy: Copy, position: int, content: str, given: Mapping[str, Any]) -> None:
         keep_from, prompt = given["keep_from"], given.get("prompt", 0)
         if content == LATE:
             self._broken(f"late: agent {agent} has a summary of a call that was cancelled")
         if _within_step(copy, keep_from - 1):
-            self._broken(f"summary: agent {agent} keeps from {keep_from} on, and a step is in the midst before it")
+            self._broken(f"summary: agent {agent} keeps from {keep_from} on, and a step is in progress before it")
         turn = self._turn_of(agent)
         prompts = [place for place in copy.visible if place <= turn and copy.written[place - 1][1] == Kind.USER]
         open_now = prompts[-1] if turn and prompts and prompts[-1] < keep_from else 0
@@ -120,7 +120,7 @@ class MemoryCheck:
             seen = [place for place in copy.shown if place <= given["saw"] or place in text]
             due = {fact for place in seen for fact in _told_at(copy, place)}
             if (told := set(facts_in(content))) != due:
-                self._broken(f"summary: agent {agent} at {position} stands for {sorted(due)}, and tells {sorted(told)}")
+                self._broken(f"summary: agent {agent} at {position} replaces {sorted(due)}, and has {sorted(told)}")
 
     def _check_settings(self, agent: str, told: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
         """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
@@ -138,7 +138,7 @@ class MemoryCheck:
 
 
 def _told_at(copy: Copy, place: int) -> list[str]:
-    """The facts of a message that its model is told in words."""
+    """The facts of a message that its model gets in words."""
     _, kind, content, _ = copy.written[place - 1]
     return facts_in(content) if kind in _TELLING else []
 

@@ -1,8 +1,8 @@
-"""What was merged of each agent, as the commits tell it: the law ``merge``.
+"""The merges of each agent, by the commits: the law ``merge``.
 
-A merge comes with its row, tells of the child as it is at that moment, in no turn, and tells nothing twice and leaves
-nothing out: it begins where the one before ended. Its result is the child's latest answer since, found in the copy of
-the child's history. Nobody is told that there is nothing new when there is.
+A merge comes with its row, has the child as it is at that moment, in no turn, and repeats nothing and leaves nothing
+out: it begins where the one before ended. Its result is the child's latest answer since, found in the copy of the
+child's history. Nobody hears that there is nothing new when there is.
 """
 
 import json
@@ -60,7 +60,7 @@ class MergeOracle:
     def check_refusal(self, into: str, child: str, before: set[int]) -> None:
         """Check the refusal of a merge, since nothing was new; ``before`` is what was, when it was asked for."""
         if before & self.news(into, child):
-            raise Broken(f"merge: {into} is told that {child} has said nothing new, and it has")
+            raise Broken(f"merge: {into} hears that {child} has said nothing new, and it has")
 
     def _check(self, into: str, position: int, content: str, data: Mapping[str, Any], rows: set[Any]) -> None:
         child, head, since = data["from"], data["head"], data["since"]

@@ -73,7 +73,7 @@ class Ledger:
         before += numbers
 
     def check_cascade(self, below: Iterable[str], living: Iterable[AgentRecord]) -> None:
-        """Check ``cascade``: nobody lives of those who were below whom it has hit."""
+        """Check ``cascade``: nobody lives of those below an agent that it has hit."""
         if left := {record.uuid for record in living} & set(below):
             raise Broken(f"cascade: {', '.join(sorted(left))} outlived it")
 
@@ -185,7 +185,7 @@ class Ledger:
 def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collection[str] = ()) -> None:
     """Check ``quiescence`` and ``remote-command``: who runs, and works no more, has taken up what was left for it.
 
-    A turn that was cut off waits for a person, if its host was not told to go on with it, and prompts behind it too.
+    A turn that was cut off waits for a person, if its host is not to go on with it, and prompts after it, too.
     """
     paused = {record.uuid for record in living if record.status != "running"}
     for uuid, number, text, _ in store.read(new_prompts):

@@ -136,17 +136,17 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def steer(self, who: int) -> None:
-        """An agent is told something within its turn."""
+        """An agent gets a word within its turn."""
         self.steer_agent(self.agent(who), now=False)
 
     @rule(who=AGENTS)
     def steer_now(self, who: int) -> None:
-        """An agent is told something that cuts off its step."""
+        """An agent gets a word that cuts off its step."""
         self.steer_agent(self.agent(who), now=True)
 
     @rule(who=AGENTS, how=st.sampled_from(("slow", "wait", WORK)), now=st.booleans(), words=st.integers(1, 3))
     def steer_in_turn(self, who: int, how: str, now: bool, words: int) -> None:
-        """An agent is told something in the midst of a turn."""
+        """An agent gets a word in the middle of a turn."""
         calls = {"wait": ToolCall("wait", {"timeout": 5}), WORK: ToolCall(WORK)}
         self.script(self.agent(who), SLOW if how == "slow" else Reply("", (calls[how],)), "ok", SLOW)
         self.prompted(self.agent(who))
@@ -166,7 +166,7 @@ class AgentRules(Stage):
 
     @rule(sender=AGENTS, recipient=AGENTS)
     def send_steer(self, sender: int, recipient: int) -> None:
-        """The model of an agent tells another one something within its turn, which is refused unless that is below."""
+        """The model of an agent sends a word to another one within its turn, which is refused unless that is below."""
         by, to = self.agents(sender, recipient)
         call = ToolCall("send", {"to": to.uuid, "body": f"word {self.fact()}", "steer": True})
         self.script(by, Reply("", (call,)))
@@ -254,7 +254,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def clear(self, who: int) -> None:
-        """An agent begins anew."""
+        """An agent starts over."""
         self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
 
     @rule(who=AGENTS, times=st.integers(1, 4))

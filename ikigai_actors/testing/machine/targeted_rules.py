@@ -97,7 +97,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def compact_again(self, who: int) -> None:
-        """The model of an agent takes its time with a summary, is interrupted, and begins anew; then its text comes."""
+        """The model of an agent takes its time with a summary, is interrupted, and starts over; then its text comes."""
         self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))
@@ -157,7 +157,7 @@ class AimedRules(Stage):
     def mark_and_rewind(self, who: int, between: str) -> None:
         """An agent sets a mark and goes back to it.
 
-        In between it begins anew, which leaves no mark to go back to; or what it hears is summarised, and taken back.
+        In between it starts over, which leaves no mark to go back to; or what it hears is summarised, and taken back.
         """
         self.set_mark(self.agent(who), "here")
         if between == "clear":

@@ -1,4 +1,4 @@
-"""What has become of each timer, as the commits tell it: the law ``timer``.
+"""The fate of each timer, by the commits: the law ``timer``.
 
 A firing writes the mail and when the timer fires next by one commit, not before it is due, and once for each time; a
 timer ends with its agent. At rest none is left that is due.

@@ -1,7 +1,7 @@
-"""What was pruned, and what was imported elsewhere, as the commits tell it: the laws ``prune`` and ``transfer``.
+"""The histories that were pruned, and the imports elsewhere, by the commits: the laws ``prune`` and ``transfer``.
 
-    prune                 the histories are gone of those who were dead for long, and of whom nothing that is needed is
-                          a copy; all of each is gone, and whoever reads it is told
+    prune                 the histories are gone of those that died long ago, and of which nothing that is needed is
+                          a copy; all of each is gone, and a reader gets the error
     transfer              a branch that was exported and imported is what it was: its agents, every history as copying
                           gives it, merges with the agents of there, mail, read or not
 
@@ -31,7 +31,7 @@ Remembered = tuple[int, str, str, str | None]
 
 
 class UpkeepOracle:
-    """Follows who descends from whom, who died when, and what was pruned."""
+    """Follows descent, deaths, and what was pruned."""
 
     def __init__(self, oracle: CopyingOracle, commits: "CommitCheck", broken: Callable[[str], None]) -> None:
         """Begin.
@@ -46,7 +46,7 @@ class UpkeepOracle:
         self._died: dict[str, int] = {}
         self._taken_back: set[tuple[str, int]] = set()  # mails
         self.before = 0
-        """Who died before this time is to be pruned, in milliseconds since 1970."""
+        """Agents that died before this time are to be pruned, in milliseconds since 1970."""
         self.pruned: set[str] = set()
         """The agents that are pruned: they have no history."""
 
@@ -82,7 +82,7 @@ class UpkeepOracle:
         self.check_pruned(store)
 
     def check_pruned(self, store: Store) -> None:
-        """Check that nothing is left of what was pruned, and that whoever reads it is told."""
+        """Check that nothing is left of what was pruned, and that a reader gets the error."""
         for uuid in self.pruned:
             if rows := store.read(partial(_rows_of, uuid)):
                 raise Broken(f"prune: agent {uuid} is pruned, and this is left: {rows}")

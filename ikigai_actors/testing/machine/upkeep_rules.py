@@ -110,7 +110,7 @@ class UpkeepRules(AimedRules):
 
 @contextmanager
 def _another_database(now: int) -> Iterator[Store]:
-    """A database with agent 0, whom a host has that does nothing."""
+    """A database with agent 0, which a host has that does nothing."""
 
     def begin(tx: Transaction) -> None:
         claim_new(tx, ELSEWHERE)

@@ -1,9 +1,9 @@
-"""Words into turns, as the commits tell them: the law ``steer``.
+"""Words into turns, by the commits: the law ``steer``.
 
 A word that is kept enters the history of its agent once, by the commit that marks its mail as read, in the order of the
-mails, in the turn that is open or as the prompt that opens one. It parts no call from its result, stands in no unit of
-a summary, and the reply that follows it is one to a request that told it. A word that was withdrawn enters no more.
-Only an agent above says one to another. A receipt tells where its word has entered, as soon as it has.
+mails, in the turn that is open or as the prompt that opens one. It parts no call from its result, is in no unit of a
+summary, and the reply that follows it is one to a request that had it. A word that was withdrawn enters no more. Only
+an agent above says one to another. A receipt says where its word has entered, as soon as it has.
 """
 
 import json
@@ -43,7 +43,7 @@ class Listener:
     told: str = ""
     """The latest request that has left to its model."""
     due: list[str] = field(default_factory=list)
-    """The words of the turn that its model must be told before its next reply."""
+    """The words of the turn that its model must get before its next reply."""
 
 
 class WordOracle:
@@ -55,14 +55,14 @@ class WordOracle:
         self._listeners: dict[str, Listener] = {}
         self._withdrawn: set[tuple[str, int]] = set()
         self.receipts: list[tuple[Process, str, Receipt]] = []
-        """Who waits for words: the process that was asked, the agent, and the receipt."""
+        """The waits for words: the process that was asked, the agent, and the receipt."""
 
     def of(self, agent: str) -> Listener:
         """What is known of the words of an agent."""
         return self._listeners.setdefault(agent, Listener())
 
     def asked(self, request: Request) -> None:
-        """Note what a model is told."""
+        """Note what a model gets."""
         if not asks_for_summary(request):
             self.of(request.agent).told = json.dumps(request.messages[-1]["content"], default=str, ensure_ascii=False)
 
@@ -131,7 +131,7 @@ class WordOracle:
         if (agent, mail) not in read or one.unread.pop(mail, None) != message.content:
             self._broken(f"{where}, which did not wait, or waits still")
         if mail <= one.latest:
-            self._broken(f"{where}, behind word {one.latest}")
+            self._broken(f"{where}, after word {one.latest}")
         if one.calls:
             self._broken(f"{where}, before the results of {sorted(one.calls)}")
         if before == Kind.SUMMARY:
@@ -151,13 +151,13 @@ class WordOracle:
         one.due = []
 
     def withdrew(self, agent: str, receipt: Receipt) -> None:
-        """Check that a word was withdrawn, as who asked for that was told."""
+        """Check that a word was withdrawn, as its sender heard."""
         mail = receipt.kept.get(timeout=0)
         if (agent, mail) not in self._withdrawn:
             raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and is said to be")
 
     def check(self) -> None:
-        """Check that receipts tell what has happened, and that kept words are unread, entered or withdrawn."""
+        """Check that receipts say what has happened, and that kept words are unread, entered or withdrawn."""
         for _, agent, receipt in self.receipts:
             if not receipt.kept.done() or receipt.kept.exception() is not None:
                 continue

@@ -25,10 +25,10 @@ class WallClock(Clock):
 
 
 class ManualClock(Clock):
-    """A `Clock` that stands still until it is turned."""
+    """A `Clock` that does not move until it is turned."""
 
     def __init__(self, seconds: float = 1_000.0) -> None:
-        """Make a clock that shows so many seconds since 1970."""
+        """Make a clock that shows this many seconds since 1970."""
         self._seconds = check_seconds(seconds, "seconds", most=FARTHEST)
         self.wrong = 0.0
         """Seconds by which the wall clock was set ahead; negative when it was set back."""
@@ -42,7 +42,7 @@ class ManualClock(Clock):
         self.wrong += seconds
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970, as the hands stand and the wall clock was set."""
+        """Milliseconds since 1970, as the clock shows and the wall clock was set."""
         return round((self._seconds + self.wrong) * 1000)
 
     def monotonic(self) -> float:

@@ -32,7 +32,7 @@ class Waiting(Protocol):
     """Whether the process has crashed."""
 
     def pause(self, name: str) -> None:
-        """Stand on the agenda until chosen."""
+        """Be on the agenda until chosen."""
 
     def waiter(self) -> OneWait:
         """A wait of the calling thread."""

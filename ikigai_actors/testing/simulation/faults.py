@@ -6,7 +6,7 @@ from typing import Any
 from ikigai_actors.arguments import check_count, check_flag
 
 RARITY = 2
-"""Of so many choices that are not plain, where a fault is possible, one is a fault."""
+"""Of this many choices that are not plain, where a fault is possible, one is a fault."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +48,7 @@ class Faults:
     freezes: int = 0
     """One of several hosts is stopped as it is about to commit, and goes on later: perhaps after its lease."""
     partitions: int = 0
-    """One of several hosts is cut off from the database for a time, and may or may not be told."""
+    """One of several hosts is cut off from the database for a time, and may or may not hear of it."""
     unrung: int = 0
     """Nobody hears of a commit of one of several hosts: the hint is lost."""
 

@@ -31,7 +31,7 @@ class HostWorld(Protocol):
         """Begin a process of a host, and open the system in it."""
 
     def stop(self, host: "SimulatedHost") -> None:
-        """End the process of a host where it stands."""
+        """End the process of a host where it is."""
 
     def note(self, kind: str, text: str) -> None:
         """Add a line to the trace."""
@@ -74,7 +74,7 @@ class SimulatedHost:
         return self._world.start(self, resume=resume)
 
     def kill(self) -> None:
-        """End the process where it stands, as ``kill -9`` does. The server notices at once."""
+        """End the process where it is, as ``kill -9`` does. The server notices at once."""
         self._trace("kill", self.process)
         self._world.stop(self)
 
@@ -93,8 +93,8 @@ class SimulatedHost:
         """Cut the process off from the database.
 
         Args:
-            silent: whether nobody is told. Then what it writes waits, and the server believes it connected. Else every
-                call fails, and the server has noticed the end of its connections.
+            silent: whether nobody hears of it. Then what it writes waits, and the server believes it connected. Else
+                every call fails, and the server has noticed the end of its connections.
         """
         process = self._trace("partition", self.process)
         process.store.link = Link.SILENT if silent else Link.CUT
@@ -104,7 +104,7 @@ class SimulatedHost:
         self._trace("disconnect", self.process).store.disconnect()
 
     def hear_late(self, seconds: float) -> None:
-        """Let the process hear of each commit so many seconds later than it is; 0 for at once."""
+        """Let the process hear of each commit this many seconds later than it is; 0 for at once."""
         self._trace("hear_late", self.process).late = seconds
 
     def heal(self) -> None:
@@ -169,7 +169,7 @@ class SimulatedHost:
 
 
 def system_class(called: Callable[[], None]) -> type[ActorSystem]:
-    """A class of systems whose handles tell when they are used.
+    """A class of systems whose handles report when they are used.
 
     Args:
         called: called before each use, on the thread that uses a handle.

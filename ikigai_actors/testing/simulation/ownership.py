@@ -1,4 +1,4 @@
-"""Who owns what: the judge of several hosts in a simulation. It looks at the database after every commit.
+"""The judge of several hosts in a simulation: which host owns which agents, after every commit.
 
 owner      who appends to the log of an agent has the shard of the agent, and has not ended
 handed     who has given an agent away appends nothing to its log, and asks no model for it
@@ -18,7 +18,7 @@ GIVE = frozenset({"give_shard", "move_agents"})
 """Statements by which a host gives agents away."""
 
 LEASES = 2
-"""Within so many leases agents are taken that nobody runs."""
+"""Within this many leases agents are taken that nobody runs."""
 
 
 class JudgedProcess(Protocol):
@@ -101,7 +101,7 @@ class Ownership:
         return ""
 
     def _note_given(self, host: str, store: Store) -> None:
-        """Note whom a host has given away; what it has got it may run again."""
+        """Note the agents that a host has given away; those that it has got it may run again."""
         asked = [agent for by, agent in self._asked if by == host]
         owners = store.read(lambda tx: _owners(tx, asked))
         self._given -= {(held.host or "", agent) for agent, held in owners.items()}

@@ -46,7 +46,7 @@ LEAP = 3_600.0
 """Seconds by which the wall clock is set ahead, or back."""
 
 TYPES_EVERY = 16
-"""After so many commits the type of every value is checked; the rest of fsck checks each commit."""
+"""After this many commits the type of every value is checked; the rest of fsck checks each commit."""
 
 SIGNS_OF_LIFE = frozenset({"renew_lease", "count_agents", "publish_waits", "publish_signs"})
 """Statements after which the database is as sound as before."""
@@ -64,7 +64,7 @@ AT_COMMIT = (
 """The faults at the beginning of a transaction. A schedule that is kept knows them by their order."""
 
 LEASES_AWAY = (0.25, 0.75, 1.5, 4.0)
-"""For how many leases a host is stopped or cut off: less than one, or so many that it must end."""
+"""For how many leases a host is stopped or cut off: less than one, or enough that it must end."""
 
 TROUBLES = {
     "full": CommitTrouble(StoreUnavailable("The disk is full, as the simulation will have it.")),
@@ -338,7 +338,7 @@ class _Commits(Commits):
         if process.fenced and not process.name:
             self._look_at_fence(changes)
         elif world.is_to_crash(committed=True) or self._drawn("crashes"):
-            self._crash("after the commit, and nobody was told")
+            self._crash("after the commit, and nobody heard of it")
 
     def _look_at_fence(self, changes: Sequence[StoredChange]) -> None:
         """Check that a fenced host wrote only mails and documents: the rest belongs to the host that has taken over."""

@@ -42,7 +42,7 @@ class Schedule:
 
     @classmethod
     def seeded(cls, seed: int) -> "Schedule":
-        """The schedule that a number stands for."""
+        """The schedule of a number."""
         random = Random(seed)
         horizon, count = random.choice(HORIZONS), random.randrange(DEVIATIONS + 1)
         return cls({random.randrange(horizon): random.randint(1, VARIETY) for _ in range(count)})

@@ -1,18 +1,18 @@
 """The agenda: what can happen next, and the chance that chooses.
 
-On the agenda of a simulation stands every thread of the runtime that could go on, the actors that are ready, and what
+On the agenda of a simulation is every thread of the runtime that could go on, the actors that are ready, and what
 is on its way from outside. One of them at a time is chosen and takes a step; then it is chosen again. Only when nothing
 can go on does time pass, in one leap to the next moment for which somebody waits. So a run costs no waiting, and the
 choices are all that decides it.
 
-What stands there belongs to a process, its owner: it is forgotten when the process ends, and held while the process is
+Each entry belongs to a process, its owner: it is forgotten when the process ends, and held while the process is
 stopped.
 
 Choice 0, the plain one, takes what has stood there longest. Any other takes what came later, and sets aside for a
 while what stood before it. One such choice can hold up a reply or a whole worker while the others go on, so most races
 need no more than two, and Hypothesis, which shrinks towards few, ends at the most orderly run that still fails.
 
-The runtime's threads are real ones, of which exactly one runs: whoever waits hands over and is handed back to
+The runtime's threads are real ones, of which exactly one runs: a waiting thread hands over and is handed back to
 (`SimulatedThreads`). Choices are drawn on the thread of the test alone, between two steps and outside all handlers:
 what is raised there (Hypothesis ends an example with a `BaseException`) goes to the test, and no handler can swallow
 it.
@@ -86,7 +86,7 @@ class Agenda:
     """What can happen next. For the thread that made it."""
 
     def __init__(self, chance: Chance, clock: ManualClock, choices: int = CHOICES, most: int = 100_000) -> None:
-        """Make an empty agenda. After so many choices everything is 0; a run of more than the most steps is endless."""
+        """Make an empty agenda. After ``choices`` everything is 0; a run of more than ``most`` steps is endless."""
         self.clock = clock
         self.choices = 0
         """Choices until now."""
@@ -135,7 +135,7 @@ class Agenda:
         self._halt = end
 
     def at(self, due: float, run: Callable[[], object], owner: object = None) -> Alarm:
-        """Let something happen when the clock shows so many seconds."""
+        """Let something happen when the clock shows this many seconds."""
         self._numbers += 1
         timer = Alarm(due, self._numbers, run, owner)
         heapq.heappush(self._timers, timer)
@@ -224,7 +224,7 @@ class Agenda:
         return entry
 
     def pump(self, done: Callable[[], object], timeout: float | None, what: str) -> bool:
-        """Let things happen until something is done, or so many seconds have passed; returns whether it is done.
+        """Let things happen until something is done, or this many seconds have passed; returns whether it is done.
 
         Raises `Stuck` when nothing is left that could bring it about.
         """

@@ -1,6 +1,6 @@
 """The database of a simulation: SQLite in memory, the same SQL, with a crash or a fault where a transaction commits.
 
-A crash before COMMIT loses the transaction; one after it keeps writes that no caller was told of. The next process
+A crash before COMMIT loses the transaction; one after it keeps writes that no caller heard of. The next process
 begins with an image of what was committed; or another host opens the same database beside the first.
 
 A database may behave as one on a server, for hosts that share its agents: they hold leases and locks, ring for one
@@ -35,7 +35,7 @@ class Link(Enum):
     CUT = "cut"
     """Both ends know: calls fail, and the locks are free."""
     SILENT = "silent"
-    """What is sent is lost, and nobody is told: calls wait, and the locks are held."""
+    """What is sent is lost, and nobody hears of it: calls wait, and the locks are held."""
 
 
 class _Shared:
@@ -45,7 +45,7 @@ class _Shared:
         self.open: list[SimulatedStore] = []
         """The last one that closes it ends it."""
         self.locks: dict[str, SimulatedStore] = {}
-        """Who holds the lock of a host."""
+        """The holder of the lock of a host."""
         self.final = b""
         """What it held when the last one of them closed it."""
 
@@ -361,7 +361,7 @@ class RanStatement(NamedTuple):
 StoredChange = Written | RanStatement
 
 SHARED_TREE = RanStatement("share_tree", {})
-"""Stands in the changes of a transaction that has shared the tree, as births do; the trace leaves it out."""
+"""An entry in the changes of a transaction that has shared the tree, as births do; the trace leaves it out."""
 
 
 def is_of_owner(change: StoredChange) -> bool:
@@ -377,7 +377,7 @@ class Observed(Transaction):
         self.notifies = False
         """Whether the other processes are to be woken."""
         self.concerned: Collection[str] | None = None
-        """The agents that they are told of; None for any agent."""
+        """The agents that they hear of; None for any agent."""
         self.changes: list[StoredChange] = []
         """Its changes, in the order of the calls."""
 

@@ -1,6 +1,6 @@
 """Threads of a simulation: real ones, of which one runs at a time, and waiting that costs no time.
 
-    block   the thread hands the baton to the thread of the test, and stands on the agenda again once it can go on
+    block   the thread hands the baton to the thread of the test, and is on the agenda again once it can go on
     wait    on the thread of the test itself: the agenda goes on until the awaited thing is there
 
 So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides which
@@ -26,7 +26,7 @@ _PATIENCE = 60.0
 
 
 class SimulatedThreads(Threads):
-    """The threads of one process in a simulation: `Threads` that stand on an agenda."""
+    """The threads of one process in a simulation: `Threads` on an agenda."""
 
     def __init__(self, agenda: Agenda) -> None:
         """Begin without threads."""
@@ -67,7 +67,7 @@ class SimulatedThreads(Threads):
         return future.result(0)
 
     def pause(self, name: str, then: Callable[[], object] = lambda: None) -> None:
-        """Stand on the agenda until chosen; ``then`` is called on the thread of the test."""
+        """Be on the agenda until chosen; ``then`` is called on the thread of the test."""
         self._stand(self.agenda.add, name, then)
 
     def on_test(self, call: Callable[[], T]) -> T:
@@ -102,7 +102,7 @@ class SimulatedThreads(Threads):
             thread.stand_by(lambda: chosen)
 
     def abandon(self) -> None:
-        """End every thread where it stands: the process has crashed."""
+        """End every thread where it is: the process has crashed."""
         self.abandoned = True
         for thread in list(self._running):
             self.run(thread)

@@ -3,7 +3,7 @@
     run      an actor handles a message
     commit   a transaction: the messages and mails that were written, and every other statement that changed rows
     ask      a request leaves for a provider; `reply`, `tool` and `result` are the rest of the traffic with the outside
-    crash    the process ends where it stands; `open` begins the next one
+    crash    the process ends where it is; `open` begins the next one
     time     the clock is turned
     call     a line of the test waits for an answer
 

@@ -56,7 +56,7 @@ class Simulation:
         """Make a world in which no system runs yet; use it as a context manager.
 
         Args:
-            schedule: decides which thread goes on; plain order by default. A number stands for a schedule; a `Random`,
+            schedule: decides which thread goes on; plain order by default. A number means a schedule; a `Random`,
                 or one of Hypothesis's, draws every choice.
             faults: what may go wrong, and how often.
             crash: the commit at which the process ends; see `crash_at`.
@@ -109,7 +109,7 @@ class Simulation:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Close the system. After an exception it is left as it stands."""
+        """Close the system. After an exception it is left as it is."""
         try:
             if error is None:
                 self.close()
@@ -187,7 +187,7 @@ class Simulation:
                         parts=process.parts,
                         **{**options, **more},
                     )
-            except Abandoned as error:  # it ended while it opened, and what is there by then cannot wait to be closed
+            except Abandoned as error:  # it ended while it opened, and what is there cannot wait to be closed
                 raise ProcessCrashed("The process has ended. Open it again.") from error
             host.there_since, process.joined = self.clock.monotonic(), True
             return host.opened
@@ -292,7 +292,7 @@ class Simulation:
         self.agenda.pump(lambda: False, seconds, "time")
 
     def crash(self) -> None:
-        """End the process where it stands, as ``kill -9`` does. What is committed stays."""
+        """End the process where it is, as ``kill -9`` does. What is committed stays."""
         self.note("crash", "")
         self.ended()
 
@@ -306,7 +306,7 @@ class Simulation:
 
     @contextmanager
     def as_it_was(self, image: bytes, watcher: Callable[[Sequence[StoredChange]], None]) -> Iterator[None]:
-        """Put an older copy of the database in its place, for a block behind which nothing of that counts.
+        """Put an older copy of the database in its place, for a block after which nothing of that counts.
 
         Nothing else goes wrong meanwhile.
 
@@ -375,7 +375,7 @@ class Simulation:
         try:
             process = self._first.running
             records = process.looked_at.read(registry.every) if process is not None else []
-        except StoreError:  # the system was closed; what went wrong must be told all the same
+        except StoreError:  # the system was closed; what went wrong must be reported all the same
             records = []
         told = story(self.trace.lines, names_of(records))
         return f"{told}\n\n{tree(records)}\n\nReplay: {str(self.schedule)!r}"
@@ -441,7 +441,7 @@ class Simulation:
         self.agenda.at(self.clock.monotonic() + seconds, act)
 
     def stop(self, host: SimulatedHost) -> None:
-        """End the process of a host where it stands; the others go on."""
+        """End the process of a host where it is; the others go on."""
         process, host.running, host.opened = host.process, None, None
         process.threads.abandon()
         process.stop()
