@@ -139,6 +139,7 @@ class AsyncSystem(_Beside[_System]):
     agents = _asks(System.agents)
     groups = _gives(System.groups, _grouped)
     hosts = _asks(System.hosts)
+    spending = _asks(System.spending)
     send = _asks_in_order(System.send)
     move = _asks(System.move)
     export = _asks(System.export)

@@ -34,6 +34,7 @@ from ikigai_actors.agent.subscriptions import (
     Subscription,
     check_events,
 )
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.agent.waits import Waits
 from ikigai_actors.arguments import (
     check_callable,
@@ -96,6 +97,16 @@ class SystemPart(NamedTuple):
     start: Callable[[], object] = lambda: None
 
 
+OFFERED = frozenset(
+    {
+        "agent", "agents", "approvals", "attach", "attached", "close", "documents", "drain", "events", "export",
+        "groups", "handle", "hosts", "import_", "move", "open", "resume", "root", "send", "spending", "state_of",
+        "statistics", "subscribe",
+    }
+)  # fmt: skip
+"""The interface of a system that is documented for programs."""
+
+
 class Directory(OfOneProcess, ABC):
     """The agents of a database, and who carries out their commands: an `ActorSystem`, or an `AttachedSystem`."""
 
@@ -153,6 +164,10 @@ class Directory(OfOneProcess, ABC):
         self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])
         self._closed = False
         self._failure: IkigaiError | None = None
+
+    def __dir__(self) -> list[str]:
+        """The names that an editor completes: what programs use. The other ones are for the rooms of the runtime."""
+        return sorted(name for name in super().__dir__() if name.startswith("__") or name in OFFERED)
 
     # What differs
 
@@ -447,6 +462,14 @@ class Directory(OfOneProcess, ABC):
         """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
         self.check_open()
         return self._processes.get(check_type(uuid, str, "uuid", "text"))
+
+    def settings_at_hand(self, uuid: str) -> Mapping[str, Any] | None:
+        """The settings of an agent in force, if they are in memory. Reads nothing.
+
+        None when the log was not needed yet, or is in another process.
+        """
+        actor = self.here(uuid)
+        return None if actor is None or actor.state.phase is Phase.UNLOADED else actor.state.view.settings
 
     def remote(self, uuid: str) -> RemoteActor:
         """The remote agent: it asks the host that runs an agent, also when it is this one, by a row.

@@ -21,7 +21,18 @@ import ikigai_actors.behaviour
 import ikigai_actors.cluster
 import ikigai_actors.shell
 import ikigai_actors.testing
-from ikigai_actors import AgentRef, AsyncAgentRef, budgets, errors, events, providers, tools, types
+from ikigai_actors import (
+    ActorSystem,
+    AgentRef,
+    AsyncActorSystem,
+    AsyncAgentRef,
+    budgets,
+    errors,
+    events,
+    providers,
+    tools,
+    types,
+)
 from ikigai_actors.agent.subscriptions import Event
 
 PUBLIC = [
@@ -216,6 +227,36 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
         }
 
     assert face(AgentRef, "aio") == face(AsyncAgentRef, "sync")
+
+
+SYSTEM = {
+    "agent", "agents", "approvals", "attached", "close", "documents", "events", "export", "groups", "handle", "hosts",
+    "import_", "move", "root", "send", "spending", "state_of", "statistics", "subscribe",
+}  # fmt: skip
+HOST = {"open", "attach", "drain", "resume"}
+AGENT = {
+    "adopt", "aio", "budget", "cancel_timer", "charge", "check_mail", "children", "clear", "compact", "configure",
+    "context", "delete_mail", "demonitor", "diff", "exit", "fork", "fork_many", "grant", "history", "join", "kill",
+    "leave", "mails", "mark", "merge", "monitor", "move", "name", "next_times", "note", "open_mail", "parent", "prompt",
+    "ranges", "read_mail", "record", "remind", "rename", "reply", "resume", "rewind", "send", "set_budget", "signal",
+    "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
+    "undo", "uuid", "wait",
+}  # fmt: skip
+
+
+def offered(one: object) -> set[str]:
+    """What is offered to whoever completes names at an object."""
+    return {name for name in dir(one) if not name.startswith("_")}
+
+
+def test_systems_and_handles_offer_the_interface_for_programs_and_nothing_else(tmp_path: Path) -> None:
+    database = tmp_path / "a.db"
+    with ActorSystem.open(database, "offline") as system, ActorSystem.attach(database) as attached:
+        assert offered(system) == SYSTEM | HOST
+        assert offered(attached) == SYSTEM | {"open"}
+        assert offered(system.root) == AGENT
+        assert offered(system.root.aio) == AGENT - {"aio"} | {"sync"}
+        assert offered(AsyncActorSystem(system)) == SYSTEM - {"attached", "state_of"} | HOST | {"sync"}
 
 
 def test_help_shows_what_each_face_of_a_command_gives() -> None:

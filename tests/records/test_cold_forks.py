@@ -205,7 +205,7 @@ def test_the_pages_of_a_start_read_no_log(durable: str) -> None:
         lengthen(system, system.root)
     with reopened(durable) as system:
         child = system.agent("child")
-        assert (len(system.agents()), child.state, child.settings_at_hand()) == (2, "idle", None)
+        assert (len(system.agents()), child.state, system.settings_at_hand(child.uuid)) == (2, "idle", None)
         assert Scrollback(system.store, system.root.uuid).latest(10)[-1].id == MANY + 1
         system.statistics()
         child.ranges()

@@ -129,7 +129,7 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
 def test_what_only_the_memory_of_the_host_holds_is_refused_and_says_who_knows(new_sqlite: Callable[[], str]) -> None:
     database = new_sqlite()
     with ActorSystem.open(database, ScriptedProvider(echo)), AttachedSystem.open(database) as system:
-        assert system.root.settings_at_hand() is None
+        assert system.settings_at_hand(system.root.uuid) is None
         with pytest.raises(HostElsewhere, match=f"knows its tools: {re.escape(str(system.host))}"):
             system.root.tools()
 

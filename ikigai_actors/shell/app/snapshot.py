@@ -203,8 +203,7 @@ class Snapshots(Service):
         The database is asked once for an agent whose log its actor has not read: a change of the setting makes the
         actor read it. It is asked each time for an agent of another process.
         """
-        agent = self._system.handle(record.uuid)
-        if record.living and (at_hand := agent.settings_at_hand()) is not None:
+        if record.living and (at_hand := self._system.settings_at_hand(record.uuid)) is not None:
             return str(at_hand.get("model", ""))
         if record.uuid not in self._models or self._system.attached:
             try:

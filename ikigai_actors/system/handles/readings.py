@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any
 
 from ikigai_actors.agent.statistics import AgentStatistics
-from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.arguments import check_count, check_flag, check_timeout
 from ikigai_actors.errors import HostElsewhere, ProviderError
 from ikigai_actors.records.agents import registry
@@ -81,16 +80,6 @@ class Readings(BaseRef[H]):
         """
         counted = self.system.statistics_of(self.uuid)
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
-
-    def settings_at_hand(self) -> Mapping[str, Any] | None:
-        """The settings in force, if they are in memory. Reads nothing.
-
-        None when the log was not needed yet, or is in another process.
-        """
-        actor = self.system.here(self.uuid)
-        if actor is None or actor.state.phase is Phase.UNLOADED:
-            return None
-        return actor.state.view.settings
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first.

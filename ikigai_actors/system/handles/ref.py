@@ -274,7 +274,6 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
 
     children = _reads(_Read.children)
     statistics = _reads(_Read.statistics)
-    settings_at_hand = _reads(_Read.settings_at_hand)
     history = _reads(_Read.history)
     diff = _reads(_Read.diff)
     tools = _reads(_Read.tools)
