@@ -24,7 +24,7 @@ class CurrentCall:
     key: str
     """The same text in every attempt of this call, on every host and after every crash; no other call has it."""
     attempt: int
-    """How often this call has been started, from 1."""
+    """How often this call has been started, from 1: also by a process that ended before the tool began."""
     agent: str
     """The agent whose model called, by uuid."""
     id: str
