@@ -176,12 +176,15 @@ def planted(
     assert not before or SOURCE.count(before) == 1, before
     source = SOURCE.replace(before, after) if before else SOURCE
     work = str(of.work.resolve())
-    reach = reach_of(fence, work, grounds(of.paths, work, ENVIRONMENT), real, names_in)
+    found = grounds(of.paths, work, ENVIRONMENT)
+    reach = reach_of(fence, work, found, real, names_in)
     reach = replace(reach, mounts=(*reach.mounts, *((path, path, False) for path in read)))
     how = how or candidates(fence.mode, reach.network, kernel())[0]
     directories = PrivateDirectories(of.paths.state)
     code = compiled(reach, how, directories.mount_point, source)
-    with contextlib.closing(Enclosure(reach, how, code, directories, variables_of(ENVIRONMENT, reach.network))) as made:
+    with contextlib.closing(
+        Enclosure(reach, how, code, directories, variables_of(ENVIRONMENT, reach, found.home))
+    ) as made:
         yield made
 
 

@@ -1,5 +1,6 @@
 """One small case of the fence: what is outside is out of reach, and what is inside works."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors.tools.base import HostPaths
-from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure
-from ikigai_actors.tools.fence.policy import Fence
+from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure, variables_of
+from ikigai_actors.tools.fence.policy import Fence, Network, Reach
 from ikigai_actors.tools.fence.private import PrivateDirectories
 from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in
 
@@ -95,3 +96,14 @@ def test_a_person_hears_of_code_that_agents_could_change(tmp_path: Path, monkeyp
     assert f"imports modules from {work}, where agents write" in told("required", work)
     assert f"imports modules from {work / 'own'}, where agents write" in told("landlock", work / "own")
     assert told("required", work / "own") == ""
+
+
+def test_a_toolchain_that_is_seen_is_found_from_another_home() -> None:
+    mounts = (
+        ("/home/ann/.rustup", "/home/ann/.rustup", False),
+        ("/home/ann/.cargo/bin", "/home/ann/.cargo/bin", False),
+    )
+    made = variables_of({"PATH": "/usr/bin", "NVM_DIR": "/n"}, Reach("/work", mounts=mounts), "/home/ann")
+    assert made == {"PATH": os.path.realpath("/usr/bin"), "NVM_DIR": "/n", "RUSTUP_HOME": "/home/ann/.rustup"}
+    proxied = variables_of({}, Reach("/work", network=Network("proxy", (3128,))), "/home/ann")
+    assert proxied["https_proxy"] == "http://127.0.0.1:3128"

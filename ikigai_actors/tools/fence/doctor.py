@@ -44,10 +44,11 @@ def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environ
         BadInput: the fence would hold a secret.
     """
     directory = None if workspace is None else real(workspace)
-    reach = reach_of(fence, directory, grounds(paths, directory, environment), real, names_in)
+    found = grounds(paths, directory, environment)
+    reach = reach_of(fence, directory, found, real, names_in)
     of, directories = kernel(), PrivateDirectories(paths.state)
     try:
-        variables = variables_of(environment, reach.network)
+        variables = variables_of(environment, reach, found.home)
         among = candidates(fence.mode, reach.network, of)
         how, _, failures = first_that_starts(among, reach, directories, variables)
     finally:

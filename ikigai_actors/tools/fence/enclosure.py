@@ -15,7 +15,7 @@ from ikigai_actors.tools.base import HostPaths, Tell
 from ikigai_actors.tools.fence.grounds import grounds, names_in, real, search_path
 from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
-from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, is_beneath, reach_of
+from ikigai_actors.tools.fence.policy import TOOLCHAINS, Fence, Grounds, Reach, is_beneath, reach_of
 from ikigai_actors.tools.fence.private import PrivateDirectories
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
 
@@ -107,7 +107,7 @@ def open_enclosure(
     directory = None if workspace is None else os.path.realpath(workspace)
     found = grounds(paths, directory, environment)
     reach = reach_of(fence, directory, found, real, names_in)
-    variables = variables_of(environment, reach.network)
+    variables = variables_of(environment, reach, found.home)
     of = kernel()
     search = [
         place for place in variables["PATH"].split(":") if not any(is_beneath(place, one) for one in reach.writable)
@@ -165,9 +165,18 @@ def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
     return told
 
 
-def variables_of(environment: Mapping[str, str], network: Network) -> dict[str, str]:
-    """The variables of programs, with what they need behind the fence."""
+def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dict[str, str]:
+    """The variables of programs, with what they need in a fence.
+
+    Args:
+        environment: those that they would get without one.
+        reach: what they may reach.
+        home: the person's home, where toolchains are.
+    """
     made = {**environment, "PATH": search_path(environment.get("PATH", os.defpath))}
+    network, seen = reach.network, [target for _, target, _ in reach.mounts]
+    found = {name: f"{home}/{place}" for place, name in TOOLCHAINS.items() if name}
+    made = {name: place for name, place in found.items() if any(is_beneath(one, place) for one in seen)} | made
     if network.kind == "proxy":
         address = f"http://127.0.0.1:{network.ports[0]}"
         made = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address) | made

@@ -100,20 +100,22 @@ OF_ETC = (
 )
 """Names in ``/etc`` that programs read: resolver, users, certificates, linker, locale."""
 
-TOOLCHAINS = (
-    ".asdf",
-    ".bun",
-    ".cargo",
-    ".deno",
-    ".nodenv",
-    ".nvm",
-    ".pyenv",
-    ".rbenv",
-    ".rustup",
-    ".sdkman",
-    ".volta",
-)
-"""Names in a person's home of compilers and interpreters. Each is read whole when ``PATH`` leads into it."""
+TOOLCHAINS = {
+    ".asdf": "ASDF_DATA_DIR",
+    ".bun": "",
+    ".cargo": "",
+    ".deno": "",
+    ".nodenv": "NODENV_ROOT",
+    ".nvm": "NVM_DIR",
+    ".pyenv": "PYENV_ROOT",
+    ".rbenv": "RBENV_ROOT",
+    ".rustup": "RUSTUP_HOME",
+    ".sdkman": "SDKMAN_DIR",
+    ".volta": "VOLTA_HOME",
+}
+"""Names in a person's home of compilers and interpreters, each with the variable by which it is found from elsewhere.
+Each is read whole when ``PATH`` leads into it.
+"""
 
 SHARED_WITH_OTHERS = ("/tmp", "/run", "/dev", "/proc", "/sys")
 """Directories with the sockets, devices and files of other programs: nothing that holds one of them may be listed."""
