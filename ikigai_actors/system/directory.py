@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
 
@@ -51,11 +52,9 @@ from ikigai_actors.records.agents.identity import RandomBytes, new_agent_uuid
 from ikigai_actors.records.agents.labels import check_label_key, labels_in
 from ikigai_actors.records.agents.registry import AgentRecord, Handle
 from ikigai_actors.records.budgets.spendings import Spending, spending
-from ikigai_actors.records.documents import Documents
 from ikigai_actors.records.hosts.liveness import Sign, latest_signs
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.lives.membership import GroupSent
-from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.mail.mail import Mail, WithdrawPrompt
 from ikigai_actors.records.mail.timers import Timer
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
     from ikigai_actors.agent.toolbox import Toolbox
     from ikigai_actors.providers.prices import PricedModel
+    from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.transfer.export import Exported
     from ikigai_actors.system.remote.following import FollowingLoop
 
@@ -153,8 +153,6 @@ class Directory(OfOneProcess, ABC):
             self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote, who)
         self.waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
         """Waits for mail and for the end of agents."""
-        self.documents = Documents(self.store, writer.perform, clock.now_ms)
-        """The documents that all agents share."""
         self.lifecycle = Lifecycle(self.store, writer, clock, host, self.here)
         """Sends signals."""
         self.approvals = Approvals(self.store, self._log_cache, self.tell)
@@ -168,6 +166,13 @@ class Directory(OfOneProcess, ABC):
     def __dir__(self) -> list[str]:
         """The names that an editor completes: what programs use. The other ones are for the rooms of the runtime."""
         return sorted(name for name in super().__dir__() if name.startswith("__") or name in OFFERED)
+
+    @cached_property
+    def documents(self) -> "Documents":
+        """The documents that all agents share."""
+        from ikigai_actors.records.documents import Documents
+
+        return Documents(self.store, self.writer.perform, self.clock.now_ms)
 
     # What differs
 
@@ -481,6 +486,8 @@ class Directory(OfOneProcess, ABC):
 
     def _remote_actor(self, uuid: str) -> RemoteActor:
         if self._remote is None:
+            from ikigai_actors.records.lives.moves import UNSHARED
+
             raise NoHost(UNSHARED)
         return self._remote.actor(uuid)
 

@@ -6,7 +6,6 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.system.directory import Directory
-from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
 
 
 def why_late(system: Directory, uuid: str) -> str:
@@ -14,6 +13,8 @@ def why_late(system: Directory, uuid: str) -> str:
 
     Of an agent that runs here nothing is read: who waits no longer must not wait for the database.
     """
+    from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
+
     try:
         if (actor := system.here(uuid)) is None:
             record = system.store.read(lambda tx: registry.get(tx, uuid))

@@ -13,11 +13,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.labels import check_labels, check_number
 from ikigai_actors.records.budgets.budget import Budget, as_budget, encode_budget
-from ikigai_actors.records.lives.deaths import LifecycleChange
-from ikigai_actors.records.lives.signals import SendSignal, milliseconds
-from ikigai_actors.records.lives.supervision import SetGroupSupervision, SetSupervision
 from ikigai_actors.records.messages.blob_references import stored_in
-from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
@@ -29,6 +25,8 @@ from supervisors.strategies import Strategy
 
 if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
+    from ikigai_actors.records.lives.deaths import LifecycleChange
+    from ikigai_actors.records.lives.supervision import SetSupervision
 
 T = TypeVar("T")
 
@@ -66,7 +64,7 @@ class Lifecycle:
         self,
         uuid: str,
         signal: Signal,
-        make: Callable[[LifecycleChange], T],
+        make: "Callable[[LifecycleChange], T]",
         *,
         cascade: bool = False,
         reason: str = "",
@@ -85,6 +83,8 @@ class Lifecycle:
         Raises:
             BadInput: an argument cannot be used.
         """
+        from ikigai_actors.records.lives.signals import SendSignal, milliseconds
+
         signal = Signal(check_choice(signal, "signal", tuple(Signal)))
         check_text(reason, "reason")
         now, limit = self._clock.now_ms(), milliseconds(grace)
@@ -213,6 +213,8 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
         output: the type of which the turn must give a value; None for any answer.
         attach: paths and bytes.
     """
+    from ikigai_actors.records.messages.outputs import expected
+
     given = attachments(attach)
     typed = {} if output is None else {"output": expected(output).stored()}
     return {**typed, **stored_in(given)}, given
@@ -227,8 +229,10 @@ def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, 
 
 def supervision(
     uuid: str, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
-) -> SetSupervision:
+) -> "SetSupervision":
     """The unit that sets how an agent supervises its children; None leaves a setting as it is. Raises `BadInput`."""
+    from ikigai_actors.records.lives.supervision import SetGroupSupervision, SetSupervision
+
     if strategy is not None:
         check_choice(strategy, "strategy", [*Strategy])
     if intensity is not None:
@@ -243,6 +247,6 @@ def check_policy(on_orphan: str | None) -> str | None:
     return None if on_orphan is None else check_choice(on_orphan, "on_orphan", [*OrphanPolicy])
 
 
-def had_effect(change: LifecycleChange) -> bool:
+def had_effect(change: "LifecycleChange") -> bool:
     """Whether a signal did something."""
     return not change.ignored

@@ -40,10 +40,16 @@ class Served(NamedTuple):
     """Whether more may wait that can go on."""
     due: int | None = None
     """When to look again, in milliseconds since 1970, as `Paused.again_at`."""
+
     granted: tuple[tuple[str, int], ...] = ()
     """The new totals of the granted units, by the units of table ``limits``."""
     status: BudgetStatus | None = None
     """The budget as it is now, after a grant."""
+
+    @property
+    def freed(self) -> tuple[str, ...]:
+        """The budgets that are to be looked at again, by their owners."""
+        return (self.budget,) if self.again else ()
 
 
 class Serve(Addressed):

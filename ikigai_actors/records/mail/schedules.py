@@ -15,8 +15,6 @@ from itertools import count, islice, pairwise, takewhile
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
-
 from ikigai_actors.arguments import check_count, check_seconds, check_type, is_span, parse_span, shown
 from ikigai_actors.errors import BadInput
 
@@ -184,6 +182,8 @@ def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
 
     In an hour that comes twice the five fields mean its first pass, which may be over: that time is left out.
     """
+    from cronsim import CronSim
+
     if (step := _step(schedule)) is not None:
         yield from count(after + step, step)
     for time in CronSim(schedule, datetime.fromtimestamp(after / 1000, zone)):
@@ -247,6 +247,8 @@ def _has_days_in_a_row(schedule: str) -> bool:
 
 def _read_schedule(text: str) -> str:
     """The five fields, each separated by one space, or a length of time. Raises `BadInput`."""
+    from cronsim import CronSim, CronSimError
+
     fields = text.split()
     if is_span(text) and parse_span(text):
         return "".join(fields)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from ikigai_actors.actors.futures import MAY_HAPPEN, Future, may_block, refuse_to_block
 from ikigai_actors.actors.wait_graph import Until
@@ -30,16 +30,10 @@ from ikigai_actors.records.agents.called import about
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import Handle, Rename, uuid_of
 from ikigai_actors.records.budgets.budget import MOST, Budget, BudgetStatus, as_budget, checked_limits, micro_dollars
-from ikigai_actors.records.budgets.charges import ChargeAgent
-from ikigai_actors.records.budgets.grants import Grant
-from ikigai_actors.records.budgets.limits import SetBudget
-from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.lives.membership import Demonitor, JoinGroup, LeaveGroup, MonitorAgent
-from ikigai_actors.records.lives.supervision import AdoptChild
 from ikigai_actors.records.mail.mail import PERSON, Delete, Mail, Open, Read, check_mail_id
 from ikigai_actors.records.mail.timers import CancelTimer, check_timer_id, reminder
-from ikigai_actors.records.messages.outputs import as_output, expected, problems
 from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.unit import Unit
@@ -60,6 +54,9 @@ from ikigai_actors.system.lifecycle import (
 from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.text import check_text
 from supervisors.signals import Signal
+
+if TYPE_CHECKING:
+    from ikigai_actors.records.lives.deaths import LifecycleChange
 
 T = TypeVar("T")
 
@@ -205,6 +202,8 @@ class Commands(BaseRef[H]):
             AgentDead: it died before its latest turn had an outcome, or without a turn.
         """
         if output is not None:
+            from ikigai_actors.records.messages.outputs import expected
+
             expected(output)
         future = self._reply_of(output, timeout)
 
@@ -658,14 +657,14 @@ class Commands(BaseRef[H]):
             After the commit, the agents that died, leaves first. Raises what `signal` does.
         """
 
-        def dead(aftermath: LifecycleChange) -> list[H]:
+        def dead(aftermath: "LifecycleChange") -> list[H]:
             return [self._ref(uuid) for uuid in aftermath.dead]
 
         self._check_wait(timeout)
         return self._signal(Signal.KILL, dead, timeout, cascade=cascade, reason=reason)
 
     def _signal(
-        self, signal: Signal, make: Callable[[LifecycleChange], Any], timeout: float | None, **how: Any
+        self, signal: Signal, make: "Callable[[LifecycleChange], Any]", timeout: float | None, **how: Any
     ) -> Future[Any]:
         return self.system.lifecycle.signal(self.uuid, signal, make, **how).within(timeout)
 
@@ -721,6 +720,8 @@ class Commands(BaseRef[H]):
                 new siblings, and lives on another host.
             AgentDead, AgentNotFound, AmbiguousAgent: one of the two is dead, or cannot be found.
         """
+        from ikigai_actors.records.lives.supervision import AdoptChild
+
         unit = about(child, AdoptChild, lambda uuid: AdoptChild(uuid, self.uuid))
         return self._write(unit, timeout, lambda _: None)
 
@@ -778,6 +779,8 @@ class Commands(BaseRef[H]):
         more = Budget(tokens, usd, agents, agents_ever, seconds, requests_per_minute).limits()
         if not any(more.values()):
             raise BadInput("Expected what to grant, e.g. grant(tokens=100_000) or grant(usd=5); got nothing.")
+        from ikigai_actors.records.budgets.grants import Grant
+
         return self._write(Grant(self.uuid, more), timeout, lambda served: served.status)
 
     def set_budget(self, budget: Budget | Mapping[str, Any], *, timeout: float | None = None) -> Future[BudgetStatus]:
@@ -800,6 +803,8 @@ class Commands(BaseRef[H]):
                 value is no amount.
         """
         limits = checked_limits(as_budget(budget))
+        from ikigai_actors.records.budgets.limits import SetBudget
+
         return self._write(SetBudget(self.uuid, limits), timeout, lambda served: served.status)
 
     def charge(self, *, usd: float = 0, tokens: int = 0, timeout: float | None = None) -> Future[None]:
@@ -817,6 +822,8 @@ class Commands(BaseRef[H]):
             AgentDead: the agent is dead.
         """
         amounts = check_count(tokens, "tokens", most=MOST), micro_dollars(usd)
+        from ikigai_actors.records.budgets.charges import ChargeAgent
+
         return self._write(ChargeAgent(self.uuid, *amounts), timeout, lambda _: None)
 
     # Mail, groups, timers
@@ -1119,6 +1126,8 @@ class Commands(BaseRef[H]):
         """
 
         def typed(reply: Reply) -> Reply:
+            from ikigai_actors.records.messages.outputs import as_output, expected, problems
+
             wanted = self._output if output is None else output
             is_of_another_turn = output is None and (
                 reply.stop_reason != OUTPUT or problems(expected(wanted), reply.output) != []

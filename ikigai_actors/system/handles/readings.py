@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.arguments import check_count, check_flag, check_timeout
@@ -17,7 +17,6 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, uuid_of
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.status import budget_of
-from ikigai_actors.records.lives.supervision import times_restarted
 from ikigai_actors.records.log.diff import Diff, read_diff
 from ikigai_actors.records.log.history import ReplayRange
 from ikigai_actors.records.log.lineage import read_ranges, read_whole
@@ -29,6 +28,9 @@ from ikigai_actors.records.mail.timers import Timer, timers_of
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.handles.base import BaseRef, H
+
+if TYPE_CHECKING:
+    pass
 
 
 class Readings(BaseRef[H]):
@@ -79,6 +81,8 @@ class Readings(BaseRef[H]):
         the rows of its log. Raises `AgentDead`.
         """
         counted = self.system.statistics_of(self.uuid)
+        from ikigai_actors.records.lives.supervision import times_restarted
+
         return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so

@@ -26,9 +26,6 @@ from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.hosts.changes import AgentChange
 from ikigai_actors.records.hosts.liveness import Sign
-from ikigai_actors.records.lives.deaths import LifecycleChange, WriteDeath
-from ikigai_actors.records.lives.exit_mails import End
-from ikigai_actors.records.log.append import FIRST_EPOCH
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.words import KeptWord
@@ -43,6 +40,8 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
     from ikigai_actors.agent.boot import Origin, Survey
     from ikigai_actors.agent.runtime import Runtime
+    from ikigai_actors.records.lives.deaths import LifecycleChange
+    from ikigai_actors.records.lives.exit_mails import End
     from ikigai_actors.store.journal import CommitResult
 
 logger = logging.getLogger(__name__)
@@ -180,6 +179,7 @@ class ProcessTable(Processes):
 
     def expect(self, birth: Birth) -> None:
         from ikigai_actors.agent.boot import Origin
+        from ikigai_actors.records.log.append import FIRST_EPOCH
 
         lifecycle = LifecycleState(permanent=birth.restart == "permanent")
         child = Origin(
@@ -200,6 +200,7 @@ class ProcessTable(Processes):
         self._actors.pop(birth.uuid).actor_inbox.set()
 
     def bury(self, uuid: str, reason: str) -> None:
+        from ikigai_actors.records.lives.deaths import WriteDeath
         from ikigai_actors.store.journal import Committed
 
         def done(result: "CommitResult") -> None:
@@ -211,7 +212,7 @@ class ProcessTable(Processes):
         runtime = self._parts
         runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), Cause.DAMAGED), done)
 
-    def follow(self, change: LifecycleChange) -> None:
+    def follow(self, change: "LifecycleChange") -> None:
         """Carry out what a committed unit did to agents. Never waits."""
         for uuid, end in change.dead.items():
             self._end_actor(uuid, end)
@@ -436,7 +437,7 @@ class ProcessTable(Processes):
             new.close()
         return new
 
-    def _end_actor(self, uuid: str, end: End) -> None:
+    def _end_actor(self, uuid: str, end: "End") -> None:
         with self._lock:
             actor, held = self._actors.pop(uuid, None), uuid in self._held
             self._held.discard(uuid)

@@ -316,12 +316,11 @@ class Client:
         """
         answer = write_alone(self._store, unit)
         if unit.concerns_others:
-            from ikigai_actors.records.budgets.grants import Serve, Served
-            from ikigai_actors.records.lives.deaths import LifecycleChange
-
             self._on_commit(answer)
-            freed = answer.freed if isinstance(answer, LifecycleChange) else ()
-            for budget in (answer.budget,) if isinstance(answer, Served) and answer.again else freed:
+            freed: tuple[str, ...] = getattr(answer, "freed", ())  # a `LifecycleChange` has some, and a `Served`
+            for budget in freed:
+                from ikigai_actors.records.budgets.grants import Serve
+
                 self.write(Serve(budget))  # what waits for it goes on
         return answer
 
