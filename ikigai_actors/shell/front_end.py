@@ -102,7 +102,7 @@ def show_front(system: "System", front: Front, notices: Sequence[str], interrupt
 
 
 def fill_screen(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts | None" = None) -> int:
-    """As `show_front`, on the whole screen."""
+    """Like `show_front`, on the whole screen."""
     from ikigai_actors.providers.selection import usual_provider
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to

@@ -288,7 +288,7 @@ class Application(App[int]):
         self.push_screen(DocumentScreen(self.system, self.later))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette lists: screens, and the slash commands."""
+        """The entries of the command palette: screens, and the slash commands."""
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
         yield SystemCommand("Keys", "Show the keys", self.action_keys)
         yield SystemCommand("Processes", "All agents, like top", self.action_processes)

@@ -1,4 +1,4 @@
-"""What slash commands work on in the application, and the thread that runs them.
+"""The place of slash commands in the application, and the thread that runs them.
 
 Each submitted line gets an `AppPlace` of its own: it works on the agent at which the line was typed, and
 prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one after

@@ -44,7 +44,7 @@ class Snapshot:
 
     current: AgentRecord
     state: str
-    """What the agent is doing: names the tools that run."""
+    """The state of the agent, with the names of the tools that run."""
     parent: AgentRecord | None
     """The agent that supervises it."""
     previous: AgentRecord | None
@@ -71,7 +71,7 @@ class Snapshot:
     attached: str = ""
     """The process that runs the agents, when it is another one."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What people call the agents in sight, and those with questions, by uuid."""
+    """The names of the agents in sight, and of those with questions, by uuid."""
     everybody: tuple[AgentRecord, ...] = ()
     """The whole registry, when it was asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
@@ -229,7 +229,7 @@ class Snapshots(Service):
 
 
 class _Rows(NamedTuple):
-    """What the registry has at one moment."""
+    """The registry at one moment."""
 
     record: AgentRecord
     above: list[AgentRecord]

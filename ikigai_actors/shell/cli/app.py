@@ -15,7 +15,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.shell.text.harmless import harmless, one_line
 
 _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
-"""What an app does not decide."""
+"""The options that an app does not decide."""
 
 
 def app_option(command: Callable[..., Any]) -> Callable[..., Any]:

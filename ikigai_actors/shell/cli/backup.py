@@ -11,7 +11,7 @@ from ikigai_actors.store.sqlite.backup import as_target, back_up
 
 
 class Backup(NamedTuple):
-    """What was done."""
+    """The report of a backup."""
 
     lines: list[str]
     """For a person."""

@@ -110,7 +110,7 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
 @click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
 @click.pass_context
 def drain(context: click.Context, host: str, timeout: float) -> None:
-    """Have a HOST, by its name, give all its agents to the other hosts. It gets no new ones.
+    """Make a HOST, by its name, give all its agents to the other hosts. It gets no new ones.
 
     Waits until none is left; the exit status is 1 if some are.
     """

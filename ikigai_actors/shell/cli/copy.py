@@ -14,7 +14,7 @@ _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "document
 
 
 class Transfer(NamedTuple):
-    """What was done."""
+    """The report of a copy."""
 
     lines: list[str]
     """For a person."""

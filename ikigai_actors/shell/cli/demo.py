@@ -64,7 +64,7 @@ def play_demo(console: Console) -> bool:
 
 
 class Tour:
-    """What the tour prints, and in which order."""
+    """The lines of the tour, in their order."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._begun = console, time.perf_counter()

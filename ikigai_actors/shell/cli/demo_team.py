@@ -72,7 +72,7 @@ def drawn_tree(system: ActorSystem) -> str:
 
 
 def histories(system: ActorSystem) -> dict[str, list[str]]:
-    """What each agent has in mind, by uuid: kinds and texts."""
+    """The conversation of each agent, by uuid: kinds and texts."""
     return {
         record.uuid: [f"{message.kind}: {message.content}" for message in system.handle(record.uuid).history()]
         for record in system.agents()

@@ -1,4 +1,4 @@
-"""What fsck found, as lines and as JSON."""
+"""The result of fsck, as lines and as JSON."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""What is asked of a host of a database: to give its agents away."""
+"""A request to a host of a database: to give its agents away."""
 
 from time import monotonic
 
@@ -6,7 +6,7 @@ from ikigai_actors.system.remote.client import Client
 
 
 def drain(database: str | None, host: str, timeout: float) -> int:
-    """Have a host give its agents away, and wait for that; return how many it still has after this many seconds.
+    """Make a host give its agents away, and wait for that; return how many it still has after this many seconds.
 
     Raises `NoHost`, and what `Client.open` does.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 ATTACHED = "Your commands are carried out there."
-"""What an attached shell can do."""
+"""The notice of an attached shell about its commands."""
 
 _OF_THE_FENCE = ("fence", "network", "read", "write")
 """The options that say what bash may reach."""
@@ -24,7 +24,7 @@ _OF_THE_FENCE = ("fence", "network", "read", "write")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What comes before the name of a command."""
+    """The options before the name of a command."""
 
     database: str | None
     provider: str | None
@@ -45,7 +45,9 @@ class Options:
     app: str | None = None
 
     def arguments(self, interactive: bool) -> dict[str, Any]:
-        """What `ActorSystem.open` gets beside the database: of the app, if there is one. Raises `BadInput`.
+        """The arguments of `ActorSystem.open` beside the database: those of the app, if there is one.
+
+        Raises `BadInput`.
 
         Args:
             interactive: whether a person decides on calls that ask, where the app does not say.
@@ -64,7 +66,7 @@ class Options:
         }
 
     def of_app(self, app: str) -> dict[str, Any]:
-        """What an app gives. Raises `BadInput`, also for an option beside it that the app decides."""
+        """The arguments that an app gives. Raises `BadInput`, also for an option beside it that the app decides."""
         from ikigai_actors.shell.cli.app import app_arguments
 
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
@@ -75,13 +77,13 @@ class Options:
         return app_arguments(app)
 
     def limits(self) -> "Budget | None":
-        """What all agents together may spend. Raises `BadInput`."""
+        """The budget of all agents together. Raises `BadInput`."""
         from ikigai_actors.records.budgets.budget import parse_budget
 
         return None if self.budget is None else parse_budget(self.budget)
 
     def tools(self) -> "list[Toolset]":
-        """What agents get beside what they always have. Raises `BadInput`."""
+        """The tools of agents beside those that they always have. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
 
         given = {name: value for name in _OF_THE_FENCE if (value := getattr(self, name))}
@@ -154,7 +156,7 @@ class Options:
         return "ask" if interactive else "deny"
 
     def default_settings(self) -> dict[str, Any]:
-        """What goes to the models of agents that have not set it. Raises `BadInput`."""
+        """The settings for the models of agents that have not set them. Raises `BadInput`."""
         from ikigai_actors.records.messages.settings import check_defaults, parse_setting
 
         given = {}
@@ -167,7 +169,7 @@ class Options:
 
 
 def notices_of(system: "System", options: Options) -> list[str]:
-    """What a person at a shell should know at first."""
+    """The notices for a person at the start of a shell."""
     from ikigai_actors.system.attached import AttachedSystem
 
     if isinstance(system, AttachedSystem):

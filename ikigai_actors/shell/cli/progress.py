@@ -1,4 +1,4 @@
-"""What a person sees while a command works: a line that says what it waits for, or a bar where it can count.
+"""The progress of a command for a person: a line that says what it waits for, or a bar where it can count.
 
     with progress_line("Opening team.db"):
         system = ActorSystem.open("team.db")

@@ -1,4 +1,4 @@
-"""What a database holds, in figures, as another process reads them."""
+"""The figures of a database, as another process reads them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ MOST_BUDGETS = 100
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What there is."""
+    """The figures."""
 
     database: str
     host: str | None
@@ -52,7 +52,7 @@ class Figures:
     budgets: list[dict[str, Any]]
     """The budgets that limit something, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
     names: dict[str, str]
-    """What people call the agents that are named here by uuid."""
+    """The names of the agents that are here by uuid."""
     tokens: dict[str, dict[str, int]] | None = None
     """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
 
@@ -146,7 +146,7 @@ def as_object(found: Figures | Mapping[str, Spending]) -> str:
 
 
 def read_spending(database: str | None, by: str, since: str | None) -> dict[str, Spending]:
-    """What was spent, by the value of a label. Raises what `Client.open` does, and `BadInput`."""
+    """The amounts spent, by the value of a label. Raises what `Client.open` does, and `BadInput`."""
     with Client.open(database) as client:
         return client.spending_by(by, since)
 
@@ -164,7 +164,7 @@ def spending_lines(by: str, found: Mapping[str, Spending]) -> Iterator[str]:
 
 
 def _named(found: Figures, agent: str) -> str:
-    """What people call an agent."""
+    """The name of an agent for people."""
     return found.names.get(agent) or words_of(agent)
 
 

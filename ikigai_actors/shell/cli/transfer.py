@@ -68,7 +68,7 @@ def import_agents(
 
 
 def preview_of(file: ImportFile, json: bool) -> str:
-    """What a file would bring: lines for a person, or a JSON object with the agents as the file has them."""
+    """The preview of a file: lines for a person, or a JSON object with the agents as the file has them."""
     found = file.manifest.preview
     if json:
         return as_json(_as_object(found, [(one.uuid, one.name, one.status) for one in found.agents]))

@@ -188,7 +188,7 @@ def _replayed(
     tell: _Tell,
     **how: Any,
 ) -> tuple[str, T | None]:
-    """What is printed of the turns of an agent or a file, and the result, if it is more than a dry run.
+    """The printed lines about the turns of an agent or a file, and the result, if it is more than a dry run.
 
     ``how`` is as for the verb, which may raise.
     """
@@ -311,7 +311,7 @@ def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
 
 
 def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, int]:
-    """What an experiment would ask. Raises what it does."""
+    """The forecast of an experiment. Raises what the experiment does."""
     planned = begin(dry_run=True).forecast
     return planned.json() if json else planned.text(), 0
 
@@ -410,7 +410,7 @@ def _check_page(file: str | None) -> None:
 
 
 def _told(found: ExperimentResult, file: str | None, json: bool) -> str:
-    """What is printed of a result; a file gets its page, too. Raises `BadInput`."""
+    """The printed lines of a result; a file gets its page, too. Raises `BadInput`."""
     if file is not None:
         try:
             Path(file).write_text(found.html(), "utf-8")

@@ -43,7 +43,7 @@ class ShownTurn:
         self._number = ShownTurn._count
         self._events = events
         self.prompt = prompt
-        """What opens it; None for a turn that was open."""
+        """The prompt that opens it; None for a turn that was open."""
         self.begun = prompt is None
         """Whether the agent has taken its prompt up, as far as it was shown."""
         self.kept = False

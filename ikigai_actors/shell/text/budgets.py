@@ -1,4 +1,4 @@
-"""What people are shown of a budget."""
+"""The lines about a budget for people."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the colours of a line mean, the same everywhere: amber waits for a person, red is a failure, grey is past.
+"""The meanings of colours, the same everywhere: amber waits for a person, red is a failure, grey is past.
 
 Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.cli.paint` colours them at a terminal.
 """
@@ -19,10 +19,10 @@ _FOR_A_PERSON = {Phase.WAITING_FOR_APPROVAL, Phase.WAITING_FOR_BUDGET, Phase.INT
 
 
 class Meaning(StrEnum):
-    """What a part of a line means, as the name of its colour."""
+    """The meaning of a part of a line, as the name of its colour."""
 
     PERSON = "yellow"
-    """It waits for a person."""
+    """Something waits for a person."""
     FAILURE = "red"
     PAST = "bright_black"
 
@@ -55,19 +55,19 @@ def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
 
 
 def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
-    """What the state of an agent means."""
+    """The colour of an agent's state."""
     if not record.living:
         return meaning_of_death(record.exit_cause)
     return Meaning.PERSON if state in _FOR_A_PERSON else None
 
 
 def meaning_of_death(cause: str | None) -> Meaning:
-    """What a death means, by its cause."""
+    """The colour of a death, by its cause."""
     return Meaning.FAILURE if cause in FAULTS else Meaning.PAST
 
 
 def meaning_of_message(message: Message) -> Meaning | None:
-    """What a message in a log means: all that no model is shown is past."""
+    """The colour of a message in a log: all that no model is shown is past."""
     if message.kind == Kind.ERROR or message.data.get("is_error"):
         return Meaning.FAILURE
     if message.kind == Kind.APPROVAL:

@@ -44,7 +44,7 @@ def is_command(line: str) -> bool:
 
 
 def attachments_in(text: str) -> tuple[Attachment, ...]:
-    """What a text mentions, read and checked. Raises `BadInput`."""
+    """The files that a text mentions, read and checked. Raises `BadInput`."""
     given = tuple(attachment(path) for path in files_in(text))
     check_sum(given)
     return given

@@ -19,7 +19,7 @@ def named(agent: "AgentRef") -> str:
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
-    """What an error says, for a person: its agent is called so, and not by its uuid."""
+    """The text of an error for a person, with the name of its agent in place of the uuid."""
     agent = error.agent if isinstance(error, AgentError) else ""
     if not is_agent_uuid(agent) or agent not in str(error):
         return str(error)
@@ -30,5 +30,5 @@ def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> st
 
 
 def label_in(store: Store) -> Callable[[str], str]:
-    """What gives the label of an agent for its uuid."""
+    """The function that gives the label of an agent for its uuid."""
     return lambda uuid: store.read(lambda tx: registry.label_of(tx, uuid))

@@ -27,7 +27,7 @@ _INDENT = " " * 20
 
 
 NameOf = Callable[[str], str | None]
-"""What gives the label of an agent by its uuid; None where it knows none."""
+"""A function that gives the label of an agent by its uuid; None where it knows none."""
 
 
 def no_name(uuid: str) -> None:
@@ -46,7 +46,7 @@ class MessageWords(NamedTuple):
     """A message in words."""
 
     entry: str
-    """Beside the name of its kind, in a list of messages: one line or several."""
+    """The text beside the name of its kind, in a list of messages: one line or several."""
     line: str | None = None
     """On its own, between answers: one harmless line; None when it is shown otherwise there, or not at all."""
     rule: bool = False
@@ -164,7 +164,7 @@ def _verdict(said: object) -> str:
 
 
 def _called(data: Mapping[str, Any], which: str, called: NameOf) -> str:
-    """What people call an agent that a message names; by the message, where that gives a name and nobody else does."""
+    """The name of an agent in a message, for people; from the message itself where nothing else has one."""
     uuid = str(data.get(which, "?"))
     name = called(uuid) or data.get("name")
     return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))
@@ -189,7 +189,7 @@ def merged_document(one: Mapping[str, Any]) -> str:
 
 
 def _saved(data: Mapping[str, Any]) -> str:
-    """What a summary has saved, if it says so."""
+    """The tokens that a summary has saved, if it says so."""
     before, after = data.get("before"), data.get("after")
     if not isinstance(before, int) or not isinstance(after, int):
         return ""
@@ -245,7 +245,7 @@ def context_page(record: AgentRecord, state: str, context: "Context", called: Na
 
 
 def _filled(context: "Context") -> Iterator[str]:
-    """What fills the window: the sum, and a line for each part with its share; of the sum where no window is known."""
+    """The contents of the window: the sum, and a line for each part with its share of it, or of the sum."""
     filled = sum(context.parts.values())
     whole = context.window or filled or 1
     yield f"about {filled:,} tokens" + (f", {filled / whole:.0%} of the window" if context.window else "")

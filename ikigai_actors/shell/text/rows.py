@@ -59,7 +59,7 @@ def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
 
 
 _INNER = {"lease_until", "now", "waits"}
-"""What the row of a host says to other hosts alone."""
+"""The columns of a host's row that are for other hosts alone."""
 
 
 def host_row(host: "HostRecord") -> dict[str, Any]:

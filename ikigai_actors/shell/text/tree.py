@@ -39,7 +39,7 @@ class Line(NamedTuple):
     current: bool = False
     dead: bool = False
     spans: tuple[Span, ...] = ()
-    """What parts of it mean."""
+    """The meanings of its parts."""
 
 
 class Node(NamedTuple):

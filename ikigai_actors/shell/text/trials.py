@@ -11,7 +11,7 @@ from ikigai_actors.shell.text.naming import named
 
 
 def trial_lines(line: Callable[[str], object], words: Callable[[Verdict], str]) -> OnTrial:
-    """What shows a line of each trial, with these words for its verdict."""
+    """A function that shows a line of each trial, with these words for its verdict."""
 
     def show(run: TrialRun, verdict: Verdict) -> None:
         of = run.recorded
@@ -29,10 +29,10 @@ def score(verdict: Verdict) -> str:
 
 
 def good_or_bad(verdict: Verdict) -> str:
-    """What a bisection takes it for."""
+    """The verdict of a bisection, in a word."""
     return "bad" if verdict.score is not None and verdict.score < BAD_BELOW else "good"
 
 
 def same_or_different(verdict: Verdict) -> str:
-    """Of a replay: what differs first."""
+    """The first difference of a replay."""
     return verdict.why or "same"

@@ -57,7 +57,7 @@ class CommandName(StringParamType):
 
 
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What is offered for a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
+    """The completions of a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
     assert isinstance(param.type, click.Choice)  # nothing else is declared with it
     both = ([str(word).upper(), str(word).lower()] for word in param.type.choices)
     fitting = ([form for form in forms if form.startswith(incomplete)] for forms in both)

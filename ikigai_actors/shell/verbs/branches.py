@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
 _WAYS = ("result", "summary", "pick")
-"""What a merge may take in, as `ikigai_actors.agent.turn.merging` has it (held by a test)."""
+"""The ways of a merge, as `ikigai_actors.agent.turn.merging` has it (held by a test)."""
 
 
 @verb("fork", waits=True, opens_turn=True)

@@ -1,4 +1,4 @@
-"""What a line may become at the Tab key: commands, options, and what an argument's own declaration offers for it.
+"""The completions of a line at the Tab key: commands, options, and what an argument's own declaration offers for it.
 
 /sw            → /switch
 /kill --c      → /kill --cascade

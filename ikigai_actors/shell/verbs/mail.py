@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
 _FROM_PERSON = ("person", "nobody")
-"""What ``--from`` takes for mail of a person; the latter is what it was called before."""
+"""The values of ``--from`` for mail of a person; the second is an earlier name."""
 
 _LISTED = 20
 """How many mails a list shows by default."""

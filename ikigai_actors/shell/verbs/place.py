@@ -1,4 +1,4 @@
-"""What a verb needs of where it runs.
+"""The place where a verb runs, as far as it needs one.
 
 A `Place` is whatever all verbs may use: line mode (``line/session.py``), the application (``app/place.py``), one
 command of a script (``cli/one_command.py``) and tools (`tools`) are places. The first two are a `ShellPlace`, with a

@@ -25,7 +25,7 @@ class SlashCommands(HeadedGroup):
 
 @click.group(cls=SlashCommands, add_help_option=False)
 def commands() -> None:
-    """What the shell understands beside text, which prompts the current agent."""
+    """The slash commands of the shell; other text prompts the current agent."""
 
 
 def slash_command(verb: Verb | VerbGroup) -> click.Command:

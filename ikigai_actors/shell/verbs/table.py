@@ -25,7 +25,7 @@ class Callers(Flag):
 
 
 class VerbLine(NamedTuple):
-    """What the table says of a verb."""
+    """The entry of a verb in the table."""
 
     module: str
     """Its module in this package."""

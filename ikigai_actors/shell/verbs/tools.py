@@ -31,12 +31,12 @@ _TYPES: Mapping[type[object], str] = {
 
 
 class ToolAnswer(NamedTuple):
-    """What came of a call."""
+    """The outcome of a call."""
 
     text: str
     """The lines that the verb printed."""
     value: object
-    """What it returned."""
+    """The value that it returned."""
 
 
 class KeptLines(Printer):

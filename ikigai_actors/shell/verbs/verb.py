@@ -140,7 +140,7 @@ class VerbGroup:
     help: str
     verbs: tuple[Verb, ...]
     usual: Verb
-    """What a shell does without a second word."""
+    """The verb that a shell runs without a second word."""
 
 
 def verb(

@@ -20,7 +20,7 @@ blank before a text that begins with /, and quotes around an argument of several
 Ctrl-C interrupts the answer, twice leaves; Ctrl-D leaves. Enter during an answer lets it go on in the background; Enter
 alone then shows the rest of it.
 """
-"""What /help says before it lists the commands."""
+"""The text of /help before the list of commands."""
 
 
 @verb("agents", script="")

@@ -726,7 +726,7 @@ class Commands(BaseRef[H]):
         return self._write(unit, timeout, lambda _: None)
 
     def move(self, host: str, timeout: float | None = None) -> Future[None]:
-        """Have another host run the agent, and those of its descendants that live on the same host. Its host does so.
+        """Let another host run the agent, and those of its descendants that live on the same host. Its host does so.
 
         Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on there as
         after a crash. Callers still get their answers.

@@ -411,7 +411,7 @@ class System(Directory):
         raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 
     def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:
-        """Have another host run an agent; see `AgentRef.move`.
+        """Let another host run an agent; see `AgentRef.move`.
 
         Args:
             agent: a handle, or a uuid, name, or unique prefix of a uuid.

@@ -349,7 +349,7 @@ class MainScreen(Screen[None]):
         return Page(self._system.handle(uuid), transcript, prompt, self._later)
 
     def _called(self, uuid: str) -> str | None:
-        """What people call an agent, as far as memory knows."""
+        """The name of an agent for people, as far as memory knows."""
         with suppress(SystemClosed):
             if (actor := self._system.here(uuid)) is not None:
                 return actor.called

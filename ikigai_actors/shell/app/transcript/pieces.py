@@ -117,7 +117,7 @@ def _pieces(message: Message, called: NameOf) -> list[Piece]:
 
 
 def _attached(message: Message, position: int) -> list[Piece]:
-    """What is attached to a message, each as a note, shown at the position of a message."""
+    """The attachments of a message, each as a note, shown at the position of a message."""
     pieces = []
     for line, one in zip(attached_lines(message), message.data.get(ATTACHMENTS_KEY) or (), strict=True):
         is_picture = str(one.get("media")).startswith("image/")
