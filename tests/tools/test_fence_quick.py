@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import HostPaths
 from ikigai_actors.tools.fence.enclosure import git_configuration, open_enclosure, variables_of
 from ikigai_actors.tools.fence.policy import Fence, Network, Reach
@@ -107,3 +108,21 @@ def test_a_toolchain_that_is_seen_is_found_from_another_home() -> None:
     assert made == {"PATH": os.path.realpath("/usr/bin"), "NVM_DIR": "/n", "RUSTUP_HOME": "/home/ann/.rustup"}
     proxied = variables_of({}, Reach("/work", network=Network("proxy", (3128,))), "/home/ann")
     assert proxied["https_proxy"] == "http://127.0.0.1:3128"
+
+
+def test_a_directory_that_is_missing_is_told_and_left_out_and_too_many_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    paths, heard = HostPaths(tmp_path / "state"), list[str]()
+    needs("landlock")
+    fence = Fence(mode="landlock", read=[tmp_path / "missing"])
+    made = open_enclosure(fence, paths, str(tmp_path / "work"), ENVIRONMENT, {}, heard.append)
+    assert made is not None
+    made.close()
+    assert heard == [f"There is no {tmp_path / 'missing'} to read."]
+    long = [tmp_path / f"{number}-{'long' * 50}" for number in range(200)]
+    for each in long:
+        each.mkdir()
+    many = Fence(mode="landlock", read=long)
+    with pytest.raises(BadInput, match="list directories, not their files"):
+        open_enclosure(many, paths, str(tmp_path / "work"), ENVIRONMENT, {}, heard.append)
+    assert [*(tmp_path / "state" / "fence").iterdir()] == []
