@@ -15,7 +15,6 @@ words. What takes time to import is imported by the method that needs it: a comm
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
@@ -34,22 +33,18 @@ from ikigai_actors.store.hosts.rows import HostRecord, open_hosts, owner, owners
 from ikigai_actors.store.unit import Unit, write_alone
 
 if TYPE_CHECKING:
-    from ikigai_actors.agent.remote_commands import RemoteCommand
     from ikigai_actors.attachments import Attachment
     from ikigai_actors.records.budgets.budget import BudgetStatus
     from ikigai_actors.records.budgets.spendings import Spending
-    from ikigai_actors.records.documents import Documents
     from ikigai_actors.records.figures import Counts
     from ikigai_actors.records.hosts.liveness import Sign
-    from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey
+    from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey
     from ikigai_actors.records.lives.deaths import LifecycleChange
-    from ikigai_actors.records.log.diff import Diff
     from ikigai_actors.records.log.scrollback import Scrollback
     from ikigai_actors.records.mail.mail import Mail
-    from ikigai_actors.records.mail.timers import Timer
     from ikigai_actors.records.messages.messages import Message
     from ikigai_actors.store.base import Transaction
-    from ikigai_actors.store.hosts.rows import HostRecord, Vacant
+    from ikigai_actors.store.hosts.rows import HostRecord
     from ikigai_actors.system.remote.feed import Feed
     from ikigai_actors.system.remote.turn import RemoteTurn
     from supervisors.signals import Signal
@@ -209,18 +204,6 @@ class Client:
         """The label of the agent with a uuid; see `registry.label_of`."""
         return self._store.read(lambda tx: registry.label_of(tx, uuid))
 
-    def budget(self, uuid: str) -> "BudgetStatus | None":
-        """The nearest budget above an agent; None when nothing limits it."""
-        from ikigai_actors.records.budgets.status import budget_of
-
-        return self._store.read(lambda tx: budget_of(tx, uuid))
-
-    def diff(self, a: str, b: str) -> "Diff":
-        """Where the histories of two agents part; each is given as for `find`. Raises what that and `read_diff` do."""
-        from ikigai_actors.records.log.diff import read_diff
-
-        return self._store.read(lambda tx: read_diff(tx, registry.find(tx, a).uuid, registry.find(tx, b).uuid))
-
     def find(self, text: str) -> AgentRecord:
         """One agent; see `registry.find`."""
         return self._store.read(lambda tx: registry.find(tx, text))
@@ -228,10 +211,6 @@ class Client:
     def find_all(self, texts: Sequence[str]) -> list[AgentRecord]:
         """Several agents at one moment, in their order; see `registry.find`."""
         return self._store.read(lambda tx: [registry.find(tx, text) for text in texts])
-
-    def get_all(self, uuids: Sequence[str]) -> list[AgentRecord]:
-        """The agents with these uuids at one moment, in their order. Raises `AgentNotFound`."""
-        return self._store.read(lambda tx: [registry.get(tx, uuid) for uuid in uuids])
 
     def agents(self, status: str | None = None) -> list[AgentRecord]:
         """All agents, or those with a status; oldest first."""
@@ -246,12 +225,6 @@ class Client:
         from ikigai_actors.store.hosts.rows import recent_hosts
 
         return self._store.read(recent_hosts)
-
-    def shares(self) -> "tuple[list[HostRecord], Vacant]":
-        """The hosts as `hosts` gives them, and what no host runs, at one moment."""
-        from ikigai_actors.store.hosts.rows import recent_hosts, vacant
-
-        return self._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
 
     def overview(self) -> Overview:
         """Everybody at one moment. Raises `StoreUnusable` when a value of the database is of a wrong type."""
@@ -324,36 +297,6 @@ class Client:
                 self.write(Serve(budget))  # what waits for it goes on
         return answer
 
-    def send(self, recipient: str, body: str, sender: str | None = None) -> "Mail":
-        """Send a mail; both are uuids, and None is a person outside of any agent. Raises what `Send` does."""
-        from ikigai_actors.records.mail.mail import Mail, Send
-
-        mail: Mail = self.write(Send(recipient, sender, body, self._clock.now_ms()))
-        return mail
-
-    def send_later(self, recipient: str, body: str, sender: str | None, **when: Any) -> "Timer":
-        """The same later; further arguments as of `AgentRef.send`, and raises what that does."""
-        from ikigai_actors.records.mail.mail import MAIL
-        from ikigai_actors.records.mail.schedules import appointment
-        from ikigai_actors.records.mail.timers import SetTimer, Timer
-
-        now = self._clock.now_ms()
-        timer: Timer = self.write(SetTimer(recipient, sender, body, appointment(now, **when), now, MAIL))
-        return timer
-
-    def timers(self, uuid: str | None = None) -> "list[Timer]":
-        """The timers of an agent, or of everybody; those that fire first in front."""
-        from ikigai_actors.records.mail.timers import every_timer, timers_of
-
-        return self._store.read(lambda tx: every_timer(tx) if uuid is None else timers_of(tx, uuid))
-
-    def remind(self, uuid: str, text: str, *, prompt: bool, **when: Any) -> "Timer":
-        """Remind an agent of something later; arguments as of `AgentRef.remind`, and raises what that does."""
-        from ikigai_actors.records.mail.timers import Timer, reminder
-
-        timer: Timer = self.write(reminder(uuid, text, self._clock.now_ms(), prompt=prompt, **when))
-        return timer
-
     def prompt(
         self, uuid: str, text: str, data: Mapping[str, Any] = NO_DATA, blobs: "tuple[Attachment, ...]" = ()
     ) -> "Mail":
@@ -374,46 +317,6 @@ class Client:
         from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
-
-    def perform(self, uuid: str, command: "RemoteCommand", timeout: float | None, late: str) -> Any:
-        """Let an agent do something itself, and wait for the answer.
-
-        When nobody runs the agent, or the time is over, it is not done later either.
-
-        Args:
-            command: what it is to do; its caller gets nothing.
-            timeout: seconds to wait; None waits forever.
-            late: the text of the `TimedOut`.
-
-        Raises:
-            IkigaiError: what `AddRemoteCommand` raises, or the answer of the agent.
-            NoHost: no process runs the agents.
-            TimedOut: there was no answer in time.
-        """
-        from ikigai_actors.actors.futures import TimedOut
-        from ikigai_actors.agent.remote_commands import encode
-
-        until = float("inf") if timeout is None else monotonic() + timeout
-        with self.feed([]) as feed:
-            asked = self.add_command(uuid, *encode(command))
-            while (answer := self.answer(asked)) is None:
-                if feed.host is None:
-                    self.withdraw(asked, nobody_asked())
-                elif (left := until - monotonic()) <= 0:
-                    if self.withdraw(asked, IkigaiError(late)):
-                        raise TimedOut(late)
-                else:
-                    feed.wait(min(1.0, left))
-                    feed.news()
-        if isinstance(answer.value, IkigaiError):
-            raise answer.value
-        return answer.value
-
-    def answer(self, key: "RemoteCommandKey") -> "Answered | None":
-        """The answer of a remote command; None while there is none."""
-        from ikigai_actors.records.hosts.remote_commands import answer_of
-
-        return self._store.read(lambda tx: answer_of(tx, key))
 
     def withdraw(self, key: "RemoteCommandKey", why: "IkigaiError") -> bool:
         """Answer a remote command with an error, unless it has an answer; return whether it had none.
@@ -457,18 +360,3 @@ class Client:
         found = self._store.read(lambda tx: find_host(tx, host))
         self.write(Drain(found.id))
         return found
-
-    def rename(self, uuid: str, name: str) -> None:
-        """Give an agent another name; an empty one takes its name away. Raises what `Rename` does."""
-        self.write(registry.Rename(uuid, name))
-
-    def touch(self, uuid: str) -> None:
-        """A person looks at an agent: a shell begins there next time."""
-        self.write(registry.Touch(uuid, self._clock.now_ms()))
-
-    @cached_property
-    def documents(self) -> "Documents":
-        """The documents that all agents share."""
-        from ikigai_actors.records.documents import Documents
-
-        return Documents(self._store, lambda unit, timeout: self.write(unit), self._clock.now_ms)
