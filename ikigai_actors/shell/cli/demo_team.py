@@ -21,8 +21,8 @@ from ikigai_actors.system.system import ActorSystem
 TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"
 """Kinds of words: a prompt, an answer, a piece of one, the tree, and what is committed."""
 
-FIRST, SLOW_ONE = "agent 0", "seller"
-"""How the tour calls agent 0, and the agent in whose answer the team is killed."""
+FIRST, SLOW_ONE = "shop", "seller"
+"""The names of agent 0, and of the agent in whose answer the team is killed."""
 
 _PACE = 0.25
 """Seconds between the words of the slow answer: a second of it is seen."""
@@ -45,6 +45,7 @@ def work(database: str) -> None:
     pieces = SimpleQueue[str]()
     with open_team(database, _PACE) as system:
         root = system.root
+        root.rename(FIRST)
         _ask(root, FIRST, "Our shop sells tea.")
         buyer = root.fork(name="buyer")
         seller = root.fork(name=SLOW_ONE, model="slow:")
