@@ -82,6 +82,11 @@ class Backlog:
         """The prompts of this process that wait as mail."""
         return [one for one in tuple(self._commands) if isinstance(one, on.Prompt) and one.mail]
 
+    @property
+    def durable(self) -> int:
+        """How many prompts of this process and words wait as mail: they outlive the process."""
+        return len(self.kept) + len(self._words)
+
     def add(self, command: on.Deferrable) -> None:
         """Append a command of this process."""
         if command.needs is on.Needs.STEP_OVER:

@@ -227,7 +227,9 @@ class SystemStatistics(TurnStatistics):
     process. Prompts that are kept in the database are not counted.
     """
     kept: int = 0
-    """Prompts of this process that wait in the database: for a stopped agent to go on, or for the end of a turn."""
+    """Prompts of this process that wait in the database, for a stopped agent to go on or for the end of a turn, and
+    unread words to its agents.
+    """
     queued: int = 0
     """Requests to models that wait for the limits of their provider."""
     abandoned: int = 0

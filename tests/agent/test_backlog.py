@@ -239,6 +239,7 @@ def test_words_and_prompts_of_other_processes_keep_one_order_and_a_step_takes_in
     opened = backlog.next(idle)
     assert isinstance(opened, on.Prompt)
     assert opened.mail == 1
+    assert (backlog.durable, backlog.volatile) == (198, 0)
     backlog.drop_words([2, 3])
     opened = backlog.next(idle)
     assert isinstance(opened, on.Prompt)

@@ -418,7 +418,7 @@ class ProcessTable(Processes):
             waits=len(self._parts.waits),
             models=total_by_model(tallies),
             pending=sum(actor.backlog.volatile for actor in actors),
-            kept=sum(len(actor.backlog.kept) for actor in actors),
+            kept=sum(actor.backlog.durable for actor in actors),
             queued=self._parts.gates.waiting,
             abandoned=self._parts.executor.abandoned,
         )
