@@ -14,14 +14,16 @@ import threading
 from collections.abc import Callable, Collection, Generator
 from functools import wraps
 from types import TracebackType
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.agent.subscriptions import Event
 from ikigai_actors.errors import NoHost
 from ikigai_actors.records.documents import Documents
 from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.directory import E
 from ikigai_actors.system.event_feed import AsyncEventFeed
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 from ikigai_actors.system.system import ActorSystem
@@ -146,12 +148,29 @@ class AsyncSystem(_Beside[_System]):
     import_ = _gives(System.import_, _aio)
     subscribe = _asks(System.subscribe)
 
+    @overload
+    def events(
+        self,
+        agents: Collection[AsyncAgentRef | AgentRef | str] | None = None,
+        *,
+        only: tuple[type[E], ...],
+        since: str | None = None,
+    ) -> AsyncEventFeed[E]: ...
+
+    @overload
     def events(
         self,
         agents: Collection[AsyncAgentRef | AgentRef | str] | None = None,
         only: tuple[type, ...] = (),
         since: str | None = None,
-    ) -> AsyncEventFeed:
+    ) -> AsyncEventFeed[Event]: ...
+
+    def events(
+        self,
+        agents: Collection[AsyncAgentRef | AgentRef | str] | None = None,
+        only: tuple[type, ...] = (),
+        since: str | None = None,
+    ) -> AsyncEventFeed[Any]:
         """The events of agents by ``async for``; see `ActorSystem.events`."""
         system = self._blocking
         among = None if agents is None else [one if isinstance(one, str) else one.uuid for one in agents]

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.remote.following import FollowingLoop
 
 
-E = TypeVar("E")
+E = TypeVar("E", bound=Event)
 """The events that a subscriber asks for."""
 
 

@@ -27,7 +27,7 @@ from heapq import merge
 from itertools import islice
 from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, cast
 
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
@@ -41,6 +41,15 @@ from ikigai_actors.records.log.heads import Head, heads, heads_of, readable_sect
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.system.remote.follower import CLOCK_MARGIN
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    E_co = TypeVar("E_co", default=Event, covariant=True)
+else:
+    from typing import TypeVar
+
+    E_co = TypeVar("E_co", covariant=True)
 
 MOST_PIECES = 10_000
 """Events that may wait for who reads them; beyond that, pieces of replies are dropped."""
@@ -157,7 +166,7 @@ class _Missed(NamedTuple):
     """How far that was made ready."""
 
 
-class EventFeed:
+class EventFeed(Generic[E_co]):
     """Events, one after the other: an iterator, and a context manager. For one thread at a time.
 
     It ends when it is closed, or the system is.
@@ -192,7 +201,7 @@ class EventFeed:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Event:
+    def __next__(self) -> E_co:
         while not self._ready:
             if self._over:
                 raise StopIteration
@@ -228,11 +237,11 @@ class EventFeed:
         """A future that is settled when `prepare` has something to do."""
         return self._inbox.arrival()
 
-    def pop(self) -> Event:
+    def pop(self) -> E_co:
         """The next event that is ready."""
         event = self._ready.popleft()
         self._given.note(event, self._clock.now_ms())
-        return event
+        return cast("E_co", event)  # the subscription and the reading have only these
 
     def prepare(self) -> bool:
         """Make events ready; whether there was anything to do. May read the database.
@@ -319,10 +328,10 @@ def _section(uuid: str, start: int, end: int, tx: Transaction) -> list[Message]:
     return readable_section(tx, uuid, start, end).messages
 
 
-class AsyncEventFeed:
+class AsyncEventFeed(Generic[E_co]):
     """The same for an asyncio program: an asynchronous iterator and context manager."""
 
-    def __init__(self, beside: Beside, make: Callable[[], EventFeed]) -> None:
+    def __init__(self, beside: Beside, make: Callable[[], EventFeed[E_co]]) -> None:
         """Open a feed beside the event loop."""
         self._beside = beside
         self._opening = beside.read(make)
@@ -339,7 +348,7 @@ class AsyncEventFeed:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> E_co:
         feed = await self._opening
         while not feed.has_ready:
             if feed.is_over:

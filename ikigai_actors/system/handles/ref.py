@@ -22,10 +22,10 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Signature, formatannotation, signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from ikigai_actors.actors.futures import Future, current_acting_agent
-from ikigai_actors.agent.subscriptions import check_events
+from ikigai_actors.agent.subscriptions import Event, check_events
 from ikigai_actors.arguments import check_callable, check_timeout, check_type, shown
 from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, HostElsewhere, NoHost
@@ -34,7 +34,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, Touch, uuid_of
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.lives.membership import every_group
-from ikigai_actors.system.directory import Directory
+from ikigai_actors.system.directory import Directory, E
 from ikigai_actors.system.event_feed import EventFeed
 from ikigai_actors.system.handles.commands import Commands
 from ikigai_actors.system.handles.readings import Readings
@@ -314,12 +314,29 @@ class System(Directory):
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
         return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
 
+    @overload
+    def events(
+        self,
+        agents: Collection[AgentRef | str] | None = None,
+        *,
+        only: tuple[type[E], ...],
+        since: str | None = None,
+    ) -> EventFeed[E]: ...
+
+    @overload
     def events(
         self,
         agents: Collection[AgentRef | str] | None = None,
         only: tuple[type, ...] = (),
         since: str | None = None,
-    ) -> EventFeed:
+    ) -> EventFeed[Event]: ...
+
+    def events(
+        self,
+        agents: Collection[AgentRef | str] | None = None,
+        only: tuple[type, ...] = (),
+        since: str | None = None,
+    ) -> EventFeed[Any]:
         """The events of agents, one after the other: an iterator and a context manager.
 
         Of every agent of the database, whichever process runs it. The feed ends when it is closed, or the system is.
