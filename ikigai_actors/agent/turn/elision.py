@@ -9,6 +9,7 @@ not at each request, or each would differ from the one before and find nothing o
 from ikigai_actors.attachments import name_and_size
 from ikigai_actors.providers.blocks import Blob
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.steered import words_beside
 
 RECALL = "recall"
 """The built-in call that shows a message."""
@@ -52,4 +53,6 @@ def _recalled(message: Message) -> str:
 
 def text_to_model(message: Message, elide: int) -> str:
     """The text of a message as a model sees it, when long results before a position are shown by reference."""
+    if words := words_beside(message):
+        return "\n".join((message.content, *(word["text"] for word in words)))
     return reference(message) if is_elided(message, elide) else message.content

@@ -6,13 +6,14 @@ among them, and its prompt is shown verbatim wherever the cut lies. Answered pro
 Before a model is asked for a text, `elision_of` looks whether it is enough to show long results by reference.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
-from ikigai_actors.agent.turn.tokens import Replies, tokens_of, tokens_per_byte
+from ikigai_actors.agent.turn.tokens import Replies, tokens_in, tokens_of, tokens_per_byte
 from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.steered import as_word, words_beside
 
 READABLE = 0.6
 """The part of its window that a model is shown when it summarises what is longer than that."""
@@ -29,6 +30,9 @@ ELIDED_TO, LEAST_ELIDED = 0.6, 0.3
 """References are enough where they bring a request below this part of where it comes near the window, and save that."""
 DIGESTED = 300
 """How many characters of a prompt a digest has."""
+_ASKED = {Kind.USER.value: "Prompt", Kind.STEER.value: "Word"}
+MOST_WORDS, WORDS_KEPT = 20, 4_000
+"""How many words of the open turn stay beside a summary, and how many characters of them."""
 _DIGEST_PART = 5
 """One in this many tokens may be a digest, or those of many summaries that failed would fill the window."""
 _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
@@ -72,6 +76,8 @@ class SummaryPlan(NamedTuple):
     """The estimate that these sizes were made with."""
     is_part: bool = False
     """Whether the rest of the past is left out, since the model cannot read all of it at once."""
+    words: Sequence[Mapping[str, str]] = ()
+    """The words of the open turn that stay beside the prompt."""
 
 
 class Elision(NamedTuple):
@@ -140,6 +146,8 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
     if keep_from > head and not _may_cut(log, head):
         return None
     prompt = log.latest_prompt(turn) if turn else None
+    words = _words(opening, shown, prompt.id, keep_from) if prompt is not None and prompt.id < keep_from else ()
+    kept += sum(tokens_in(word["text"], per_byte) for word in words)
     first = next((one for one in reversed(shown) if one.id >= keep_from), None)
     past = [one for one in reversed(shown) if one.id < keep_from]  # oldest first
     return SummaryPlan(
@@ -153,6 +161,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         _digest(opening, past, int(total // _DIGEST_PART / per_byte)),
         per_byte,
         part < 1,
+        words,
     )
 
 
@@ -173,6 +182,7 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
         head,
         "",
         per_byte,
+        words=words_beside(summary),
     )
 
 
@@ -211,6 +221,22 @@ def _kept(
     return keep_from, kept
 
 
+def _words(
+    opening: Sequence[Message], shown: Sequence[Message], prompt: int, keep_from: int
+) -> Sequence[Mapping[str, str]]:
+    """The latest words of the turn that a prompt has opened, before a position: they are part of what was asked."""
+    earlier = [word for one in opening if one.data.get("prompt") == prompt for word in words_beside(one)]
+    past = [as_word(one) for one in reversed(shown) if one.kind == Kind.STEER and prompt < one.id < keep_from]
+    kept: list[Mapping[str, str]] = []
+    size = 0
+    for word in reversed([*earlier, *past]):
+        size += len(word["text"])
+        if len(kept) == MOST_WORDS or size > WORDS_KEPT:
+            break
+        kept.insert(0, word)
+    return kept
+
+
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
     """From where on all would be kept, if a model read no more than this many tokens before that; one step at least."""
     cut, size, replied, is_whole = 0, 0, False, False
@@ -233,8 +259,8 @@ def _digest(opening: list[Message], past: list[Message], most: int) -> str:
     lines = [f"The latest answer then, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []
     room = most - min(len(earlier), most // 2)
     for one in reversed(past):
-        if one.kind == Kind.USER and room > 0:
-            lines.append(f"Prompt at {one.id}: {one.content[:DIGESTED]}")
+        if one.kind in (Kind.USER, Kind.STEER) and room > 0:
+            lines.append(f"{_ASKED[one.kind]} at {one.id}: {one.content[:DIGESTED]}")
             room -= len(lines[-1])
     if len(earlier) > most // 2:
         earlier = f"{earlier[: most // 2]} …"

@@ -48,6 +48,7 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import INTERRUPTED, calls_in, new_call_id
 from ikigai_actors.records.messages.settings import SETTINGS
+from ikigai_actors.records.messages.steered import as_word, words_beside
 
 NO_BLOBS: Mapping[str, bytes] = {}
 
@@ -156,6 +157,8 @@ class Turns:
         if prompt is not None and prompt.content.strip():
             self._said += attachments_of(prompt)
             self._said.append((prompt, TextBlock(f"{OPEN_PROMPT}\n\n{prompt.content}")))
+        if summary is not None and prompt is not None:
+            self._said += [(summary, _word(word["text"], word.get("from"))) for word in words_beside(summary)]
         self._close_user()
 
     @property
@@ -166,9 +169,8 @@ class Turns:
     def add(self, message: Message) -> None:
         """Take in one message; kinds that are no conversation are ignored."""
         match message.kind:
-            case Kind.USER | Kind.STEER if (sender := message.data.get("sender")) is not None:
-                called = message.data.get("name") or sender
-                self._said.append((message, TextBlock(tagged("steer", {"from": called}, message.content))))
+            case Kind.USER | Kind.STEER if "sender" in message.data:
+                self._said.append((message, _word(message.content, as_word(message)["from"])))
             case Kind.USER | Kind.STEER | Kind.MAIL | Kind.REPAIR:
                 self._said += attachments_of(message)
                 if message.content.strip():
@@ -269,6 +271,11 @@ def _summary_of(message: Message) -> str:
     whose = message.data.get("name") or message.agent_uuid
     told = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
     return tagged("summary", {"of": told}, message.content)
+
+
+def _word(text: str, sender: str | None) -> TextBlock:
+    """A word as the model reads it: the user's own, or a quotation that names the agent."""
+    return TextBlock(text if sender is None else tagged("steer", {"from": sender}, text))
 
 
 def _merged(message: Message) -> str:

@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator
 from typing import Protocol
 
-from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
+from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided, text_to_model
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -94,7 +94,7 @@ def bytes_of(message: Message, elide: int = 0) -> int:
     if is_elided(message, elide):
         return round(ELIDED_TOKENS / UNTOLD)
     blocks = message.data.get("blocks") or message.data.get("tool_calls")
-    size = len(message.content.encode("utf-8", "replace"))
+    size = len(text_to_model(message, 0).encode("utf-8", "replace"))
     return max(size, len(json.dumps(blocks, ensure_ascii=False).encode("utf-8", "replace")) if blocks else 0)
 
 

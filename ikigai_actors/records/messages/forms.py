@@ -120,6 +120,9 @@ def summary_form(data: Data) -> Wrong:
             yield name, "a position"
     if not isinstance(data.get("name") or "", str):
         yield "name", "text"
+    words = data.get("words")
+    if words is not None and not (_are_objects(words) and all(map(_is_word, words))):
+        yield "words", "a list of objects, each with a text"
     per_byte = data.get("tokens_per_byte", 0.0)
     if not (isinstance(per_byte, float) and 0 <= per_byte <= 1):
         yield "tokens_per_byte", "a number below 1"
@@ -182,6 +185,10 @@ def _are_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
 def _is_reference(value: Data) -> bool:
     texts = all(isinstance(value.get(name), str) for name in ("sha256", "media", "name"))
     return texts and _is_whole(value.get("size")) and _is_whole(value.get("pixels", 0))
+
+
+def _is_word(value: Data) -> bool:
+    return isinstance(value.get("text"), str) and isinstance(value.get("from", ""), str)
 
 
 def _is_version(value: Data) -> bool:

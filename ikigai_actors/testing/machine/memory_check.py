@@ -139,8 +139,10 @@ class MemoryCheck:
 
 def _told_at(copy: Copy, place: int) -> list[str]:
     """The facts of a message that its model gets in words."""
-    _, kind, content, _ = copy.written[place - 1]
-    return facts_in(content) if kind in _TELLING else []
+    _, kind, content, data = copy.written[place - 1]
+    words = json.loads(data or "{}").get("words", ()) if kind == Kind.SUMMARY else ()
+    told = " ".join((content, *(word["text"] for word in words)))
+    return facts_in(told) if kind in _TELLING else []
 
 
 def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

@@ -8,13 +8,21 @@ import pytest
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, WAIT, Call, Progress
 from ikigai_actors.agent.turn.machine import step
+from ikigai_actors.agent.turn.plan import plan_of
+from ikigai_actors.agent.turn.request import Turns
 from ikigai_actors.agent.turn.state import LifecycleState, Phase, RequestModel, State, Step
 from ikigai_actors.agent.turn.typed import MOST_REPAIRS
 from ikigai_actors.errors import ProviderError
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.blocks import TextBlock
+from ikigai_actors.providers.conversation import Passage
 from ikigai_actors.records.budgets.amounts import Held, Paused
+from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.steered import Steered, steered_in
 from supervisors.signals import Status
+from tests.agent.turn.test_assembly import MODEL, Entry, history, result, said, user
 from tests.agent.turn.test_calls import NOW, TOOLS, call
 from tests.agent.turn.test_tool_steps import CONTINUE, tooling
 
@@ -138,3 +146,40 @@ def test_a_value_is_not_taken_while_words_wait_and_no_repair_is_counted() -> Non
     last = step(replace(TYPED, repairs=MOST_REPAIRS), replied(text="five"), NOW, TOOLS, WORDS)
     assert [kind for kind, _ in told(last)] == ["assistant", "steer", "steer"]
     assert [kind for kind, _ in told(step(TYPED, replied(output=5), NOW, TOOLS))] == ["assistant", "output"]
+
+
+def test_a_summary_keeps_the_words_of_the_open_turn_behind_its_prompt() -> None:
+    def called(number: int) -> list[Entry]:
+        return [said("x" * 400, f"c{number}:read"), result(f"c{number}", "y" * 400)]
+
+    word: Entry = (Kind.STEER, "by train", {"mail": 1, "turn": 1, "steer": True})
+    told: Entry = (Kind.STEER, "hurry", {"mail": 2, "turn": 1, "steer": True, "sender": "a" * 22, "name": "lead"})
+    turn = [user("go"), *called(1), word, *called(2), told, *called(3), *called(4)]
+    log = Log("me", 0, None, history(*turn))
+    plan = plan_of(log, log.head, 1)
+    assert plan is not None
+    assert (plan.prompt, list(plan.words)) == (1, [{"text": "by train"}, {"text": "hurry", "from": "lead"}])
+    assert plan.keep_from > 7
+    assert "Word at 4: by train" in plan.digest
+    data = {"keep_from": plan.keep_from, "prompt": 1, "words": [*plan.words]}
+    summary: Entry = (Kind.SUMMARY, "notes", data)
+    again = Log("me", 0, None, history(*turn, summary, *called(5), *called(6), *called(7)))
+    later = plan_of(again, again.head, 1)
+    assert later is not None
+    assert list(later.words) == list(plan.words)
+    turns = Turns(None, MODEL, ())
+    turns.open_with(history(*turn, summary)[-1], history(*turn)[0])
+    assert spoken(turns.finish())[-2:] == ["by train", '<steer from="lead">\nhurry\n</steer>']
+
+
+def test_a_copy_of_a_word_that_a_trial_begins_with_is_no_word() -> None:
+    entry: Entry = (Kind.USER, "by train", {"mail": 7, "steer": True})
+    [message] = history(entry)
+    assert steered_in(message) == (7, Steered(1, 1, opened=True))
+    [copy] = history((Kind.USER, "by train", {**entry[2], "from": 3}))
+    assert steered_in(copy) is None
+
+
+def spoken(passage: Passage) -> list[str]:
+    """The texts of the last message."""
+    return [block.text for block in passage.blocks if isinstance(block, TextBlock)]
