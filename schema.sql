@@ -374,6 +374,23 @@ CREATE TABLE groups (
 );
 CREATE INDEX groups_agent ON groups (agent_uuid);
 
+-- Which calls of tools run, are asked about, or are denied. Rows stay: one that is taken back has the time of that.
+CREATE TABLE rules (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    id         BIGINT NOT NULL CHECK (id > 0),           -- counts per agent, under the lock of its row
+    decision   TEXT NOT NULL CHECK (decision IN ('allow', 'ask', 'deny')),
+    tool       TEXT NOT NULL,                            -- a name, in which * is any text
+    pattern    TEXT NOT NULL,                            -- of the words of a command, or of a path; '': every call
+    scope      TEXT NOT NULL CHECK (scope IN (
+                   'below',                              -- the agent, and all below it in the tree of supervisors
+                   'self')),                             -- the agent alone
+    created_at BIGINT NOT NULL,
+    removed_at BIGINT,
+    PRIMARY KEY (agent_uuid, id)
+);
+-- Those in force: most databases have none, and each call that begins looks.
+CREATE INDEX rules_in_force ON rules (agent_uuid, id) WHERE removed_at IS NULL;
+
 -- Who hears of a death beside the supervisor. A row ends with either of the two.
 CREATE TABLE monitors (
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),

@@ -204,6 +204,10 @@ class TimerNotFound(AgentError):
     """The agent has no such timer: it has fired for the last time, or was cancelled."""
 
 
+class RuleNotFound(AgentError):
+    """The agent has no such rule in force."""
+
+
 class TooManyTimers(AgentError):
     """The agent has as many timers as an agent may have."""
 

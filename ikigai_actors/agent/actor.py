@@ -103,6 +103,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.providers.base import Reply, Spent, Usage
 from ikigai_actors.records.agents.identity import new_agent_uuid
+from ikigai_actors.records.agents.rules import RulesChanged
 from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.hosts.remote_commands import CarryOut
@@ -417,7 +418,9 @@ class AgentActor(PooledActor):
     def _continue(self, one_by_one: bool = False) -> on.Continue:
         forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in self.state.calls)
         fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
-        return on.Continue(fresh, one_by_one=one_by_one)
+        patterns = any(rule.pattern for rule in self.state.rules)
+        asked = self.runtime.toolbox.asked(self.state.calls) if patterns else {}
+        return on.Continue(fresh, one_by_one=one_by_one, asked=asked)
 
     def _perform(self, effect: Effect) -> None:
         state = self.state
@@ -501,6 +504,9 @@ class AgentActor(PooledActor):
                 self._deciding, asked = self._decided
                 self._decide_on(self._deciding, asked)  # it has happened all the same: nothing of it may be lost
                 self._deciding = None
+            case Refused(error=RulesChanged() as error):
+                self._become(replace(self.state, rules=error.rules))
+                self._decide(self._continue())
             case Refused():
                 self._refused(step, verdict.error)
             case Failed():

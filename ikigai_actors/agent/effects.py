@@ -550,7 +550,7 @@ class Effects:
 
         def decided(decision: bool | str) -> None:
             reason = decision if isinstance(decision, str) else ""
-            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), False, Future()))
+            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), "", Future()))
 
         self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 

@@ -22,6 +22,7 @@ from typing import Any, Protocol, get_args, get_origin
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import Answer, Step
+from ikigai_actors.agent.turn.tool_steps import EXACT, TOOL
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.arguments import check_choice, check_count, shown
 from ikigai_actors.errors import (
@@ -78,6 +79,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "name": lambda name: None if name is None else check_name(name),
     "more": lambda more: tuple(_new_child(*one) for one in more),
     "data": lambda data: _check_data(data),
+    "always": lambda always: check_choice(always, "always", ("", TOOL, EXACT)),
     "trials": lambda trials: tuple(_trial(*one) for one in trials),
     "how": lambda how: check_choice(how, "how", WAYS),
     "positions": lambda positions: tuple(check_count(position, "each of positions") for position in positions),

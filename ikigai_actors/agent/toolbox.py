@@ -6,7 +6,7 @@ from typing import Any
 
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
-from ikigai_actors.agent.turn.calls import GIVE_RESULT
+from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.records.messages.outputs import Expected
@@ -14,14 +14,12 @@ from ikigai_actors.records.messages.settings import complaint, misfits
 from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable
-from ikigai_actors.tools.policy import Policy, ToolTraits
+from ikigai_actors.tools.policy import Asked, Policy, ToolTraits
 
-FORBIDDEN = "The settings of this agent do not allow {name}. Do without it, or ask the person to change the setting."
+FORBIDDEN = "{name} may not be called here. Do without it, or ask the person to allow it by a rule."
+"""The result of a call that the tool's own policy denies."""
 
-_NOBODY = (
-    "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
-    "at a terminal, with --yes, or with the setting policies; a program with approvals= when it opens the system."
-)
+_UNREADABLE = "The setting tools of this agent cannot be read, so {name} is denied. Ask the person to set it again."
 _GIVE_RESULT = BuiltinTraits(begin=begin_result)
 
 
@@ -43,7 +41,7 @@ class Toolbox:
         self._left_out: set[str] = set()
         self._ask = ask
         self._traits: dict[str, ToolTraits] = {
-            name: BuiltinTraits(begin=call.begin) for name, call in BUILTIN_CALLS.items()
+            name: BuiltinTraits(begin=call.begin, asks=ask) for name, call in BUILTIN_CALLS.items()
         }
         for name, why in self.add(tools).items():
             raise BadInput(f"{name!r} cannot be a tool: {why}.")
@@ -68,7 +66,7 @@ class Toolbox:
             except Unsuitable as error:
                 unsuitable[tool.name] = str(error)
                 continue
-            self._traits[tool.name] = self._decided(tool.name, tool.traits, tool.traits.policy)
+            self._traits[tool.name] = self._here(tool.name, tool.traits)
         self._left_out |= unsuitable.keys()
         return unsuitable
 
@@ -97,20 +95,28 @@ class Toolbox:
         """The traits of an agent's tools, by name. Tools that are not registered are left out.
 
         In a typed turn the tool is among them that gives the value, whatever the settings say. All others, the built-in
-        calls too, are denied when the settings that decide on the tools cannot be read.
+        calls too, are denied when the setting that decides on the tools cannot be read: no rule is to make up for that.
         """
-        allowed, policies = settings.get("tools"), settings.get("policies")
-        if (allowed or policies) and misfits({"tools": allowed, "policies": policies}):
-            allowed, policies = None, dict.fromkeys(self._traits, Policy.DENY)
-        tools = (
-            self._traits if allowed is None else {name: self._traits[name] for name in allowed if name in self._traits}
-        )
-        if policies:
+        allowed = settings.get("tools")
+        if allowed is None:
+            tools = self._traits
+        elif misfits({"tools": allowed}):
             tools = {
-                name: self._decided(name, traits, Policy(policies[name])) if name in policies else traits
-                for name, traits in tools.items()
+                name: replace(traits, policy=Policy.DENY, denial=_UNREADABLE.format(name=name))
+                for name, traits in self._traits.items()
             }
+        else:
+            tools = {name: self._traits[name] for name in allowed if name in self._traits}
         return {**tools, GIVE_RESULT: _GIVE_RESULT} if typed else tools
+
+    def asked(self, calls: Iterable[Call]) -> dict[str, Asked]:
+        """What calls ask for that the patterns of rules are compared with, by id."""
+        found: dict[str, Asked] = {}
+        for call in calls:
+            subject = traits.subject if (traits := self._traits.get(call.name)) is not None else None
+            if subject is not None:
+                found[call.id] = Asked(subject.compared, subject.of(call.input))
+        return found
 
     def describe(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> tuple[Mapping[str, Any], ...]:
         """An agent's tools for its model, in an order that never changes. Raises `ProviderError` as `names` does.
@@ -126,9 +132,7 @@ class Toolbox:
             return tuple(tools)
         return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
 
-    def _decided(self, name: str, traits: ToolTraits, policy: Policy) -> ToolTraits:
-        """The traits of a tool with this policy; ``ask`` becomes what is possible in this process."""
-        denial = FORBIDDEN
-        if policy is Policy.ASK:
-            policy, denial = self._ask, _NOBODY
-        return replace(traits, policy=policy, denial=denial.format(name=name) if policy is Policy.DENY else "")
+    def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
+        """The traits of a tool in this process."""
+        denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
+        return replace(traits, asks=self._ask, denial=denial)

@@ -72,6 +72,6 @@ def check_change(system: System, change: object) -> dict[str, Any]:
         if given.get(setting):
             system.check_model(given[setting])
     if (known := known_tools(system)) is not None:
-        for name in (*(given.get("tools") or ()), *(given.get("policies") or ())):
+        for name in given.get("tools") or ():
             check_known_tool(name, known)
     return given

@@ -26,6 +26,10 @@ a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a
 -- A timer: the fields of Timer.
 t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, t.missed, t.since, t.latest, t.notified, t.created_at
 
+-- columns: rule
+-- A rule: the fields of RuleRow.
+r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.removed_at
+
 -- columns: host
 -- A host, as the first version of the schema knew it.
 id, hostname, pid, started_at, lease_until, now_ms()
@@ -1239,6 +1243,29 @@ SELECT t.uuid FROM (
 -- name: leave_groups
 -- Of those who die, under the locks of their rows.
 DELETE FROM groups WHERE agent_uuid = ANY(:agents)
+
+-- name: rules_for
+-- The rules in force for an agent: its own, and those of everybody above it. UNION: a damaged circle ends.
+WITH RECURSIVE above(uuid, supervisor_uuid) AS (
+    SELECT a.uuid, a.supervisor_uuid FROM agents a
+     WHERE a.uuid = :uuid AND EXISTS (SELECT 1 FROM rules r WHERE r.removed_at IS NULL)
+    UNION SELECT a.uuid, a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.supervisor_uuid)
+SELECT {rule} FROM rules r JOIN above ON r.agent_uuid = above.uuid
+ WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid) ORDER BY r.agent_uuid, r.id
+
+-- name: rules_of
+-- All that an agent ever had.
+SELECT {rule} FROM rules r WHERE r.agent_uuid = :uuid ORDER BY r.id
+
+-- name: all_rules
+SELECT {rule} FROM rules r ORDER BY r.agent_uuid, r.id
+
+-- name: add_rule
+INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at)
+VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now)
+
+-- name: remove_rule
+UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id AND removed_at IS NULL RETURNING id
 
 -- name: add_monitor
 INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES (:agent, :watcher, :now) ON CONFLICT DO NOTHING

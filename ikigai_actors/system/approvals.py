@@ -21,11 +21,14 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.arguments import check_count, check_flag, check_timeout, check_type
+from ikigai_actors.agent.turn.tool_steps import EXACT, TOOL
+from ikigai_actors.arguments import check_choice, check_count, check_timeout, check_type
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import turns_that_asked
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
+from ikigai_actors.tools.rules.rule import exact_pattern
 
 if TYPE_CHECKING:
     pass
@@ -43,21 +46,32 @@ class Approvals(OfOneProcess):
         open_turns = self._store.read(turns_that_asked)
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
-    def approve(self, call: PendingCall, *, always: bool = False, timeout: float | None = None) -> bool:
+    def approve(self, call: PendingCall, *, always: bool | str = False, timeout: float | None = None) -> bool:
         """Let a call run; return after the commit whether it was still to be decided.
 
         Args:
             call: one of those that wait.
-            always: the agent, and children that it forks from now on, need no approval for this tool any more.
+            always: ``"tool"``, or True, also gives the agent a rule that allows the tool; ``"exact"`` one that allows
+                the same command of bash. A rule applies to all below the agent, too, and can be taken back
+                (`AgentRef.remove_rule`). A rule that asks or denies has precedence.
             timeout: seconds to wait.
+
+        Raises:
+            BadInput: ``always`` is another word, or it is ``"exact"`` and no rule can allow this call alone.
         """
-        check_flag(always, "always")
-        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", always, caller), timeout)
+        check_type(call, PendingCall, "call", "one of those that `pending` gives")
+        rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
+        if rule == EXACT and exact_pattern(call.tool, call.input) is None:
+            raise BadInput(
+                "A rule allows exactly one command of bash, of plain words: no call of another tool, and nothing that "
+                "bash expands, redirects or chains. Approve this call alone, or the tool: always='tool'."
+            )
+        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", rule, caller), timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
         """Refuse a call; its model reads the reason. Returns as `approve` does."""
         check_text(reason, "reason")
-        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, False, caller), timeout)
+        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, "", caller), timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
         calls = self._log_cache.find_in(uuid, lambda log: recover(log.since(turn)))

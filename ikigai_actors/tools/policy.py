@@ -1,8 +1,9 @@
 """The traits of a tool that the runtime must know before it runs it: whether it may run, and how."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 SHELL = "bash"
 """The name of the tool that gives each agent a shell; see `Workspace`."""
@@ -15,6 +16,30 @@ class Policy(StrEnum):
     ASK = "ask"
     """A person, or a callback of the program, approves each call or denies it."""
     DENY = "deny"
+
+
+class Compared(StrEnum):
+    """What patterns are for a tool."""
+
+    COMMAND = "command"
+    """The words of a command."""
+    PATH = "path"
+    """A path, in which ``*`` is any text within a name, and ``**`` any names."""
+
+
+class Subject(NamedTuple):
+    """What the patterns of rules are compared with, for a tool."""
+
+    compared: Compared
+    of: Callable[[Mapping[str, Any]], str]
+    """The text, given the arguments of a call. It may look at files."""
+
+
+class Asked(NamedTuple):
+    """What a call asks for, as a `Subject` says."""
+
+    compared: Compared
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +56,10 @@ class ToolTraits:
     alone: bool = False
     """Whether it runs only when no other call of the reply does."""
     policy: Policy = Policy.ALLOW
-    """Whether its calls may run."""
+    """Whether its calls may run, where no rule decides."""
+    asks: Policy = Policy.ASK
+    """What becomes of calls that ask, in this process: they do, or all of them are allowed, or denied."""
     denial: str = ""
-    """The result of its calls when the policy denies them."""
+    """The result of its calls when they are denied, and no rule decides."""
+    subject: Subject | None = None
+    """What the patterns of rules are compared with; None where it has no patterns."""

@@ -119,21 +119,22 @@ def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(dura
 
 
 @pytest.mark.parametrize(
-    ("approvals", "settings", "told"),
+    ("approvals", "rule", "told"),
     [
-        ("deny", {}, "nobody can be asked here"),
-        ("allow", {"policies": {"change": "deny"}}, "The settings of this agent do not allow change"),
-        (lambda _: "only on Mondays", {}, "This call was denied: only on Mondays"),
-        (lambda _: False, {}, "This call was denied: no reason was given"),
-        (lambda call: 1 / 0, {}, "the program that decides failed: ZeroDivisionError"),
+        ("deny", (), "nobody can be asked here"),
+        ("allow", ("deny", "change"), "denies this call: deny change. Do without it"),
+        (lambda _: "only on Mondays", (), "This call was denied: only on Mondays"),
+        (lambda _: False, (), "This call was denied: no reason was given"),
+        (lambda call: 1 / 0, (), "the program that decides failed: ZeroDivisionError"),
     ],
 )
 def test_a_call_that_nobody_allows_is_denied_and_the_model_is_told_why(
-    world: World, approvals: Any, settings: dict[str, Any], told: str
+    world: World, approvals: Any, rule: tuple[str, ...], told: str
 ) -> None:
     script = scripted([calling(change("a")), "pity"])
     with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approvals) as system:
-        system.root.configure(**settings)
+        if rule:
+            system.root.set_rule(*rule)
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
         [seen] = results(requests_of(script, None)[1])
         assert told in seen.content
@@ -142,15 +143,16 @@ def test_a_call_that_nobody_allows_is_denied_and_the_model_is_told_why(
 
 
 @pytest.mark.parametrize(
-    ("approvals", "settings"),
-    [("allow", {}), ("deny", {"policies": {"change": "allow"}}), (lambda call: call.input == {"what": "a"}, {})],
+    ("approvals", "rule"),
+    [("allow", ()), ("deny", ("allow", "ch*")), (lambda call: call.input == {"what": "a"}, ())],
 )
-def test_a_call_runs_unasked_where_everything_settings_or_the_program_allow_it(
-    world: World, approvals: Any, settings: dict[str, Any]
+def test_a_call_runs_unasked_where_everything_a_rule_or_the_program_allows_it(
+    world: World, approvals: Any, rule: tuple[str, ...]
 ) -> None:
     script = scripted([calling(change("a")), "done"])
     with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approvals) as system:
-        system.root.configure(**settings)
+        if rule:
+            system.root.set_rule(*rule)
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
     assert world.changes == ["a"]
 
@@ -158,7 +160,7 @@ def test_a_call_runs_unasked_where_everything_settings_or_the_program_allow_it(
 def test_a_tool_that_needs_no_approval_can_be_made_to_ask(world: World) -> None:
     script = scripted([calling("look"), "done"])
     with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
-        system.root.configure(policies={"look": "ask"})
+        system.root.set_rule("ask", "look")
         reply = system.root.prompt("go")
         assert system.approvals.approve(waiting(system)[0])
         assert reply.get(timeout=DEADLINE).text == "done"
@@ -262,8 +264,11 @@ def test_what_decides_and_policies_are_checked(world: World) -> None:
         ActorSystem.open(":memory:", approvals="perhaps")
     with pytest.raises(BadInput, match="Expected policy to be one of allow, ask, deny; got 'maybe'"):
         tool(policy="maybe")(change)
-    with (
-        ActorSystem.open(":memory:", provider=scripted(), tools=world.tools()) as system,
-        pytest.raises(BadInput, match="'allow', 'ask' or 'deny', got"),
-    ):
-        system.root.configure(policies={"change": "perhaps"})
+    with ActorSystem.open(":memory:", provider=scripted([calling(change("a"))]), tools=world.tools()) as system:
+        with pytest.raises(BadInput, match="Expected decision to be one of allow, ask, deny"):
+            system.root.set_rule("perhaps", "change")
+        call = PendingCall(system.root.uuid, 1, "1", "change", {})
+        with pytest.raises(BadInput, match="Expected always to be one of tool, exact"):
+            system.approvals.approve(call, always="ever")
+        with pytest.raises(BadInput, match="A rule allows exactly one command of bash"):
+            system.approvals.approve(call, always="exact")

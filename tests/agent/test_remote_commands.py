@@ -77,8 +77,8 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
     ("exit", '{"result": "done"}', on.ExitNow("done", CALLER)),
     (
         "decide",
-        '{"reply": 7, "call": "c", "approved": false, "reason": "no", "always": true}',
-        on.Decide(7, "c", False, "no", True, CALLER),
+        '{"reply": 7, "call": "c", "approved": false, "reason": "no", "always": "tool"}',
+        on.Decide(7, "c", False, "no", "tool", CALLER),
     ),
     ("fail", '{"reason": "too often"}', Fail("too often", CALLER)),
     ("move", '{"host": "b"}', Move("b", CALLER)),

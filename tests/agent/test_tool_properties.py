@@ -80,7 +80,7 @@ class Turn:
     def _decide(self) -> None:
         question = self._questions.pop(self._chance.randrange(len(self._questions)))
         approved = bool(self._chance.randrange(2))
-        self._take(step(self._state, on.Decide(2, question.call, approved, "no", False, "person"), NOW, TOOLS))
+        self._take(step(self._state, on.Decide(2, question.call, approved, "no", "", "person"), NOW, TOOLS))
 
     def _finish(self) -> None:
         result = self._outside.pop(self._chance.randrange(len(self._outside)))

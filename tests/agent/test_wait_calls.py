@@ -133,7 +133,7 @@ def test_an_approved_process_call_is_performed(database: str) -> None:
     script = scripted([calling(("send", {"to": "kid", "body": "text"})), "done"])
     with ActorSystem.open(database, script, approvals=lambda call: True) as system:
         kid = system.root.fork(name="kid")
-        system.root.configure(policies={"send": "ask"})
+        system.root.set_rule("ask", "send")
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
         assert [mail.body for mail in kid.mails()] == ["text"]
         assert results(requests_of(script, None)[1])[0].content == "Sent: mail 1 in its mailbox."

@@ -478,7 +478,6 @@ Wrong = Callable[[Turn], Mapping[str, Any]]
         (lambda turn: {"change": {"colour": "red"}}, "no setting 'colour'"),
         (lambda turn: {"change": {"model": "nowhere:big"}}, "not registered"),
         (lambda turn: {"change": {"tools": ["fly"]}}, "no tool 'fly'"),
-        (lambda turn: {"change": {"policies": {"fly": "deny"}}}, "no tool 'fly'"),
         (lambda turn: {"change": {"effects": None}}, "has no effects"),
         (lambda turn: {"change": "system"}, "a dict of settings"),
         (lambda turn: {"run": ["sell"]}, "read_only"),

@@ -460,9 +460,9 @@ def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
     with opened(":memory:") as system:
         agent = player(system)
         place = agent.history()[-1].id
-        agent.configure(policies={"kill": "deny"}, max_tokens=7)
+        agent.configure(tools=["fork"], max_tokens=7)
         found = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
-        assert settings(found.keep()) == {"policies": {"kill": "deny"}, "max_tokens": 7}
+        assert settings(found.keep()) == {"tools": ["fork"], "max_tokens": 7}
 
 
 def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:

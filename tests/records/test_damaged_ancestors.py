@@ -76,7 +76,7 @@ def test_what_cannot_be_read_before_a_clear_keeps_nobody_from_what_follows(famil
 
 @pytest.mark.parametrize(
     "setting",
-    ['{"model": 5}', '{"system": ["x"]}', '{"tools": 5}', '{"policies": 5}', '{"max_tokens": "x"}', '{"notify": 5}'],
+    ['{"model": 5}', '{"system": ["x"]}', '{"tools": 5}', '{"options": 5}', '{"max_tokens": "x"}', '{"notify": 5}'],
 )
 def test_a_setting_of_a_wrong_type_is_an_error_of_the_prompt_that_another_setting_mends(
     family: tuple[str, str, str], setting: str

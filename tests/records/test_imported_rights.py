@@ -1,7 +1,6 @@
 """An imported file acts with no rights of its own: whoever edits it gains nothing that the host has not allowed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from ikigai_actors import (
     ActorSystem,
     AgentRef,
     BadInput,
-    Child,
     Reply,
     Request,
     ScriptedProvider,
@@ -64,29 +62,25 @@ def machine() -> Machine:
     return Machine()
 
 
-def stranger(file: Path, policies: object) -> None:
-    """Export an agent with these policies in which a prompt waits, and make it run."""
+def stranger(file: Path) -> None:
+    """Export an agent with rules in which a prompt waits, and make it run."""
     with Machine().open() as system:
         agent = system.root.fork(name="agent")
-        agent.configure(policies={"shell": "deny"})
+        agent.set_rule("allow", "shell")
         agent.signal(Signal.STOP)
         agent.prompt("please run it")
         assert not agent.resume()  # answered behind the prompt, which is kept as mail by then
         system.export(agent, file)
-    edit(file, put("agent", status="running", exit_reason=None), _with_policies(policies))
+    edit(file, put("agent", status="running", exit_reason=None))
 
 
-def _with_policies(policies: object) -> Callable[[Records], object]:
-    return lambda records: of(records, "message", kind="configure").update(data={"policies": policies})
-
-
-def test_a_prompt_of_a_file_waits_and_its_policies_allow_nothing(machine: Machine, tmp_path: Path) -> None:
-    stranger(tmp_path / "1", {"shell": "allow", "rm": "deny"})
+def test_a_prompt_of_a_file_waits_and_its_rules_stay_behind(machine: Machine, tmp_path: Path) -> None:
+    stranger(tmp_path / "1")
     heard: list[str] = []
     with machine.open() as system:
         agent = system.import_(tmp_path / "1", notice=heard.append)
         assert (agent.state, agent.record.why_stopped) == ("stopped", "it came from a file, with work that waits")
-        assert agent.context().settings["policies"] == {"rm": "deny"}
+        assert agent.rules() == []
         agent.signal(Signal.CONT)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
         [denied, _] = [one.content for one in agent.history() if one.kind == "tool_result"]
@@ -94,17 +88,13 @@ def test_a_prompt_of_a_file_waits_and_its_policies_allow_nothing(machine: Machin
         assert machine.ran == []
         assert check(system.store) == []
     assert heard == [
-        "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: rm, shell.",
-        (
-            "It lets its agents use shell without asking. That does not count here: each tool has the policy that it "
-            "has for a new agent."
-        ),
+        "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: none.",
         "Work waits in agent (1 prompt). They come stopped: the signal CONT lets them begin, --go or go=True at once.",
     ]
 
 
 def test_with_go_a_prompt_of_a_file_begins_and_still_allows_nothing(machine: Machine, tmp_path: Path) -> None:
-    stranger(tmp_path / "1", {"shell": "allow"})
+    stranger(tmp_path / "1")
     with machine.open() as system:
         agent = system.import_(tmp_path / "1", go=True)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
@@ -112,34 +102,6 @@ def test_with_go_a_prompt_of_a_file_begins_and_still_allows_nothing(machine: Mac
         assert machine.ran == []
         with pytest.raises(BadInput, match="come stopped, or to go on at once; got both"):
             system.import_(tmp_path / "1", go=True, stopped=True)
-
-
-def test_no_history_of_a_file_allows_anything_also_of_the_dead_and_at_earlier_positions(
-    machine: Machine, tmp_path: Path
-) -> None:
-    with Machine().open() as system:
-        outside = system.root.fork()
-        outside.configure(policies={"shell": "allow"})
-        agent = outside.fork(name="agent")
-        agent.configure(temperature=0.5)
-        agent.configure(policies={"shell": "deny"})
-        agent.kill()
-        system.export(agent, tmp_path / "1")
-    edit(tmp_path / "1", _as_text)
-    with machine.open() as system:
-        agent = system.import_(tmp_path / "1")
-        assert agent.parent is not None
-        for of_whom, at in ((agent, None), (agent, 4), (agent.parent, None), (agent.parent, 2)):
-            [child] = system.root.fork_many([Child(of_whom, at=at, prompt="please run it")])
-            assert child.reply(timeout=DEADLINE).text == "well"
-        assert machine.ran == []
-
-
-def _as_text(records: Records) -> None:
-    """Write the data of settings as a text that no program of ours writes."""
-    for one in records:
-        if one.get("kind") == "configure":
-            one["data"] = json.dumps(one["data"], indent=1)
 
 
 def open_turn(file: Path, *rows: dict[str, Any]) -> None:
@@ -191,20 +153,21 @@ def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
 ) -> None:
     with Machine().open() as system:
         top = system.root.fork(name="top")
-        top.configure(policies={"send": "deny", "fork": "ask"}, tools=["recall", "shell", "send"])
+        top.configure(tools=["recall", "shell", "send"])
         below = top.fork("Look.", name="below")
         below.reply(timeout=DEADLINE)
         system.export(top, tmp_path / "1")
     with machine.open(database) as system:
         under = system.root.fork(name="under")
-        under.configure(policies={"shell": "deny", "send": "ask", "kill": "allow"}, tools=["shell", "send", "kill"])
+        under.configure(tools=["shell", "send", "kill"])
+        under.set_rule("deny", "shell")
         free = system.import_(tmp_path / "1")
         tied = system.import_(tmp_path / "1", under=under)
         assert free.context().settings["tools"] == ["recall", "shell", "send"]
         agents: list[AgentRef] = [tied, *tied.children()]
         for one in agents:
             settings = one.context().settings
-            assert settings["policies"] == {"send": "deny", "fork": "ask", "shell": "deny"}
+            assert [str(rule) for rule in one.rules()] == ["deny shell"]
             assert settings["tools"] == ["shell", "send"]
             assert one.fork("Look.", at=2).reply(timeout=DEADLINE).text == "well"
         assert check(system.store) == []
@@ -242,30 +205,28 @@ def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_com
 
 def test_what_gives_no_right_is_left_as_it_is() -> None:
     for kind, data, in_open_turn in (
-        ("configure", {"policies": {"shell": "deny"}, "model": "x:y"}, True),
-        ("configure", {"policies": None}, False),
+        ("configure", {"model": "x:y"}, True),
         ("configure", {"max_agents": 1_000}, False),
         ("approval", {**CALL, "approved": True}, False),
         ("tool_call", CALL, False),
-        ("user", {"policies": {"shell": "allow"}}, True),
+        ("user", {"max_agents": 10**6}, True),
     ):
         assert without_rights(kind, data, in_open_turn) is data
     assert restricted({"tools": ["a"]}, {}) == {}
     assert restricted({"max_agents": 3}, {"max_agents": 3}) == restricted({}, {"max_agents": 1_000}) == {}
-    assert restricted({}, {"tools": ["a"], "policies": {"b": "allow"}}) == {"tools": ["a"]}
-    assert restricted({"policies": {"a": "deny"}, "tools": []}, {"tools": ["a"], "policies": {"a": "ask"}}) == {}
+    assert restricted({}, {"tools": ["a"]}) == {"tools": ["a"]}
+    assert restricted({"tools": []}, {"tools": ["a"]}) == {}
 
 
 def test_the_commands_say_what_a_file_would_bring_before_it_comes(
     tmp_path: Path, new_sqlite: NewDatabase, open_session: OpenSession
 ) -> None:
-    stranger(file := tmp_path / "1", {"shell": "allow"})
+    stranger(file := tmp_path / "1")
     session = open_session(ScriptedProvider(_calling))
     printed = session(f"/import --go {file}")
     assert any("Work waits in agent (1 prompt). They begin with their prompts" in line for line in printed)
     looked = run("--database", database := new_sqlite(), "import", "--dry-run", "--json", str(file))
     told = json.loads(looked.stdout)
-    assert (told["allowed"], [one["prompts"] for one in told["agents"]]) == (["shell"], [1])
+    assert [one["prompts"] for one in told["agents"]] == [1]
     done = run("--database", database, "import", "--json", str(file))
-    assert "It lets its agents use shell without asking. That does not count here" in done.stderr
     assert json.loads(done.stdout)["agents"][0]["status"] == "stopped"

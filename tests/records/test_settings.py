@@ -25,7 +25,7 @@ WRONG: list[tuple[str, Any]] = [
     ("thinking", {"type": "enabled", "budget_tokens": "9"}),
     ("thinking", {"type": "enabled", "budget_tokens": float("nan")}), ("thinking", {"type": "x", "more": float("nan")}),
     ("stuck_after", -1), ("stuck_after", float("nan")),
-    ("stream_retries", -1), ("max_steps", 0), ("policies", {"bash": "perhaps"}), ("notify", 1), ("no_such", 1),
+    ("stream_retries", -1), ("max_steps", 0), ("compact", "perhaps"), ("notify", 1), ("no_such", 1),
 ]  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_stored(name: str, value: Any) -
         ("max_tokens", "500", 500), ("temperature", "0.5", 0.5), ("temperature", "1", 1), ("top_p", " 0.9 ", 0.9),
         ("thinking", '{"type": "adaptive"}', {"type": "adaptive"}), ("notify", "on", True), ("notify", "false", False),
         ("tools", "read, grep", ["read", "grep"]), ("tools", '["read"]', ["read"]), ("stop_sequences", "END", ["END"]),
-        ("policies", '{"bash": "deny"}', {"bash": "deny"}), ("system", "5", "5"), ("model", "offline", "offline"),
+        ("options", '{"top_k": 4}', {"top_k": 4}), ("system", "5", "5"), ("model", "offline", "offline"),
         ("max_tokens", "", None), ("thinking", "null", None), ("system", "", None),
         ("stop_sequences", '"END"', ["END"]),
     ],
@@ -174,6 +174,6 @@ def test_a_model_without_its_provider_is_told_how_it_is_written(tmp_path: Path) 
 
 
 def test_a_log_of_settings_is_json(session: Session) -> None:
-    session('/set policies {"bash": "deny"}')
+    session('/set options {"top_k": 4}')
     [message] = session.system.root.history()
-    assert json.loads(json.dumps(dict(message.data), allow_nan=False)) == {"policies": {"bash": "deny"}}
+    assert json.loads(json.dumps(dict(message.data), allow_nan=False)) == {"options": {"top_k": 4}}

@@ -92,16 +92,16 @@ def test_where_a_step_is_in_the_midst_the_error_names_the_nearest_positions(data
 
 def test_a_child_has_the_settings_of_now_and_those_that_were_asked_for(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(echo)) as system:
-        system.root.configure(system="Be brief.", max_tokens=100, policies={"bash": "allow"})
+        system.root.configure(system="Be brief.", max_tokens=100, options={"top_k": 1})
         system.root.prompt("one").get(timeout=DEADLINE)
-        system.root.configure(system="Be kind.", max_tokens=None, policies={"bash": "deny"}, notify=False)
+        system.root.configure(system="Be kind.", max_tokens=None, options={"top_k": 2}, notify=False)
         child = system.root.fork(at=3, model="scripted:other")
         wanted = {**system.root.context().settings, "model": "scripted:other"}
         assert child.context().settings == wanted
         assert child.history()[-1].data == {
             "system": "Be kind.",
             "max_tokens": None,
-            "policies": {"bash": "deny"},
+            "options": {"top_k": 2},
             "notify": False,
             "model": "scripted:other",
         }

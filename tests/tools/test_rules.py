@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from ikigai_actors.errors import BadInput
-from ikigai_actors.tools.policy import Policy
-from ikigai_actors.tools.rules.rule import Asked, Compared, Rule, Scope, check_rule, deciding
+from ikigai_actors.tools.policy import Asked, Compared, Policy
+from ikigai_actors.tools.rules.rule import Rule, Scope, check_rule, deciding
 
 ALLOW, ASK, DENY = Policy.ALLOW, Policy.ASK, Policy.DENY
 

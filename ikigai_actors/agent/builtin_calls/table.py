@@ -30,4 +30,6 @@ def append_call(unit: CallUnit, fence: FencingToken) -> AppendCall:
     """The unit of writes of a built-in call: what it does, and the message that reports it."""
     call = BUILTIN_CALLS[unit.call.name]
     act = call.act(unit.agent, unit.call.input, unit.created_at)
-    return AppendCall(unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence)
+    return AppendCall(
+        unit.agent, act, lambda answer: unit.message(call.to_model(answer), call.noted(answer)), fence, unit.rules
+    )

@@ -30,7 +30,8 @@ from typing import Any
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
-from ikigai_actors.tools.policy import Policy, ToolTraits
+from ikigai_actors.tools.policy import Asked, Policy, ToolTraits
+from ikigai_actors.tools.rules.rule import Rule, Rules, deciding
 
 FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
 """The built-in calls that the turn knows by name: the result of a fork comes last, a wait takes time, and the last one,
@@ -45,6 +46,13 @@ PERHAPS_RUN = (
     "Find out before you repeat it."
 )
 """The result of a call that was cut off, when its tool is not idempotent."""
+
+
+_NOBODY = (
+    "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
+    "at a terminal, with --yes, or with a rule; a program with approvals= when it opens the system."
+)
+"""The result of a call that asks where nobody can be asked."""
 
 
 class Progress(StrEnum):
@@ -73,6 +81,8 @@ class Call:
     """How often it was started, as its committed ``tool_call`` messages count."""
     elsewhere: bool = False
     """Whether it was started in another database, from which its agent came."""
+    rule: Rule | None = None
+    """The rule that decides on it, as `ruled` finds it; None for the policy of its tool."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -182,15 +192,56 @@ def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
+def ruled(calls: Calls, rules: Rules, asked: Mapping[str, Asked]) -> Calls:
+    """The calls, each with the rule that decides on it. No rule decides whether a turn may give its value.
+
+    Args:
+        calls: all calls of a reply.
+        rules: those in force for the agent.
+        asked: what the calls ask for, by id.
+    """
+    if not rules:
+        return calls
+    return tuple(
+        call
+        if call.name == GIVE_RESULT or call.progress not in _BEFORE
+        else replace(call, rule=deciding(rules, call.name, asked.get(call.id)))
+        for call in calls
+    )
+
+
 def denied(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that the policy forbids, unless a person has approved them."""
+    """The calls that a rule denies, or that the policy forbids, unless a person has approved them."""
     undecided = (Progress.WAITING, Progress.ASKING)
-    return tuple(call for call in calls if call.progress in undecided and tools[call.name].policy is Policy.DENY)
+    return tuple(
+        call
+        for call in calls
+        if (call.progress in undecided and _policy(call, tools) is Policy.DENY)
+        or (call.progress is Progress.APPROVED and call.rule is not None and call.rule.decision is Policy.DENY)
+    )
+
+
+def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
+    """The result of a call that is denied."""
+    if call.rule is not None and call.rule.decision is Policy.DENY:
+        return (
+            f"Rule {call.rule.id} of agent {call.rule.agent} denies this call: {call.rule}. Do without it, or ask the "
+            "person to take the rule back."
+        )
+    asks = call.rule is not None or tools[call.name].policy is Policy.ASK
+    return _NOBODY.format(name=call.name) if asks else tools[call.name].denial
+
+
+def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
+    """What the rules say of a call, or else the policy of its tool, as far as that is possible in this process."""
+    traits = tools[call.name]
+    decided = traits.policy if call.rule is None else call.rule.decision
+    return traits.asks if decided is Policy.ASK else decided
 
 
 def to_be_asked(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """The calls that are to be asked about now."""
-    return tuple(call for call in calls if call.progress is Progress.WAITING and tools[call.name].policy is Policy.ASK)
+    return tuple(call for call in calls if call.progress is Progress.WAITING and _policy(call, tools) is Policy.ASK)
 
 
 def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
@@ -239,7 +290,7 @@ def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
     """Whether the policy allows the call, or it was approved. One that asks may start once the policy has changed."""
     if call.progress is Progress.APPROVED:
         return True
-    return call.progress in (Progress.WAITING, Progress.ASKING) and tools[call.name].policy is Policy.ALLOW
+    return call.progress in (Progress.WAITING, Progress.ASKING) and _policy(call, tools) is Policy.ALLOW
 
 
 def _builtin(call: Call, tools: Mapping[str, ToolTraits]) -> bool:

@@ -22,6 +22,7 @@ from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.steered import NOW, STEER
+from ikigai_actors.tools.policy import Asked
 from supervisors.signals import Status
 
 Caller = Any
@@ -300,8 +301,8 @@ class Decide:
     approved: bool
     reason: str
     """Why it is denied."""
-    always: bool
-    """Whether later calls of this tool are approved without asking."""
+    always: str
+    """Which later calls a rule allows: ``tool``, all of this tool; ``exact``, the same command of bash; empty, none."""
     caller: Caller
 
 
@@ -564,6 +565,8 @@ class Continue:
     """Whether the next call is carried out alone: together with others it was refused."""
     plan: SummaryPlan | None = None
     """As `Compact.plan`, where the model has asked for a summary. The actor looks it up in the log."""
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    """What the calls ask for that rules may look at, by id. The actor looks that up where there are rules."""
     recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
     """The recorded results of these calls, by id, where nothing runs. The actor looks them up in the log."""
 

@@ -176,10 +176,11 @@ def give_birth(
 
 
 def as_written(step: Step, unit: LogUnit) -> Step:
-    """The step, with the births as they were written: the unit had them completed in its transaction."""
+    """The step, with births and rules as they were written: the unit had them completed in its transaction."""
     written = {birth.uuid: birth for birth in unit.births}
     effects = (Spawn(written[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
-    return replace(step, unit=unit, effects=tuple(effects))
+    after = step.state if unit.rule is None or unit.rules is None else replace(step.state, rules=unit.rules)
+    return replace(step, state=after, unit=unit, effects=tuple(effects))
 
 
 def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[str, Any]) -> PendingMessage:

@@ -16,6 +16,7 @@ from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message, new_message
+from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -198,6 +199,8 @@ class State:
 
     hold: Held | Paused | None = None
     """The hold of its next request to the model, or of the one in flight; or why that request waits."""
+    rules: Rules = ()
+    """The rules in force for it, as it last heard. Whether others are, the unit that begins a call finds out."""
     own_labels: str = ""
     """The labels of the agent, as one text (`records.agents.labels`)."""
     turn_labels: str = ""
@@ -341,6 +344,8 @@ class CallUnit:
     call: Call
     created_at: int
     kind: Kind = Kind.TOOL_RESULT
+    rules: Rules | None = None
+    """As `LogUnit.rules`."""
 
     def message(self, content: str = "", further: Mapping[str, Any] = NO_DATA) -> Message:
         """The message, with the text and data that are known once the call is carried out."""

@@ -17,9 +17,11 @@ from ikigai_actors.agent.turn.calls import (
     Calls,
     Progress,
     asking,
+    denial,
     denied,
     next_builtin_call,
     progress,
+    ruled,
     running,
     startable,
     to_be_asked,
@@ -28,7 +30,7 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
-from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, State, Step
+from ikigai_actors.agent.turn.state import Answer, AskApproval, CallUnit, Phase, RequestModel, RunTool, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput, ProviderError, ReplayDiverged
@@ -36,9 +38,12 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY, stored_in
 from ikigai_actors.records.messages.messages import NO_DATA, Kind
-from ikigai_actors.records.messages.settings import misfits
 from ikigai_actors.tools.policy import Policy, ToolTraits
+from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
+
+TOOL, EXACT = "tool", "exact"
+"""Which later calls an approval lets run unasked: all of the tool, or the same command of bash."""
 
 MAX_STEPS = 50
 """The most model requests of a turn, where no setting says."""
@@ -55,15 +60,22 @@ def continue_calls(
     effects = state.view.settings.get("effects")
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
         return _answer_from_record(state, kept, event, now, effects)
+    step = _continue_ruled(state, event, now, tools, told)
+    unit = step.unit
+    return replace(step, unit=replace(unit, rules=state.rules)) if isinstance(unit, LogUnit | CallUnit) else step
+
+
+def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
+    calls = ruled(state.calls, state.rules, event.asked)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(tools)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
-    if forbidden := denied(state.calls, tools):
-        drafts = (_result(call, tools[call.name].denial, True) for call in forbidden)
+    if forbidden := denied(calls, tools):
+        drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
-    if to_ask := to_be_asked(state.calls, tools):
+    if to_ask := to_be_asked(calls, tools):
         return _ask(state, to_ask, now)
-    if chosen := startable(state.calls, tools):
+    if chosen := startable(calls, tools):
         return _start(state, chosen, now)
     if running(state.calls) or waits(state.calls):
         return Step(state)
@@ -165,21 +177,26 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
 
 
 def decide_call(state: State, event: on.Decide, now: int) -> Step:
-    """Approve or deny a call that asks; with `Decide.always`, approve all later calls of its tool."""
+    """Approve or deny a call that asks; with `Decide.always`, allow later ones by a rule."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
     if event.approved:
         drafts = [(Kind.APPROVAL, call.name, {**call.data, "approved": True})]
-        if event.always:
-            before = state.view.settings.get("policies", {})
-            policies = {**({} if misfits({"policies": before}) else before), call.name: Policy.ALLOW.value}
-            drafts.append((Kind.CONFIGURE, "", {"policies": policies}))
     else:
         drafts = [_result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)]
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     decided = Progress.APPROVED if event.approved else Progress.DONE
     after = advance(state, messages, calls=progress(state.calls, (call.id,), decided))
-    return Step(after, LogUnit(state.uuid, messages), (Answer(event.caller, True),), event.caller)
+    unit = LogUnit(state.uuid, messages, rule=_always(call, event))
+    return Step(after, unit, (Answer(event.caller, True),), event.caller)
+
+
+def _always(call: Call, event: on.Decide) -> NewRule | None:
+    """The rule that lets later calls run unasked."""
+    if not event.approved or not event.always:
+        return None
+    pattern = "" if event.always == TOOL else exact_pattern(call.name, call.input)
+    return None if pattern is None else NewRule(Policy.ALLOW, call.name, pattern)
 
 
 def lose(state: State, lost: Calls, now: int) -> Step:

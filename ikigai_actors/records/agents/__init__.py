@@ -4,6 +4,7 @@
     words       two words for the beginning of a uuid
     registry    an agent's row, and how agents are found
     called      units about agents by what they are called
+    rules       which calls of its tools run, are asked about, or are denied: table ``rules``
     labels      on whose account an agent works
 
 A row is written once, at birth; afterwards only its status, name, turn and shard change.

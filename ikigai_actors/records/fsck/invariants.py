@@ -54,6 +54,7 @@ class Invariant(StrEnum):
     STRICT = "strict"
     PAUSE = "pause"
     TIMER = "timer"
+    RULE = "rule"
     GROUP = "group"
     MONITOR = "monitor"
     PIECES = "pieces"

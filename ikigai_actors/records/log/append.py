@@ -1,6 +1,7 @@
 """The writes of an agent about itself, under the fence of the host that runs it: its log, its turn, its children."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -13,6 +14,7 @@ from ikigai_actors.errors import (
     StoreConflict,
 )
 from ikigai_actors.records.agents.registry import check_free, get, some
+from ikigai_actors.records.agents.rules import check_rules, rules_for, write_rule
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
 from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
@@ -29,6 +31,7 @@ from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunAlone, TreeLock, Unit
+from ikigai_actors.tools.rules.rule import Rules
 
 FIRST_EPOCH = 1
 """The epoch in which an agent is born."""
@@ -65,12 +68,19 @@ class AppendCall(Around):
     Answered with `CallAppended`. It raises what the act raises.
     """
 
-    __slots__ = ("_agent", "_fence", "_to_message")
+    __slots__ = ("_agent", "_fence", "_rules", "_to_message")
 
-    def __init__(self, agent: str, act: Unit, to_message: Callable[[Any], Message], fence: FencingToken) -> None:
-        """Make the unit; ``to_message`` makes the message, given the answer of the act."""
+    def __init__(
+        self,
+        agent: str,
+        act: Unit,
+        to_message: Callable[[Any], Message],
+        fence: FencingToken,
+        rules: Rules | None = None,
+    ) -> None:
+        """Make the unit; ``to_message`` makes the message, given the answer of the act. For ``rules`` see `LogUnit`."""
         super().__init__(act)
-        self._agent, self._to_message, self._fence = agent, to_message, fence
+        self._agent, self._to_message, self._fence, self._rules = agent, to_message, fence, rules
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -85,6 +95,8 @@ class AppendCall(Around):
         uuid = self._agent
         row = locked.get(uuid) or LockedRows(tx.run("look_at_agent", uuid=uuid)).existing(uuid)
         check_fence(tx, row, self._fence)
+        if self._rules is not None:
+            check_rules(tx, uuid, self._rules)
         try:
             answer = self._act.write(tx, locked)
         except RunAlone as alone:
@@ -123,6 +135,8 @@ class Append(Unit):
         check_fence(tx, row, self._fence)
         if unit.words:
             check_words(tx, unit.agent, unit.words)
+        if unit.rules is not None:
+            check_rules(tx, unit.agent, unit.rules)
         charge = self._charge(row)
         spends = charge is not None or unit.need is not None or bool(unit.births)
         if spends:
@@ -131,6 +145,9 @@ class Append(Unit):
             add_merge(tx, locked, unit.agent, unit.merged)
         if unit.prompt and not tx.run("take_prompt", recipient=unit.agent, id=unit.prompt):
             raise MailNotFound(f"Prompt {unit.prompt} of agent {unit.agent} was taken up before.", unit.agent)
+        if unit.rule is not None:
+            write_rule(tx, unit.agent, unit.rule, unit.messages[-1].created_at)
+            unit = replace(unit, rules=rules_for(tx, unit.agent))
         if unit.births:
             if unit.inherited is not None and self._is_limited(row):
                 unit = with_left(tx, unit)

@@ -10,6 +10,7 @@ from ikigai_actors.records.budgets.amounts import Charge, Need, SpendingRow
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.merge_source import MergeEntry
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.tools.rules.rule import NewRule, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +76,11 @@ class LogUnit:
     """Whether the agent has waited for a budget until now: its request never left."""
     labels: str = ""
     """The labels of the turn that it opens, where the prompt has put some over those of the agent; else empty."""
+    rules: Rules | None = None
+    """By which rules it was decided that calls begin, are asked about or denied; None where it begins no call. The unit
+    is refused with `RulesChanged` where others are in force.
+    """
+    rule: NewRule | None = None
+    """A rule that the agent gets with this. ``rules`` of the unit as it was written are those in force after it."""
     spent: tuple[SpendingRow, ...] = ()
     """The costs of the requests in these messages."""

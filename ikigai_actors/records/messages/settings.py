@@ -22,7 +22,6 @@
                     when it is not set, or ``off``
     compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
     compact_model   the model that writes summaries, ``provider:model``; without it, the agent's own
-    policies        whether its tools may be used: ``allow``, ``ask`` or ``deny`` by name; for others their own policy
 
 A setting that an agent does not have is the system's default, or the provider's.
 """
@@ -63,13 +62,6 @@ def _is_effects(value: Any) -> bool:
         and value.get("missing", "stop") in ("stop", "tell")
         and value.get("once", True) is True
     )
-
-
-POLICIES = ("allow", "ask", "deny")
-
-
-def _is_policies(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(name, str) and what in POLICIES for name, what in value.items())
 
 
 def _is_count(value: Any) -> bool:
@@ -140,7 +132,6 @@ SETTINGS: Mapping[str, Setting] = {
         "a dict of fields of the model's service, as {'top_k': 40}",
         True,
     ),
-    "policies": Setting(_is_policies, "a dict from tools' names to 'allow', 'ask' or 'deny'"),
     "stuck_after": Setting(lambda value: _is_number(value, 0, LONGEST_TIME), "seconds, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stop_sequences": Setting(

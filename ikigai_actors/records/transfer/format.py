@@ -84,7 +84,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
 }  # fmt: skip
 """Every record, in the order in which they come, with the types of its fields. All fields are there."""
 
-LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
+LEFT_OUT = ("budgets", "rules", "timers", "signals", "restarts", "hosts", "workspaces")
 """The things that are not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}

@@ -11,7 +11,7 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |
 | an open turn | interrupted, as after a boot |
-| a policy ``allow``, an approval in an open turn | dropped (`rights`) |
+| an approval in an open turn | dropped (`rights`) |
 | an agent in which an open turn or a prompt waits | stopped, unless the import says ``go`` |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
 | an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |

@@ -25,7 +25,6 @@ from ikigai_actors.records.messages.messages import Kind, encode_data
 from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
-from ikigai_actors.records.transfer.rights import allowed_by
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -69,7 +68,6 @@ class Manifest:
         self._schemas: set[str] = set()  # that prompts ask for, and that are sound
         self._models: set[str] = set()  # that settings name
         self._tools: set[str] = set()
-        self._allowed: set[str] = set()  # tools that settings let run without asking
         number = 0
         for record in records:
             try:
@@ -99,7 +97,7 @@ class Manifest:
             )
             for uuid, one in self.agents.items()
         )
-        return ImportPreview(agents, *(tuple(sorted(names)) for names in (self._models, self._tools, self._allowed)))
+        return ImportPreview(agents, *(tuple(sorted(names)) for names in (self._models, self._tools)))
 
     def in_open_turn(self, uuid: str, position: int) -> bool:
         """Whether a message belongs to a turn that was open when it was exported."""
@@ -207,10 +205,9 @@ class Manifest:
         """Note the models and tools that settings name. Whether they are sound is judged later."""
         for models in (settings.get("model"), settings.get("compact_model")):
             self._models |= _names(models.split(",") if isinstance(models, str) else ())
-        policies, effects = settings.get("policies"), settings.get("effects")
-        for tools in (settings.get("tools"), policies, effects.get("run") if isinstance(effects, dict) else ()):
+        effects = settings.get("effects")
+        for tools in (settings.get("tools"), effects.get("run") if isinstance(effects, dict) else ()):
             self._tools |= _names(tools)
-        self._allowed |= _names(allowed_by(settings))
 
     def _called_in(self, reply: Mapping[str, Any]) -> None:
         """Note the tools that a reply of an open turn calls."""

@@ -41,8 +41,6 @@ class ImportPreview:
     """The models that settings in the file name."""
     tools: tuple[str, ...]
     """The tools that settings in the file name, and the calls of open turns."""
-    allowed: tuple[str, ...]
-    """The tools that settings in the file let run without asking, which does not count here."""
 
     def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
         """The same for a person, who imports the file with these arguments of `System.import_`."""
@@ -51,11 +49,6 @@ class ImportPreview:
             f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "
             f"Models that it names: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
         )
-        if self.allowed:
-            yield (
-                f"It lets its agents use {_listed(self.allowed)} without asking. That does not count here: "
-                "each tool has the policy that it has for a new agent."
-            )
         waiting = [f"{called(one.uuid, one.name)} ({one.waits})" for one in self.agents if one.waits]
         if not waiting:
             return

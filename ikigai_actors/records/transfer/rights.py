@@ -3,8 +3,7 @@
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. Three kinds of message could:
 
-    configure   a policy ``allow`` is dropped, and the tool's own policy counts; a ``max_agents`` above the usual limit
-                is removed, and the usual limit counts
+    configure   a ``max_agents`` above the usual limit is removed, and the usual limit counts
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -22,15 +21,11 @@ from ikigai_actors.records.messages.settings import LIVING_LIMIT
 STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""
 
-_ALLOW = "allow"
-
 
 def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
     """The data of a message without the rights that it would give."""
     match kind:
         case Kind.CONFIGURE:
-            if allowed_by(data):
-                data = {**data, "policies": {name: what for name, what in data["policies"].items() if what != _ALLOW}}
             most = data.get("max_agents")
             if isinstance(most, int) and most > LIVING_LIMIT:
                 data = {**data, "max_agents": None}
@@ -41,14 +36,6 @@ def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Ma
     return data
 
 
-def allowed_by(settings: Mapping[str, Any]) -> list[str]:
-    """The tools that settings let run without asking."""
-    policies = settings.get("policies")
-    if not isinstance(policies, Mapping):
-        return []
-    return [name for name, what in policies.items() if what == _ALLOW]
-
-
 def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that an agent must get so that it may do no more than a child of another agent.
 
@@ -57,10 +44,6 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
         above: those of the other agent, without ``effects``.
     """
     changes: dict[str, Any] = {}
-    strict = {name: what for name, what in (above.get("policies") or {}).items() if what != _ALLOW}
-    own = settings.get("policies") or {}
-    if strict := {name: what for name, what in strict.items() if own.get(name) not in (what, "deny")}:
-        changes["policies"] = {**own, **strict}
     if (offered := above.get("tools")) is not None:
         wanted = settings.get("tools", offered)
         tools = [name for name in wanted if name in offered]

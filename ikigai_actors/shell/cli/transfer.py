@@ -87,4 +87,4 @@ def _as_object(found: ImportPreview, agents: Iterable[tuple[str, str | None, str
         }
         for (uuid, name, status), one in zip(agents, found.agents, strict=True)
     ]
-    return {"agents": listed, "models": found.models, "tools": found.tools, "allowed": found.allowed}
+    return {"agents": listed, "models": found.models, "tools": found.tools}

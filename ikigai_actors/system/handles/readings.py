@@ -15,6 +15,7 @@ from ikigai_actors.arguments import check_count, check_flag, check_timeout
 from ikigai_actors.errors import HostElsewhere, ProviderError
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord, Handle, uuid_of
+from ikigai_actors.records.agents.rules import rules_for
 from ikigai_actors.records.budgets.budget import BudgetStatus
 from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.log.diff import Diff, read_diff
@@ -28,6 +29,7 @@ from ikigai_actors.records.mail.timers import Timer, timers_of
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.system.context import Context, context_of
 from ikigai_actors.system.handles.base import BaseRef, H
+from ikigai_actors.tools.rules.rule import Rule
 
 if TYPE_CHECKING:
     pass
@@ -162,6 +164,10 @@ class Readings(BaseRef[H]):
         if latest is not None:
             check_count(latest, "latest")
         return store.read(lambda tx: latest_mail(tx, self.uuid, known, latest))
+
+    def rules(self) -> list[Rule]:
+        """The rules in force for it: its own, and those of all above it in the tree of supervisors."""
+        return list(self.system.store.read(lambda tx: rules_for(tx, self.uuid)))
 
     def timers(self) -> list[Timer]:
         """Its timers, those that fire first in front: its reminders, and mail that others will send it."""

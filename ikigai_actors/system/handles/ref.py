@@ -203,6 +203,8 @@ class AgentRef(Readings["AgentRef"]):
     leave = _waits(_Asked.leave)
     monitor = _waits(_Asked.monitor)
     demonitor = _waits(_Asked.demonitor)
+    set_rule = _waits(_Asked.set_rule)
+    remove_rule = _waits(_Asked.remove_rule)
     remind = _waits(_Asked.remind)
     cancel_timer = _waits(_Asked.cancel_timer)
     wait = _waits(_Asked.wait)
@@ -281,6 +283,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
     context = _reads(_Read.context)
     check_mail = _reads(_Read.check_mail)
     mails = _reads(_Read.mails)
+    rules = _reads(_Read.rules)
     timers = _reads(_Read.timers)
     next_times = _reads(_Read.next_times)
 

@@ -10,7 +10,8 @@ that says nothing has no patterns: there a rule with one denies or asks all the 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.arguments import check_choice, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
-from ikigai_actors.tools.policy import SHELL, Policy
+from ikigai_actors.tools.policy import SHELL, Asked, Compared, Policy
 from ikigai_actors.tools.rules.commands import fits, may_run, pattern_words, plain_words
 
 LONGEST_PATTERN = 2_000
@@ -34,30 +35,6 @@ class Scope(StrEnum):
     """Its agent, and all below that in the tree of supervisors."""
     SELF = "self"
     """Its agent alone."""
-
-
-class Compared(StrEnum):
-    """What patterns are for a tool."""
-
-    COMMAND = "command"
-    """The words of a command."""
-    PATH = "path"
-    """A path, in which ``*`` is any text within a name, and ``**`` any names."""
-
-
-class Subject(NamedTuple):
-    """What a tool's patterns are compared with."""
-
-    compared: Compared
-    of: Callable[[Mapping[str, Any]], str]
-    """The text, given the arguments of a call. It may look at files."""
-
-
-class Asked(NamedTuple):
-    """What is asked for by a call, as a `Subject` gives it."""
-
-    compared: Compared
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +78,19 @@ class Rule:
         return self.decision is not Policy.ALLOW and may_run(pattern, asked.text)
 
 
+Rules = tuple[Rule, ...]
+"""The rules in force for an agent, in one order."""
+
+
+class NewRule(NamedTuple):
+    """A rule that is to be set."""
+
+    decision: Policy
+    tool: str
+    pattern: str = ""
+    scope: Scope = Scope.BELOW
+
+
 _STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)
 
 
@@ -114,6 +104,14 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None) -> Rule | No
     """
     fit = [rule for rule in rules if rule.fits(tool, asked)]
     return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
+
+
+def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
+    """The pattern that fits this command of bash alone; None for other tools, and where no pattern can."""
+    command = arguments.get("command")
+    words = plain_words(command) if tool == SHELL and isinstance(command, str) else None
+    pattern = None if words is None else shlex.join(words)
+    return pattern if pattern is not None and len(pattern) <= LONGEST_PATTERN else None
 
 
 def check_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> tuple[Policy, str, str, Scope]:

@@ -25,6 +25,7 @@ began a session of its own (``setsid``, a daemon) is not found, and the guard ca
 import os
 import sysconfig
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
@@ -33,7 +34,8 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
-from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.function import FunctionTool, Tool
+from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.files import file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
@@ -107,7 +109,12 @@ class Workspace(Toolset):
         begin = self.directory if enclosure is None else root.resolved
         self._shells = Shells(begin, environment, self._idle, enclosure)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
-        return [*file_tools(root), *([grep] if grep is not None else []), bash_tool(self._shells)]
+        of_files = [*file_tools(root), *([grep] if grep is not None else [])]
+        paths = Subject(
+            Compared.PATH, lambda given: root.shown(str(given.get("file_path") or given.get("path") or "."))
+        )
+        commands = Subject(Compared.COMMAND, lambda given: str(given.get("command", "")))
+        return [*(_ruled_by(one, paths) for one in of_files), _ruled_by(bash_tool(self._shells), commands)]
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
         """The names beneath the directory that the file tools do not write."""
@@ -124,3 +131,8 @@ class Workspace(Toolset):
         """End every shell."""
         if self._shells is not None:
             await self._shells.close()
+
+
+def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:
+    """The tool, with what the patterns of rules are compared with."""
+    return replace(tool, traits=replace(tool.traits, subject=subject))

@@ -90,6 +90,15 @@ class Root:
             raise self._outside(path)
         return inner
 
+    def shown(self, path: str) -> str:
+        """Where a path leads, with links followed: relative to the directory, but absolute where that is outside."""
+        try:
+            found = os.path.realpath(self.resolved / self.within(path))
+        except (OSError, ValueError):
+            return path
+        inner = os.path.relpath(found, self.resolved)
+        return found if inner == ".." or inner.startswith("../") else inner
+
     def open(self, path: str, flags: int) -> int:
         """Open a path; the caller closes the descriptor.
 

@@ -231,9 +231,9 @@ def test_a_question_is_committed_before_somebody_is_asked_and_other_calls_start_
 
 def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
     asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, TOOLS).state
-    approved = step(asked, on.Decide(0, "1", True, "", False, "person"), NOW, TOOLS)
+    approved = step(asked, on.Decide(0, "1", True, "", "", "person"), NOW, TOOLS)
     assert (said(approved), approved.effects) == ([("approval", "1")], (Answer("person", True),))
-    denied = step(approved.state, on.Decide(0, "2", False, "no", False, "person"), NOW, TOOLS)
+    denied = step(approved.state, on.Decide(0, "2", False, "no", "", "person"), NOW, TOOLS)
     assert only(denied).content == "This call was denied: no"
     started = step(denied.state, CONTINUE, NOW, TOOLS)
     assert (said(started), started.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
@@ -242,7 +242,7 @@ def test_an_approved_call_starts_and_a_denied_one_has_its_result() -> None:
 @pytest.mark.parametrize("decision", [(0, "2"), (7, "1")])
 def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[int, str]) -> None:
     asked = step(tooling("1:post", "2:read"), CONTINUE, NOW, TOOLS).state
-    done = step(asked, on.Decide(*decision, True, "", False, "person"), NOW, TOOLS)
+    done = step(asked, on.Decide(*decision, True, "", "", "person"), NOW, TOOLS)
     assert done == Step(asked, effects=(Answer("person", False),))
 
 
@@ -257,7 +257,7 @@ def test_a_question_is_settled_when_the_policy_has_changed() -> None:
 def test_resuming_asks_again_what_was_not_decided() -> None:
     asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, TOOLS).state
     cut_off = replace(asked, phase=Phase.INTERRUPTED)
-    decided = step(cut_off, on.Decide(0, "1", True, "", False, "person"), NOW, TOOLS)
+    decided = step(cut_off, on.Decide(0, "1", True, "", "", "person"), NOW, TOOLS)
     assert decided.state.phase is Phase.INTERRUPTED
     resumed = step(decided.state, on.Resume("person"), NOW, TOOLS)
     assert resumed.effects == (Answer("person", True), AskApproval(3, "2"))

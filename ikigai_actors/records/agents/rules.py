@@ -1,0 +1,132 @@
+"""Rules of agents: which calls of tools run, are asked about, or are denied. Table ``rules``.
+
+    set       a row, with the next number of its agent
+    in force  until it is taken back: for its agent and all below it in the tree of supervisors, or for that one alone
+    taken back  the row stays, with the time of that
+
+The unit that begins a call names the rules by which that was decided. It is refused with `RulesChanged` where others
+are in force in its transaction, and then its agent decides again: so a rule that is committed binds every call that is
+not begun, on every host.
+"""
+
+from typing import NamedTuple
+
+from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, check_rule
+
+MOST_RULES = 200
+"""The most rules of an agent that are in force."""
+
+
+class RuleRow(NamedTuple):
+    """A row of table ``rules``, column by column."""
+
+    agent: str
+    """Whose it is, by uuid."""
+    id: int
+    decision: str
+    tool: str
+    pattern: str
+    scope: str
+    created_at: int
+    """In milliseconds since 1970 (UTC)."""
+    removed_at: int | None
+    """When it was taken back; None while it is in force."""
+
+
+class RulesChanged(AgentError):
+    """A unit was to begin a call, and was decided by other rules than those in force."""
+
+    def __init__(self, agent: str, rules: Rules) -> None:
+        super().__init__(f"The rules for agent {agent} have changed.", agent)
+        self.rules = rules
+        """Those in force."""
+
+
+def rules_for(tx: Transaction, uuid: str) -> Rules:
+    """The rules in force for an agent: its own, and those of all above it in the tree of supervisors."""
+    return tuple(_rule(RuleRow(*row)) for row in tx.run("rules_for", uuid=uuid))
+
+
+def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
+    """Raise `RulesChanged` where other rules are in force for an agent than those by which it has decided."""
+    if (found := rules_for(tx, uuid)) != decided_by:
+        raise RulesChanged(uuid, found)
+
+
+def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
+    """Set a rule of an agent whose row is locked; one that it has is not set twice. Raises `BadInput`."""
+    rows = _rows(tx, uuid)
+    in_force = [row for row in rows if row.removed_at is None]
+    for row in in_force:
+        if (row.decision, row.tool, row.pattern, row.scope) == new:
+            return _rule(row)
+    if len(in_force) >= MOST_RULES:
+        raise BadInput(f"Agent {uuid} has {MOST_RULES} rules, and none may have more. Take some back.")
+    number = rows[-1].id + 1 if rows else 1
+    decision, tool, pattern, scope = new
+    tx.run(
+        "add_rule", agent=uuid, id=number, decision=decision.value, tool=tool, pattern=pattern, scope=scope.value,
+        now=now,
+    )  # fmt: skip
+    return Rule(uuid, number, *new)
+
+
+class AddRule(Unit):
+    """Set a rule of an agent; answered with the `Rule`. Raises `AgentNotFound`, `AgentDead`, `BadInput`."""
+
+    __slots__ = ("_new", "_now", "_uuid")
+
+    locks = ("_uuid",)
+
+    def __init__(self, uuid: str, new: NewRule, now: int) -> None:
+        self._uuid, self._new, self._now = uuid, new, now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Rule:
+        locked.living(self._uuid, ": its rules stay as they are")
+        return write_rule(tx, self._uuid, self._new, self._now)
+
+
+class RemoveRule(Unit):
+    """Take back a rule of an agent, dead or alive. Raises `AgentNotFound`, `RuleNotFound`."""
+
+    __slots__ = ("_id", "_now", "_uuid")
+
+    locks = ("_uuid",)
+
+    def __init__(self, uuid: str, number: int, now: int) -> None:
+        self._uuid, self._id, self._now = uuid, number, now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        locked.existing(self._uuid)
+        if not tx.run("remove_rule", agent=self._uuid, id=self._id, now=self._now):
+            known = ", ".join(str(row.id) for row in _rows(tx, self._uuid) if row.removed_at is None) or "none"
+            raise RuleNotFound(
+                f"Agent {self._uuid} has no rule {self._id}. Its own rules: {known}. One that it has from an agent "
+                "above it is taken back there."
+            )
+
+
+def every_rule(tx: Transaction) -> list[RuleRow]:
+    """All rules that were ever set."""
+    return [RuleRow(*row) for row in tx.run("all_rules")]
+
+
+def _rows(tx: Transaction, uuid: str) -> list[RuleRow]:
+    return [RuleRow(*row) for row in tx.run("rules_of", uuid=uuid)]
+
+
+def _rule(row: RuleRow) -> Rule:
+    """A rule. A row that only a hand can have written denies all of its tool."""
+    try:
+        return Rule(row.agent, row.id, *check_rule(row.decision, row.tool, row.pattern, row.scope))
+    except BadInput:
+        pass
+    try:
+        check_rule(Policy.DENY, row.tool)
+    except BadInput:
+        return Rule(row.agent, row.id, Policy.DENY, "*")
+    return Rule(row.agent, row.id, Policy.DENY, row.tool)

@@ -1,0 +1,186 @@
+"""Rules decide on the calls of an agent and of those below it, from their commit on, whichever process sets them."""
+
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput
+from ikigai_actors.errors import RuleNotFound
+from ikigai_actors.records.agents.rules import MOST_RULES
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.tools.function import FunctionTool, tool
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.damage import damage
+from tests.kit.databases import eventually
+from tests.kit.tool_scripts import calling, requests_of, results, scripted
+
+
+def doing(done: list[str]) -> FunctionTool:
+    """A tool that says what was done."""
+
+    @tool
+    def do(what: str) -> str:
+        done.append(what)
+        return f"did {what}"
+
+    return do
+
+
+def do(what: str) -> tuple[str, dict[str, Any]]:
+    return ("do", {"what": what})
+
+
+def elsewhere(url: str, tool: str) -> None:
+    """Have another process deny agent 0 a tool."""
+    with AttachedSystem.open(url) as other:
+        other.root.set_rule("deny", tool)
+
+
+def shown(agent: AgentRef) -> list[str]:
+    return [str(rule) for rule in agent.rules()]
+
+
+def test_a_rule_can_be_seen_and_taken_back_and_its_number_is_not_given_again(database: str) -> None:
+    with ActorSystem.open(database, scripted()) as system:
+        kid = system.root.fork(name="kid")
+        first = system.root.set_rule("deny", "bash", "git push *")
+        assert system.root.set_rule("deny", "bash", "git push *") == first
+        assert system.root.set_rule("ask", "do", scope="self").id == 2
+        kid.set_rule("allow", "git__*")
+        assert shown(system.root) == ["deny bash git push *", "ask do (this agent alone)"]
+        assert sorted(shown(kid)) == ["allow git__*", "deny bash git push *"]
+        system.root.remove_rule(1)
+        assert shown(kid) == ["allow git__*"]
+        assert system.root.set_rule("deny", "bash", "git push *").id == 3
+        with pytest.raises(RuleNotFound, match=r"has no rule 1\. Its own rules: 2, 3\."):
+            system.root.remove_rule(1)
+        with pytest.raises(RuleNotFound, match="Its own rules: 1"):
+            kid.remove_rule(3)
+        kid.kill()
+        with pytest.raises(AgentDead, match="its rules stay as they are"):
+            kid.set_rule("deny", "do")
+        kid.remove_rule(1)
+
+
+def test_an_agent_has_no_more_than_a_number_of_rules() -> None:
+    with ActorSystem.open(":memory:", scripted()) as system:
+        for number in range(MOST_RULES):
+            system.root.set_rule("deny", f"tool_{number}")
+        with pytest.raises(BadInput, match="has 200 rules"):
+            system.root.set_rule("deny", "one_more")
+        system.root.remove_rule(7)
+        assert system.root.set_rule("deny", "one_more").id == MOST_RULES + 1
+
+
+def test_a_rule_of_another_process_binds_the_next_call_of_a_turn_in_progress(durable: str) -> None:
+    done: list[str] = []
+
+    @tool(alone=True)
+    def look() -> str:
+        elsewhere(durable, "do")
+        return "looked"
+
+    script = scripted([calling("look", do("a")), "pity"])
+    with ActorSystem.open(durable, script, tools=[look, doing(done)]) as system:
+        root = system.root
+        assert root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        _, denied = results(requests_of(script, None)[1])
+        assert denied.content.startswith(f"Rule 1 of agent {root.uuid} denies this call: deny do. Do without it")
+        assert denied.is_error
+        assert done == []
+
+
+def test_a_rule_that_is_taken_back_denies_no_more(durable: str) -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "pity", calling(do("b")), "done"])
+    with ActorSystem.open(durable, script, tools=[doing(done)]) as system:
+        system.root.set_rule("deny", "do")
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        system.root.remove_rule(1)
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
+    assert done == ["b"]
+
+
+def test_a_call_that_was_approved_is_denied_by_a_rule_from_before_it_begins() -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "pity"])
+    with ActorSystem.open(":memory:", script, tools=[doing(done)], approvals="ask") as system:
+        system.root.set_rule("ask", "do")
+        reply = system.root.prompt("go")
+        eventually(system.approvals.pending, "a question")
+        system.root.set_rule("deny", "d*")
+        assert system.approvals.approve(system.approvals.pending()[0])
+        assert reply.get(timeout=DEADLINE).text == "pity"
+    assert done == []
+
+
+def test_a_child_gets_no_further_than_the_agents_above_it_and_an_adopted_one_what_its_new_place_allows() -> None:
+    done: list[str] = []
+    script = scripted([], kid=[calling(do("a")), "pity", calling(do("b")), "done"])
+    with ActorSystem.open(":memory:", script, tools=[doing(done)]) as system:
+        strict, free = system.root.fork(name="strict"), system.root.fork(name="free")
+        strict.set_rule("deny", "do")
+        kid = strict.fork(name="kid")
+        kid.set_rule("allow", "do")
+        assert kid.prompt("go").get(timeout=DEADLINE).text == "pity"
+        free.adopt(kid)
+        assert shown(kid) == ["allow do"]
+        assert kid.prompt("go").get(timeout=DEADLINE).text == "done"
+    assert done == ["b"]
+
+
+def test_a_rule_for_a_supervisor_alone_leaves_those_below_it_free() -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "pity"], kid=[calling(do("b")), "done"])
+    with ActorSystem.open(":memory:", script, tools=[doing(done)]) as system:
+        system.root.set_rule("deny", "do", scope="self")
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        assert system.root.fork("go", name="kid").reply(timeout=DEADLINE).text == "done"
+    assert done == ["b"]
+
+
+def test_a_built_in_call_can_be_denied() -> None:
+    script = scripted([calling(("fork", {"name": "kid"}), ("fork", {"name": "other"})), "pity"])
+    with ActorSystem.open(":memory:", script) as system:
+        system.root.set_rule("deny", "fork")
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        assert len(system.agents()) == 1
+
+
+def test_forks_that_were_to_be_born_before_a_rule_was_known_are_not_born(durable: str) -> None:
+    @tool(alone=True)
+    def look() -> str:
+        elsewhere(durable, "fork")
+        return "looked"
+
+    script = scripted([calling("look", ("fork", {"name": "kid"}), ("fork", {"name": "other"})), "pity"])
+    with ActorSystem.open(durable, script, tools=[look]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+        assert len(system.agents()) == 1
+
+
+@pytest.mark.parametrize(("change", "rule"), [("tool = 'a b'", "deny *"), ("pattern = '  '", "deny do")])
+def test_a_row_that_is_no_rule_denies_all_of_its_tool(durable: str, change: str, rule: str) -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "pity"])
+    with ActorSystem.open(durable, scripted()) as system:
+        system.root.set_rule("allow", "do")
+    damage(durable, f"UPDATE rules SET {change}")
+    with ActorSystem.open(durable, script, tools=[doing(done)]) as system:
+        assert shown(system.root) == [rule]
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
+    assert done == []
+
+
+def test_always_writes_a_rule_that_can_be_taken_back() -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "done"])
+    with ActorSystem.open(":memory:", script, tools=[doing(done)], approvals="ask") as system:
+        system.root.set_rule("ask", "do")
+        reply = system.root.prompt("go")
+        eventually(system.approvals.pending, "a question")
+        assert system.approvals.approve(system.approvals.pending()[0], always="tool")
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert shown(system.root) == ["ask do", "allow do"]
+        system.root.remove_rule(2)
+        assert shown(system.root) == ["ask do"]
