@@ -511,3 +511,8 @@ def test_the_command_works_beside_a_running_shell_and_after_a_hard_kill(durable:
         shell.kill()
     done = run("--database", durable, "fsck")
     assert re.fullmatch(r"2 agents, [56] messages: no violation\n", done.stdout)  # the last reply, or a turn cut off
+
+
+def test_a_word_of_an_agent_that_came_from_a_file_may_have_no_mail(durable: str, family: Store) -> None:
+    damage(durable, more("g", (13, "user", '{"steer": true, "mail": 1}')), agent("g", "imported_at = 5"))
+    assert check(family) == []

@@ -49,6 +49,9 @@ class WordCheck:
         """
         rows = {(row[0], row[1]): (row[2], row[3]) for row in mails if _is_word(row[4])}
         for (agent, number), message in self._entered.items():
+            record = records.get(agent)
+            if (agent, number) not in rows and record is not None and record.imported_at is not None:
+                continue  # a file has what its agents inherit from others, without the mail of those
             body, read_at = rows.get((agent, number), ("", None))
             if read_at is None or (message.kind == Kind.STEER and body != message.content):  # of others it was not read
                 told = (
