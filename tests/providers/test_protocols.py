@@ -1,7 +1,6 @@
 """One conversation in three protocols: each accepts every history, and a tree is the same on each of them."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from ikigai_actors import ActorSystem, AnthropicProvider, Kind, Message, OpenAIProvider, Provider, tool
 from ikigai_actors.providers.openai_chat import chat_arguments
 from ikigai_actors.providers.openai_responses import responses_arguments
+from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.messages.replies import reply_of
 from tests.agent.turn.test_assembly import FOREIGN, MODEL, OTHER, Entry, assembled, history, result, said, user, wire
 from tests.agent.turn.test_assembly_properties import histories
@@ -101,7 +101,7 @@ def told(messages: Sequence[Message], root: str, child: str) -> list[tuple[Any, 
     return [
         (one.kind, one.content, reply_of(one).tool_calls, one.data["stop_reason"])
         if one.kind == Kind.ASSISTANT
-        else (one.kind, re.sub(f"{child[:6]}[^ ,.]*", "CHILD", re.sub(f"{root[:6]}[^ ,.]*", "ROOT", one.content)))
+        else (one.kind, one.content.replace(words_of(child), "CHILD").replace(words_of(root), "ROOT"))
         for one in messages
     ]
 
