@@ -15,7 +15,15 @@ from typing import Any, Protocol, TypeVar
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
-from ikigai_actors.errors import AgentDead, IkigaiError, ProviderError, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import (
+    AgentDead,
+    IkigaiError,
+    InboxFull,
+    ProviderError,
+    SystemClosed,
+    TurnInterrupted,
+    Withdrawn,
+)
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
 from ikigai_actors.shell.text.naming import label_in, said_by
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
@@ -145,20 +153,22 @@ class AppPlace(ShellPlace):
 
     def _say(self, text: str) -> None:
         given = attachments_in(text)
+
+        def failed(error: IkigaiError) -> None:
+            if isinstance(error, Withdrawn):  # whoever took it back has given it up
+                return
+            self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead | InboxFull))
+            if not isinstance(error, ProviderError | TurnInterrupted):  # the log shows those
+                self.screen.error(self._said(error))
+
         try:
             if not (self._queued or given) and reads_at_once(self.current):
-                self._window.words.say(self.current, text)
+                self._window.tell_when_done(self._window.words.say(self.current, text), lambda _: None, failed)
                 return
             reply = say(self.current, text, given)
         except IkigaiError:
             self._window.give_up(self.current.uuid, text, refused=True)
             raise
-
-        def failed(error: IkigaiError) -> None:
-            self._window.give_up(self.current.uuid, text, refused=isinstance(error, AgentDead))
-            if not isinstance(error, ProviderError | TurnInterrupted):  # the log shows those
-                self.screen.error(self._said(error))
-
         self._window.tell_when_done(reply, lambda _: None, failed)
         reply.stored.get()
 

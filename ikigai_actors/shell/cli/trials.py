@@ -381,8 +381,8 @@ def _called(program: Program, text: str) -> tuple[int, str] | Verdict:
         return UNJUDGED
     if not 0 <= done.status <= LAST_STATUS:
         raise BadInput(
-            f"The program {command[0]} broke: it ended with status {done.status}. Mend it and give the same "
-            "command again: what was judged is kept."
+            f"The program {command[0]} broke: it ended with status {done.status}. Fix it and run the same "
+            "command again: the verdicts so far are kept."
         )
     return done.status, done.printed
 

@@ -68,7 +68,7 @@ def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(n
             attached.interrupt(r"\[interrupted\]")
             attached.expect("kid> ")
             attached.say("/signal STOP")
-            attached.expect("STOP sent to kid .*: stopped")
+            attached.expect("STOP sent to kid: stopped")
             shell.say("/agents")
             shell.expect("kid +stopped")
             shell.end()

@@ -124,7 +124,7 @@ def test_the_version_is_told() -> None:
 
 def test_agents_are_listed_as_a_tree(file: Path) -> None:
     done = run("--database", str(file), "agents")
-    assert done.stdout.splitlines()[1].split()[2:] == ["dba", "idle", "2", "inherited", "+", "3", "own"]
+    assert done.stdout.splitlines()[1].split()[1:] == ["dba", "idle", "2", "inherited", "+", "3", "own"]
     assert done.stdout.splitlines()[-1] == "2 running, 0 dead"
     assert (done.stderr, done.returncode) == ("", 0)
 
