@@ -8,9 +8,10 @@ from contextlib import closing
 
 import pytest
 
+from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreInUse
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.hosts.host import Host
+from ikigai_actors.store.hosts.host import Host, take_database
 from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.hosts.shards import Drain
@@ -190,7 +191,7 @@ def test_one_of_two_hosts_may_drain_and_gets_no_shard_any_more(new_postgres: New
         assert counts(store) == {second.id: 64}
 
 
-def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase, take: Hosts) -> None:
+def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     with closing(open_store(url)) as store:
         ensure_schema(store)
@@ -198,4 +199,4 @@ def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase,
         store.write(lambda tx: tx.run("set_schema_version", version=1))
         for name in (None, "b"):
             with pytest.raises(StoreInUse, match=r"older version, and host here, pid 1.* End that one"):
-                take(url, name=name)
+                take_database(store, "new", SystemClock(), LONG, name=name)
