@@ -40,7 +40,7 @@ COMMAND_LINE = Contents(
     {
         "Look": "demo help completion agents log history context settings approvals tail diff stats prices doctor",
         "Talk and act": (
-            "prompt fork resume undo mark rewind clear compact uncompact merge model system set approve deny "
+            "prompt fork resume undo mark rewind clear compact uncompact merge model system set approve deny rules "
             "send read-mail check-mail filter-mail delete-mail notify wait timers doc group monitor budget "
             "rename signal finish kill adopt orphans supervise"
         ),
@@ -58,7 +58,7 @@ SLASH_COMMANDS = Contents(
         ),
         "Talk": (
             "/fork /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
-            "/approvals /approve /deny"
+            "/approvals /approve /deny /rules"
         ),
         "Agents together": (
             "/send /read-mail /check-mail /filter-mail /delete-mail /notify /wait /timer /group /monitor /budget "

@@ -82,6 +82,11 @@ TABLE = {
         "Replay the turns of this agent, with other settings, and show what differs.",
         Callers.PEOPLE,
     ),
+    "rules": VerbLine(
+        "rules",
+        "AGENT [add|remove] [allow|ask|deny|N] [TOOL] [PATTERN]",
+        "List the rules in force for an agent, add one, or remove one by its number.",
+    ),
     "send": VerbLine("mail", "ID TEXT...", "Send a mail, now or later."),
     "skip": VerbLine("experiments", "AGENT", "Say of the latest answer of a bisection that it cannot be judged."),
     "timer": VerbLine(
