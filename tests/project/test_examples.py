@@ -42,7 +42,7 @@ def all_was_read(database: str) -> bool:
 def test_an_agent_forks_three_waits_for_all_and_reads_their_mail(durable: str) -> None:
     printed = fan_out(durable)
     assert len([line for line in printed.splitlines() if line.startswith("fork gave")]) == 3
-    assert len(re.findall(r"^mail \d of |: mail \d of ", printed, re.MULTILINE)) == 3
+    assert len(re.findall(r"^mail \d from |: mail \d from ", printed, re.MULTILINE)) == 3
     assert "The view of a guest." in printed
     assert all_was_read(durable)
 
