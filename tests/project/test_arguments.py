@@ -146,7 +146,7 @@ class Subject:
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
             "child": kid, "children": [Child(kid)], "command": "true",
             "data": {"rating": 4}, "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
-            "group": "team", "model": "offline",
+            "decision": "deny", "group": "team", "model": "offline", "tool": "bash",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,
             "path": "plan.md", "recipient": kid,
             "settings": {"model": "offline"},
