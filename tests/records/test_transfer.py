@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,10 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         assert system.agent("buyer").uncompact() > 0
     with AttachedSystem.open(there) as system:
         assert check(system.store) == []
-    import_file(second := elsewhere(), ImportFile.of(tmp_path / "1"))
+    counts: list[tuple[int, int]] = []
+    counted = replace(ImportFile.of(tmp_path / "1"), advance=lambda *count: counts.append(count))
+    import_file(second := elsewhere(), counted)
+    assert counts == [(0, len(lines(tmp_path / "1")) - 1)]  # but for the line that ends it
     with closing(open_store(second)) as store, AttachedSystem.open(second) as system:
         system.export("buyer", tmp_path / "2")
         assert contents(tmp_path / "2") == contents(tmp_path / "1")

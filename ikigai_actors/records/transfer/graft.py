@@ -25,7 +25,7 @@ Budgets do not come along: what the agents have spent so far does not count for 
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,6 +90,10 @@ class Imported(NamedTuple):
     """The version of the tree."""
 
 
+_COUNTED = 1_000
+"""Records from one count of an import to the next."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportFile:
     """A file, as it was looked at before anything is written."""
@@ -101,6 +105,8 @@ class ImportFile:
     """Whether its agents come stopped."""
     go: bool = False
     """Whether those in which something waits may begin at once."""
+    advance: Callable[[int, int], object] = field(default=lambda done, total: None, compare=False)
+    """Gets how many records were brought in, and how many there are."""
 
     @staticmethod
     def of(path: Path, documents: str = "refuse", stopped: bool = False, go: bool = False) -> "ImportFile":
@@ -215,11 +221,19 @@ class Graft:
         self._blobs = {name for (name,) in tx.run("all_blobs")}
         for text in {set_of(one.labels) for one in self.records}:
             keep_labels(tx, text)
-        for kind, records in groupby(read_file(self._file.path), key=lambda record: record.kind):
+        for kind, records in groupby(self._records(), key=lambda record: record.kind):
             if kind in tables:
                 table, columns, row_of = tables[kind]
                 rows = _batches(row for record in records if (row := row_of(record)) is not None)
                 tx.schema.load(table, columns, self._sum.counting(rows) if kind == "message" else rows)
+
+    def _records(self) -> Iterator[Record]:
+        """The records of the file, which are counted as they come."""
+        total = sum(self._manifest.counts.values())
+        for done, record in enumerate(read_file(self._file.path)):
+            if done % _COUNTED == 0:
+                self._file.advance(done, total)
+            yield record
 
     def judge(self) -> None:
         """Read all of it back; raise `ImportRefused` when it is not what was written, or not sound."""

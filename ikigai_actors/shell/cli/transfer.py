@@ -1,6 +1,7 @@
 """Export and import of agents, as commands do them."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse
@@ -8,7 +9,7 @@ from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.transfer.export import as_path, export_file
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
-from ikigai_actors.shell.cli.progress import progress_bar, progress_line
+from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.store.database_clock import clock_of
@@ -53,8 +54,8 @@ def import_agents(
     from ikigai_actors.system.host.importing import import_file
 
     try:
-        with progress_line(f"Importing {counted(len(file.manifest.agents), 'agent')}"):
-            done = import_file(database, file, under)
+        with progress_bar("records") as advance:
+            done = import_file(database, replace(file, advance=advance), under)
     except StoreInUse as error:
         raise StoreInUse(f"{error} Import there: /import {file.path.absolute()}") from error
     if json:
