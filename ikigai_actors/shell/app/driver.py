@@ -48,14 +48,19 @@ class TerminalDriver(LinuxDriver):
 
         SIGCONT comes without a stop of ours, too: after the SIGHUP of a window that is closed, and from anybody.
         Textual would start a second reader of the keyboard then, which nothing ends, and for which the process would
-        wait. So the terminal is given back first, and not taken when it is gone or the application is ending.
+        wait. So the terminal is given back first, and not taken when it is gone or the application is ending. That is
+        done on the event loop: a handler may have interrupted this thread within a queue's lock, which it would need.
         """
         if not self._auto_restart or is_gone(self.fileno):
             return
         if self._taken:
-            self.suspend_application_mode()
-            self.resume_application_mode()
+            self._loop.call_soon_threadsafe(self._take_again)
         elif self._must_signal_resume:
+            self.resume_application_mode()
+
+    def _take_again(self) -> None:
+        if self._taken and not is_gone(self.fileno):
+            self.suspend_application_mode()
             self.resume_application_mode()
 
     def run_input_thread(self) -> None:
