@@ -497,7 +497,7 @@ SELECT recipient, id, sender, kind, body, created_at, read_at, data FROM mail
 -- name: word_messages
 -- The words in an agent's own log, the latest first: where one is that was said before.
 SELECT agent_uuid, id, kind, content, data, created_at FROM messages
- WHERE agent_uuid = :uuid AND kind IN ('user', 'steer') AND data LIKE '%"steer":%' ORDER BY id DESC
+ WHERE agent_uuid = :uuid AND (kind = 'user' OR kind = 'steer') AND data LIKE '%"steer":%' ORDER BY id DESC
 
 -- name: waiting_words
 -- Which of these an agent has not read, under the lock of its row. By mail_prompt.

@@ -13,6 +13,7 @@ from ikigai_actors.tools.function import tool as tool
 from ikigai_actors.tools.mcp.server import McpServer as McpServer
 from ikigai_actors.tools.policy import Policy as Policy
 from ikigai_actors.tools.policy import ToolTraits as ToolTraits
+from ikigai_actors.tools.rules.rule import Rule as Rule
 from ikigai_actors.tools.workspace import Workspace as Workspace
 
 __all__: list[str]

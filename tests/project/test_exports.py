@@ -117,8 +117,8 @@ EVERY: dict[str, object] = {
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "AgentActor", "AttachedSystem", "Clock", "DataclassValue", "LogCache", "ModelValue", "Platform", "RemoteActor",
-    "System", "Toolbox", "Trait", "Until", "WaitTarget",
+    "AgentActor", "Asked", "AttachedSystem", "Clock", "DataclassValue", "LogCache", "ModelValue", "Platform",
+    "RemoteActor", "Scope", "Subject", "System", "Toolbox", "Trait", "Until", "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.
@@ -238,7 +238,8 @@ AGENT = {
     "adopt", "aio", "budget", "cancel_timer", "charge", "check_mail", "children", "clear", "compact", "configure",
     "context", "delete_mail", "demonitor", "diff", "exit", "fork", "fork_many", "grant", "history", "join", "kill",
     "leave", "mails", "mark", "merge", "monitor", "move", "name", "next_times", "note", "open_mail", "parent", "prompt",
-    "ranges", "read_mail", "record", "remind", "rename", "reply", "resume", "rewind", "send", "set_budget", "signal",
+    "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
+    "set_budget", "set_rule", "signal",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
     "undo", "uuid", "wait",
 }  # fmt: skip

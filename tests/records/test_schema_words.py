@@ -11,6 +11,8 @@ from ikigai_actors.records.budgets.budget import UNITS
 from ikigai_actors.records.mail import mail
 from ikigai_actors.store.migrations import schema_script
 from ikigai_actors.store.transaction import COLUMNS
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.rules.rule import Scope
 from supervisors.causes import Cause
 from supervisors.children import RestartType
 from supervisors.orphans import OrphanPolicy
@@ -19,11 +21,13 @@ from supervisors.strategies import Strategy
 from supervisors.supervisor import Supervisor
 
 WORDS = {
+    "decision": set(Policy),
     "exit_cause": set(Cause),
     "fires_as": {mail.MAIL, mail.NOTICE, mail.PROMPT},
     "kind": {mail.MAIL, mail.EXIT, mail.NOTICE, mail.PROMPT},
     "on_orphan": set(OrphanPolicy),
     "restart": set(RestartType),
+    "scope": set(Scope),
     "signal": set(Signal),
     "status": set(Status),
     "strategy": set(Strategy),

@@ -864,7 +864,7 @@ def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite
         f"{tmp_path / '1'}; budgets are not in it.\n"
     )
     imported = run("--database", second, "import", "--stopped", str(tmp_path / "1"))
-    assert imported.stdout.startswith("Imported 5 agents, of whom 4 live, with buyer on top.\n")
+    assert imported.stdout.startswith("Imported 5 agents, of which 4 live, with buyer on top.\n")
     assert run("--database", second, "fsck").stdout == "7 agents, 46 messages: no violation\n"
     refused = run("--database", second, "import", str(tmp_path / "1"), "--under", "nobody")
     assert (refused.returncode, refused.stdout) == (1, "")

@@ -88,7 +88,7 @@ def by_another_process(database: str) -> Iterator[Kill]:
     def kill(top: AgentRef) -> None:
         source.write(f"{top.uuid}\n")
         source.flush()
-        assert "dead" in answers.readline()
+        assert answers.readline() == "done\n"
 
     yield kill
     assert printed(process) == ""

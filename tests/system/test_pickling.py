@@ -20,6 +20,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.integers(),
     bool: st.booleans(),
     "Sequence": st.lists(st.text(), max_size=3),
+    "tuple": st.lists(st.text(), max_size=3).map(tuple),
     "frozenset": st.frozensets(st.text(), max_size=3),
 }
 

@@ -16,7 +16,7 @@ from ikigai_actors.agent.waits import Wait, WaitResult, WaitResults, Waits
 from ikigai_actors.errors import StoreUnavailable
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.store import Store
-from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.handles.commands import Commands
 from ikigai_actors.testing import simulated
 from ikigai_actors.testing.simulation.store import StoredChange, Written
 from tests.kit.blocking_provider import DEADLINE
@@ -166,7 +166,7 @@ def interrupted(line: int, work: Callable[[], object]) -> bool:
 
     def trace(frame: FrameType, event: str, _: object) -> "Callable[..., Any] | None":
         nonlocal left
-        if frame.f_code is not AgentRef.wait.__code__:
+        if frame.f_code is not Commands.wait.__code__:
             return None
         left -= event == "line"
         if left == 0:

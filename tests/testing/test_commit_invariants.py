@@ -35,7 +35,7 @@ class Said:
         return Written("mail", (self.uuid, number, sender, kind, "x", 1, None))
 
     def shown(self, number: int) -> Written:
-        return self.message("tool_result", f"mail {number} of you:\nx", name="read_mail")
+        return self.message("tool_result", f"mail {number} from you:\nx", name="read_mail")
 
     def turn(self, opened: int) -> RanStatement:
         return RanStatement("set_turn", {"uuid": self.uuid, "turn": opened})

@@ -22,7 +22,6 @@ from ikigai_actors.testing.simulation.store import StoredChange, Written
 LONG_RESULT = 2_000
 """Characters of a result that may be shown by reference."""
 
-_TELLING = (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE)
 _FACT = re.compile(r"FACT-\d+")
 _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
 
@@ -142,7 +141,7 @@ def _told_at(copy: Copy, place: int) -> list[str]:
     _, kind, content, data = copy.written[place - 1]
     words = json.loads(data or "{}").get("words", ()) if kind == Kind.SUMMARY else ()
     told = " ".join((content, *(word["text"] for word in words)))
-    return facts_in(told) if kind in _TELLING else []
+    return facts_in(told) if kind in (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
 
 
 def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

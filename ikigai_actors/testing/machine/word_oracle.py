@@ -26,8 +26,6 @@ from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, W
 if TYPE_CHECKING:
     from ikigai_actors.testing.simulation.world import Simulation
 
-_ENDS_STEP = (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
-
 
 @dataclass(slots=True)
 class Listener:
@@ -117,7 +115,7 @@ class WordOracle:
 
     def _wrote(self, message: Message, read: set[tuple[str, int]], before: str) -> None:
         one, agent = self.of(message.agent_uuid), message.agent_uuid
-        if message.kind in _ENDS_STEP:
+        if message.kind in (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR):
             one.calls = set()
         if message.kind == Kind.ASSISTANT:
             self._replied(one, message)
