@@ -5,7 +5,7 @@ mail is lost or read twice, and a model accepts whatever it is sent of it.
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ikigai_actors import ActorSystem, AgentRef, IkigaiError, Message, Reply, Request, ScriptedProvider, Signal
+from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.store import open_store
 from tests.agent.test_tool_properties import check_prefixes
@@ -132,10 +133,11 @@ def judge(boss: AgentRef, plan: Plan) -> None:
     read = [int(number) for number in re.findall(r"^mail (\d+) from ", gave["3"].content, re.MULTILINE)]
     unread = [mail.id for mail in boss.mails() if mail.read_at is None]
     assert sorted(read + unread) == list(range(1, boss.record.mailed + 1))
-    is_true(begun, gave["2"], gave["3"].content)
+    names = {one.uuid: one.short for one in boss.system.store.read(registry.every)}
+    is_true(begun, gave["2"], gave["3"].content, names)
 
 
-def is_true(begun: Message, told: Message, read: str) -> None:
+def is_true(begun: Message, told: Message, read: str, names: Mapping[str, str]) -> None:
     """Whether the answer of a wait agrees with what was read right after it, and with the time."""
     if told.content == "No mail came in that time.":
         found: dict[str, str] = {"": "timeout"}
@@ -147,4 +149,4 @@ def is_true(begun: Message, told: Message, read: str) -> None:
     for called, what in found.items():
         assert what in ("mail", "idle", "stopped", "dead", "unknown", "timeout")
         if what == "mail":
-            assert re.search(rf"^mail \d+ from .*{re.escape(called)}", read, re.MULTILINE)
+            assert re.search(rf"^mail \d+ from .*{re.escape(names.get(called, called))}", read, re.MULTILINE)
