@@ -167,10 +167,13 @@ def _of_forks(now: Snapshot, forked: Counter[str]) -> Iterator[str]:
     for uuid, record in now.records.items():
         head = list(now.logs[uuid].values())[:2]
         by_call = len(head) == 2 and head[1].kind == Kind.TOOL_RESULT
-        if forked.pop(uuid, 0) != by_call:
-            yield f"untrue: {uuid}, child of {record.parent_uuid}, is not named by exactly the call that made it"
-    for uuid in forked:
-        yield f"untrue: a call made {uuid}, and there is no such agent"
+        named = forked[record.short] > 0
+        if by_call:
+            forked[record.short] -= 1
+            if not named:
+                yield f"untrue: {uuid}, child of {record.parent_uuid}, is not named by the call that made it"
+    for name in +forked:
+        yield f"untrue: a call made {name}, and there is no such agent"
 
 
 def unacceptable(agent: str, fork: int, history: Iterable[Message]) -> Iterator[str]:
