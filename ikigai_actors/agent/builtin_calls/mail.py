@@ -103,7 +103,7 @@ CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
 
 @dataclass(frozen=True, slots=True)
 class SteerBelow(Unit):
-    """Keep a word for an agent below, within its turn; answered with `KeptWord`. Raises what `KeepWord` does."""
+    """Steer an agent below, in the unit of the turn; answered with `KeptWord`. Raises what `KeepWord` does."""
 
     sender: str
     to: str

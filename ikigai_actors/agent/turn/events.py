@@ -536,7 +536,7 @@ class TakeWords:
     """Let the words in that wait, though the step in progress has not ended: end what they need not wait for."""
 
     at_once: bool = False
-    """Whether they cut the step off; else they end a ``wait`` alone."""
+    """Whether these words cut the step off. Otherwise they only end a ``wait``."""
     partial: str = ""
     """The received part of the reply that is cut off, as `Interrupt.partial`."""
     spent: Spent | None = None

@@ -425,7 +425,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
 
 
 def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
-    """`State.turn_labels` of a turn whose prompt has these."""
+    """The `State.turn_labels` that a prompt with these labels gives its turn."""
     return joined(state.own_labels, given) if given else ""
 
 

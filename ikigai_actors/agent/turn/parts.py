@@ -28,7 +28,7 @@ class ReadPart(NamedTuple):
     rest: Sequence[Message] = ()
     """The rest, to be read later."""
     notes: str = ""
-    """The notes for everything before it."""
+    """The notes that replace all earlier messages."""
     number: int = 1
     """The number of this part, from 1."""
 
@@ -42,7 +42,7 @@ def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> Read
         window: how many tokens its model takes; 0 where nobody has told.
 
     Returns:
-        A shorter part; or the notes for everything, where no model can give any.
+        A shorter part. Where no model can write notes, the notes that replace the whole history.
     """
     shown = news if part is None else part.messages
     allowed = [READABLE * window] if window else []

@@ -204,7 +204,7 @@ class State:
     own_labels: str = ""
     """The labels of the agent, as one text (`records.agents.labels`)."""
     turn_labels: str = ""
-    """Those of the latest turn, where its prompt has put some over them; else empty."""
+    """The labels in force in the latest turn, if its prompt changed any. Empty otherwise."""
 
     @property
     def labels(self) -> str:
