@@ -328,11 +328,21 @@ def _section(uuid: str, start: int, end: int, tx: Transaction) -> list[Message]:
     return readable_section(tx, uuid, start, end).messages
 
 
-class AsyncEventFeed(Generic[E_co]):
-    """The same for an asyncio program: an asynchronous iterator and context manager."""
+class Closes(Protocol):
+    """An iterator that hears events until it is closed."""
 
-    def __init__(self, beside: Beside, make: Callable[[], EventFeed[E_co]]) -> None:
-        """Open a feed beside the event loop."""
+    def close(self) -> None:
+        """Hear no more."""
+
+
+IterT = TypeVar("IterT", bound=Closes)
+
+
+class AsyncFace(Generic[IterT]):
+    """An iterator of events for an asyncio program: it is opened and closed beside the event loop."""
+
+    def __init__(self, beside: Beside, make: Callable[[], IterT]) -> None:
+        """Begin to open it."""
         self._beside = beside
         self._opening = beside.read(make)
 
@@ -347,6 +357,15 @@ class AsyncEventFeed(Generic[E_co]):
 
     def __aiter__(self) -> Self:
         return self
+
+    async def close(self) -> None:
+        """Hear no more. What was not read yet is dropped."""
+        opened = await self._opening
+        await self._beside.read(opened.close)
+
+
+class AsyncEventFeed(AsyncFace[EventFeed[E_co]], Generic[E_co]):
+    """The same for an asyncio program: an asynchronous iterator and context manager."""
 
     async def __anext__(self) -> E_co:
         feed = await self._opening
@@ -363,8 +382,3 @@ class AsyncEventFeed(Generic[E_co]):
         if not self._opening.done():
             raise BadInput("Expected a feed that is open: enter it by `async with`, or read from it.")
         return self._opening.get().position
-
-    async def close(self) -> None:
-        """End the subscription."""
-        feed = await self._opening
-        await self._beside.read(feed.close)

@@ -26,7 +26,7 @@ from ikigai_actors.agent.subscriptions import Callback, Event, StreamCut, Stream
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import NO_DATA, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
-from ikigai_actors.system.event_feed import EventInbox
+from ikigai_actors.system.event_feed import AsyncFace, EventInbox
 from ikigai_actors.text import storable
 
 TEXT, THINKING, CALL, RESULT, RETRY = "text", "thinking", "call", "result", "retry"
@@ -184,30 +184,13 @@ class ReplyStream:
         return self._ready.popleft()
 
 
-class AsyncReplyStream:
+class AsyncReplyStream(AsyncFace[ReplyStream]):
     """The same for an asyncio program: an asynchronous iterator and context manager."""
-
-    def __init__(self, beside: Beside, make: Callable[[], ReplyStream]) -> None:
-        """Open the stream beside the event loop; the prompt is on its way."""
-        self._beside = beside
-        self._opening = beside.read(make)
 
     @property
     def reply(self) -> "Future[Reply]":
         """The reply that ends the turn, to be awaited. Raises what `prompt` raises."""
         return self._beside.read(lambda: self._opening.get().reply)
-
-    async def __aenter__(self) -> Self:
-        await self._opening
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> StreamPiece:
         stream = await self._opening
@@ -216,8 +199,3 @@ class AsyncReplyStream:
                 raise StopAsyncIteration
             await stream.arrival()
         return stream.pop()
-
-    async def close(self) -> None:
-        """Hear no more of the turn, which goes on."""
-        stream = await self._opening
-        await self._beside.read(stream.close)
