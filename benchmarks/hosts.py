@@ -32,7 +32,7 @@ from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.journal import Journal
 
 AGENTS = (1_000, 10_000, 100_000)
@@ -90,7 +90,7 @@ def _taken(database: Database) -> TakeOver:
         with database.connect() as connection:
             connection.execute("UPDATE hosts SET ended_at = NULL, lease_until = 1")  # all of them died
         before = database.written() or 0
-        seconds, host = timed(lambda: take_database(store, new_agent_uuid(os.urandom), SystemClock()))
+        seconds, host = timed(lambda: take_database(new_host(store, new_agent_uuid(os.urandom), SystemClock())))
         written = (database.written() or 0) - before
         host.release()
     finally:

@@ -28,7 +28,7 @@ from ikigai_actors.records.log.append import FIRST_EPOCH, Append, Fence
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.store.base import Row as Values
 from ikigai_actors.store.base import Store
-from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.unit import Unit
 
@@ -145,7 +145,7 @@ def writable(stack: ExitStack, place: Place, agents: int) -> tuple[Database, Sto
     root = population.alone(database, 0)
     store = prepared(database.url)
     stack.callback(store.close)
-    host = take_database(store, new_agent_uuid(os.urandom), SystemClock())
+    host = take_database(new_host(store, new_agent_uuid(os.urandom), SystemClock()))
     stack.callback(host.release)
     uuids = population.siblings(store, root, agents)
     database.settle()

@@ -26,6 +26,7 @@ from ikigai_actors.behaviour.regressions import regress as regress
 from ikigai_actors.behaviour.replays import Replay as Replay
 from ikigai_actors.behaviour.replays import ReplayedTurn as ReplayedTurn
 from ikigai_actors.behaviour.replays import replay as replay
+from ikigai_actors.behaviour.runs import RunOptions as RunOptions
 from ikigai_actors.behaviour.searches import Found as Found
 from ikigai_actors.behaviour.searches import FoundTrial as FoundTrial
 from ikigai_actors.behaviour.searches import SearchNode as SearchNode

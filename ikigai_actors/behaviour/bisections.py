@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Unpack
 
 from ikigai_actors.arguments import check_flag, check_mapping, check_type
 from ikigai_actors.behaviour.driver import Driver
@@ -27,11 +27,10 @@ from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRo
 from ikigai_actors.behaviour.plans.bisect import BAD_BELOW, Bisection, is_weight
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
-from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import FollowUp, Judge, OnTrial, TrialStart
+from ikigai_actors.behaviour.runs import RunConfig, RunOptions
+from ikigai_actors.behaviour.trials import FollowUp, Judge, TrialStart
 from ikigai_actors.behaviour.turns import Turn, TurnRequest, record_of, turns_in
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.boundaries import is_boundary
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
@@ -120,15 +119,8 @@ def bisect(
     steps: bool = False,
     prior: Mapping[int, float] | None = None,
     at: int | None = None,
-    name: str | None = None,
-    under: AgentRef | None = None,
-    parallel: int = 1,
     tools: Sequence[str] = (),
-    budget: Budget | Mapping[str, Any] | None = None,
-    retries: int = 1,
-    fresh: bool = False,
-    dry_run: bool = False,
-    on_trial: OnTrial | None = None,
+    **how: Unpack[RunOptions],
 ) -> Bisected:
     """Find the first bad turn of an agent's history.
 
@@ -146,15 +138,8 @@ def bisect(
         steps: whether every boundary is a place, within turns too; else the ends of turns are.
         prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
         at: the position up to which it is looked for; None for the end of the history.
-        parallel: the most trials in flight. More of them end it sooner, and cost more probes.
-        name: the name of the experiment; None for one that follows from these terms.
-        under: the agent below which the experiment is made; None for agent 0.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
-        budget: the ceiling of the whole experiment.
-        retries: as in `search`.
-        fresh: begin anew, also when there is such an experiment already.
-        dry_run: as in `search`.
-        on_trial: as in `search`.
+        how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
         BadInput: an argument cannot be used, or the history has no turn.
@@ -166,7 +151,7 @@ def bisect(
     if probe is not None and not check_text(probe, "probe").strip():
         raise BadInput("Expected probe to be a question, or None; got blank text.")
     check_flag(steps, "steps")
-    how = RunConfig(name, under, parallel, budget, retries, fresh=fresh, dry_run=dry_run, on_trial=on_trial)
+    config = RunConfig(**({"parallel": 1} | how))
     system = agent.system
     check_judge(judge, system)
     end = position(system, agent.uuid, at)
@@ -180,11 +165,11 @@ def bisect(
         "places": hashlib.sha256(json.dumps(places).encode()).hexdigest(),
         "probe": probe,
         "plan": [sure, most, _weights(places, prior)],
-        "parallel": how.parallel,
+        "parallel": config.parallel,
         "run": run,
     }
     expected = _dearest_probe(agent, places, counting, None if probe is not None else turns, judge)
-    experiment = begin_experiment(system, terms, how)
+    experiment = begin_experiment(system, terms, config)
 
     def start(trial: Trial) -> TrialStart:
         place = places[trial.place]

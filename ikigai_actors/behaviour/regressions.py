@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from ikigai_actors.arguments import check_flag, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.checks import Check, same_calls
@@ -30,12 +30,11 @@ from ikigai_actors.behaviour.plans.plan import Trial, Verdict, verdict_of, withi
 from ikigai_actors.behaviour.rates import MOST_UNDECIDED, UNSURE, Rates, rates_of
 from ikigai_actors.behaviour.replays import BASELINE, CHANGED, checked_terms, replay_cases
 from ikigai_actors.behaviour.results import ExperimentResult
-from ikigai_actors.behaviour.runs import RunConfig
+from ikigai_actors.behaviour.runs import RunConfig, RunOptions
 from ikigai_actors.behaviour.statistics import Interval
-from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart
+from ikigai_actors.behaviour.trials import Judge, TrialStart
 from ikigai_actors.behaviour.turns import ANSWERED, Turn
 from ikigai_actors.errors import BadInput
-from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.births import position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
@@ -179,15 +178,7 @@ def regress(
     each: str = "turn",
     run: Sequence[str] = (),
     missing: str = "stop",
-    name: str | None = None,
-    under: AgentRef | None = None,
-    parallel: int = 8,
-    budget: Budget | Mapping[str, Any] | None = None,
-    retries: int = 1,
-    warm: bool = True,
-    fresh: bool = False,
-    dry_run: bool = False,
-    on_trial: OnTrial | None = None,
+    **how: Unpack[RunOptions],
 ) -> RegressionReport:
     """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
 
@@ -202,15 +193,7 @@ def regress(
         each: as in `replay`.
         run: as in `replay`.
         missing: as in `replay`.
-        name: the name of the experiment; None for one that follows from these terms.
-        under: the agent below which the experiment is made; None for agent 0.
-        parallel: the most trials in flight.
-        budget: the ceiling of the whole experiment.
-        retries: as in `search`.
-        warm: as in `search`.
-        fresh: begin a new one, also when there is such an experiment already.
-        dry_run: as in `search`.
-        on_trial: as in `search`.
+        how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
         BadInput, ExperimentDiffers, HistoryPruned: as `replay`.
@@ -219,7 +202,7 @@ def regress(
     check_flag(baseline, "baseline")
     _check_margin(margin)
     _check_at_least(at_least)
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
+    config = RunConfig(**how)
     terms = checked_terms(turns, change, {}, each, run, samples, missing)
     arms = [CHANGED, BASELINE] if baseline and at_least is None else [CHANGED]
     least = 1 - margin if at_least is None else at_least
@@ -232,7 +215,7 @@ def regress(
         found = "; ".join(map(str, differences(recorded, again)))
         return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
 
-    experiment, played = replay_cases("regress", terms, arms, judge, how, fingerprint(check))
+    experiment, played = replay_cases("regress", terms, arms, judge, config, fingerprint(check))
     failures = [
         Failure(
             one.recorded.agent.uuid,
@@ -262,15 +245,7 @@ def evaluate(
     at_least: float | None = None,
     at: int | None = None,
     tools: Sequence[str] = (),
-    name: str | None = None,
-    under: AgentRef | None = None,
-    parallel: int = 8,
-    budget: Budget | Mapping[str, Any] | None = None,
-    retries: int = 1,
-    warm: bool = True,
-    fresh: bool = False,
-    dry_run: bool = False,
-    on_trial: OnTrial | None = None,
+    **how: Unpack[RunOptions],
 ) -> RegressionReport:
     """Say how often an agent answers prompts rightly. Each is asked of forks of it; nothing is done outside.
 
@@ -287,15 +262,7 @@ def evaluate(
             ``unsure``.
         at: the position to go on from; None for the end of the history.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
-        name: the name of the experiment; None for one that follows from these terms.
-        under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many trials are in flight at most.
-        budget: the ceiling of the whole experiment.
-        retries: as in `search`.
-        warm: as in `search`.
-        fresh: begin anew, also when there is such an experiment already.
-        dry_run: as in `search`.
-        on_trial: as in `search`.
+        how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
         BadInput, NotABoundary, ExperimentDiffers, HistoryPruned: as `search`.
@@ -307,7 +274,7 @@ def evaluate(
     _check_at_least(at_least)
     if baseline and at_least is not None:
         raise BadInput("Give one of baseline and at_least: a rate is held to one of them.")
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
+    config = RunConfig(**how)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
     prompts = [check_text(one, "case") for one in cases]
@@ -319,7 +286,7 @@ def evaluate(
     terms |= {"change": changed, "run": run, "arms": arms}
     differs = {arm: changed if arm == CHANGED else {} for arm in arms}
     expected = {arm: expected_answer(system, agent.uuid, place, differs[arm], judge) for arm in arms}
-    experiment = begin_experiment(system, terms, how)
+    experiment = begin_experiment(system, terms, config)
 
     def start(trial: Trial) -> TrialStart:
         settings = {**differs[trial.arm], "effects": effects(run)}

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from ikigai_actors.arguments import check_choice, check_count, check_mapping, check_type, shown
 from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
@@ -35,12 +35,11 @@ from ikigai_actors.behaviour.pages import (
 from ikigai_actors.behaviour.plans.each import Each
 from ikigai_actors.behaviour.plans.plan import GO, Trial, Verdict
 from ikigai_actors.behaviour.results import ExperimentResult
-from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import OnTrial, TrialRun, TrialStart
+from ikigai_actors.behaviour.runs import RunConfig, RunOptions
+from ikigai_actors.behaviour.trials import TrialRun, TrialStart
 from ikigai_actors.behaviour.turns import DIVERGED, Turn, own_messages, turns_in
 from ikigai_actors.behaviour.window import run_of
 from ikigai_actors.errors import BadInput, OutputError
-from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.history import merge
 from ikigai_actors.system.handles.ref import AgentRef, System
 
@@ -172,15 +171,7 @@ def replay(
     run: Sequence[str] = (),
     samples: int = 1,
     missing: str = "stop",
-    name: str | None = None,
-    under: AgentRef | None = None,
-    parallel: int = 8,
-    budget: Budget | Mapping[str, Any] | None = None,
-    retries: int = 1,
-    warm: bool = True,
-    fresh: bool = False,
-    dry_run: bool = False,
-    on_trial: OnTrial | None = None,
+    **how: Unpack[RunOptions],
 ) -> Replay:
     """Replay recorded turns, with a change. Nothing is done outside; after a crash, the same call goes on.
 
@@ -194,15 +185,7 @@ def replay(
         run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
         samples: how often each turn is replayed.
         missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
-        name: the name of the experiment; None for one that follows from these terms.
-        under: the agent below which the experiment is made; None for agent 0.
-        parallel: so many trials are in flight at most.
-        budget: the ceiling of the whole experiment.
-        retries: as in `search`.
-        warm: as in `search`.
-        fresh: begin anew, also when there is such an experiment already.
-        dry_run: as in `search`.
-        on_trial: as in `search`.
+        how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
         BadInput: an argument cannot be used, or the change names an unknown setting, model or tool.
@@ -210,8 +193,8 @@ def replay(
         HistoryPruned: the history of a turn was deleted.
     """
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
-    experiment, played = replay_cases("replay", terms, [CHANGED], _differs, how)
+    config = RunConfig(**how)
+    experiment, played = replay_cases("replay", terms, [CHANGED], _differs, config)
     found = [
         ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again), one.number)
         for one in sorted(played, key=lambda one: (one.case, one.number))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from ikigai_actors.arguments import check_count, check_flag, check_optional, check_plain_function
 from ikigai_actors.behaviour.trials import OnTrial
@@ -14,32 +14,50 @@ MOST_PARALLEL = 1_000
 """The most trials in flight."""
 
 
+class RunOptions(TypedDict, total=False):
+    """How an experiment is run, whatever it tries: all five verbs take these by name."""
+
+    name: str | None
+    """Of the experiment; None for one that follows from its terms."""
+    under: AgentRef | None
+    """The agent below which it is made; None for agent 0."""
+    parallel: int
+    """The most trials in flight: 8, and 1 for `bisect`, which more of them end sooner and cost more probes."""
+    budget: Budget | Mapping[str, Any] | None
+    """The ceiling of the whole experiment."""
+    retries: int
+    """How often a trial that failed is resumed before it is judged: 1."""
+    warm: bool
+    """Whether the first trial that goes on from a place is awaited before its siblings start (True). They then read its
+    prefix from the cache of the model's service; otherwise each pays for it. A bisection never has
+    two at one place at once.
+    """
+    fresh: bool
+    """Whether a new experiment begins, also when one of this name lives."""
+    dry_run: bool
+    """Whether nothing is asked and nothing written. The result then has the ``forecast``, and what an experiment with
+    these terms has found so far.
+    """
+    on_trial: OnTrial | None
+    """Is called with the `TrialRun` and the `Verdict` of each trial that is judged in this call, in the order of the
+    numbers, on the driver's thread. What it raises ends the call, as what a judge raises does; the verdict is kept. It
+    may be called again for a trial whose verdict was not written when the process was killed.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """How an experiment is run. Raises `BadInput` when one of them cannot be used."""
+    """All `RunOptions`, with what counts where one is not given. Raises `BadInput` when one cannot be used."""
 
     name: str | None = None
-    """Of the experiment; None for one that follows from its terms."""
     under: AgentRef | None = None
-    """The agent below which it is made; None for agent 0."""
     parallel: int = 8
-    """The most trials in flight."""
     budget: Budget | Mapping[str, Any] | None = None
-    """Its own ceiling."""
     retries: int = 1
-    """How often a trial that failed is resumed before it is judged."""
     warm: bool = True
-    """Whether the first trial that goes on from a place is awaited before its siblings are born: they find its prefix
-    in the cache of the model's service, where each would pay for it otherwise.
-    """
     fresh: bool = False
-    """Whether a new one is begun, also when one of this name lives."""
     dry_run: bool = False
-    """Whether nothing is asked and nothing written: only what it would cost is said."""
     on_trial: OnTrial | None = None
-    """Is called for each trial when its verdict is new, in the order of the numbers, on the driver's thread. It may be
-    called again for a trial whose verdict was not written when the process was killed.
-    """
 
     def __post_init__(self) -> None:
         if self.name is not None:

@@ -1,9 +1,9 @@
 """Search: the best continuation of a history, over durable forks."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from ikigai_actors.arguments import check_count, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
@@ -16,11 +16,10 @@ from ikigai_actors.behaviour.pages import ExperimentReport, ReportCell, ReportRo
 from ikigai_actors.behaviour.plans.plan import GO, UNJUDGED, Continuation, Trial
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.results import ExperimentResult
-from ikigai_actors.behaviour.runs import RunConfig
-from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialStart, started
+from ikigai_actors.behaviour.runs import RunConfig, RunOptions
+from ikigai_actors.behaviour.trials import Judge, TrialStart, started
 from ikigai_actors.errors import BadInput, NameTaken
 from ikigai_actors.records.agents.identity import check_name
-from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.system.births import Child, position
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.text import check_text
@@ -127,18 +126,10 @@ def search(
     *,
     plan: SearchPlan,
     options: SearchOptions,
-    name: str | None = None,
     at: int | None = None,
-    under: AgentRef | None = None,
-    parallel: int = 8,
     seed: int = 0,
     tools: Sequence[str] = (),
-    budget: Budget | Mapping[str, Any] | None = None,
-    retries: int = 1,
-    warm: bool = True,
-    fresh: bool = False,
-    dry_run: bool = False,
-    on_trial: OnTrial | None = None,
+    **how: Unpack[RunOptions],
 ) -> Found:
     """Search for the best continuation of an agent's history.
 
@@ -151,21 +142,10 @@ def search(
         plan: `BestOf`, `Beam` or `MCTS`.
         options: prompts to go on with, or a function of a node that gives them; `GO` in place of one asks once more
             for an answer to what the history ends with, a prompt or results of calls.
-        name: the name of the experiment; None for one that follows from these terms.
         at: the position to go on from; None for the end of the history.
-        under: the agent below which the experiment is made; None for agent 0.
-        parallel: the most trials in flight.
         seed: of the chance in the plan.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
-        budget: the ceiling of the whole search.
-        retries: how often a trial that failed is resumed before it is judged.
-        warm: whether the first trial is awaited before its siblings start, which then read its prefix from the cache of
-            the model's service; otherwise each pays for it.
-        fresh: begin anew, also when there is such an experiment already.
-        dry_run: ask nothing and write nothing: the result has the ``forecast``, and what an experiment with these terms
-            has found so far.
-        on_trial: is called with the `TrialRun` and the `Verdict` of each trial that is judged in this call, in
-            the order of the numbers. What it raises ends the call, as what a judge raises does; the verdict is kept.
+        how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
         BadInput: an argument cannot be used.
@@ -177,7 +157,7 @@ def search(
     if not isinstance(plan, BestOf | Beam | MCTS):
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
-    how = RunConfig(name, under, parallel, budget, retries, warm, fresh, dry_run, on_trial)
+    config = RunConfig(**how)
     given = (
         check_plain_function(options, "options", "a function of a node")
         if callable(options)
@@ -196,13 +176,13 @@ def search(
         "plan": [type(plan).__name__, *(str(getattr(plan, one)) for one in plan.__slots__)],
         "options": None if callable(given) else [None if one is GO else one for one in given],
         "seed": seed,
-        "parallel": how.parallel,
+        "parallel": config.parallel,
         "run": run,
     }
     if not callable(given) and GO in given:
         started(system, agent.uuid, place, GO, {})  # before anything is made
     expected = expected_answer(system, agent.uuid, place, judge=judge)
-    experiment = begin_experiment(system, terms, how)
+    experiment = begin_experiment(system, terms, config)
 
     def options_of(number: int) -> Sequence[Continuation]:
         if not callable(given):

@@ -60,11 +60,12 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         {"fresh": "no"},
         {"on_trial": "print"},
         {"on_trial": later},
+        {"warm": 1},
     ]
     provider = ScriptedProvider(lambda _: "yes")
     with ActorSystem.open(":memory:", provider) as system, ActorSystem.open(":memory:", provider) as other:
         agent = talker(system)
-        for how in [*wrong, {"under": other.root}, *([] if verb == "bisect" else [{"warm": 1}])]:
+        for how in [*wrong, {"under": other.root}]:
             with pytest.raises(BadInput):
                 VERBS[verb](agent, **how)
         assert len(system.agents()) == 2

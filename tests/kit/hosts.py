@@ -7,7 +7,7 @@ from itertools import count
 from ikigai_actors.actors.clock import Clock, SystemClock
 from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.hosts.host import LEASE, Host, take_database
+from ikigai_actors.store.hosts.host import LEASE, Host, new_host, take_database
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql
@@ -34,7 +34,7 @@ class Hosts:
         try:
             ensure_schema(store)
             host_id = f"host {next(self._numbers)}"
-            host = take_database(store, host_id, clock or SystemClock(), lease, name=name, on_wait=on_wait)
+            host = take_database(new_host(store, host_id, clock or SystemClock(), lease, name=name, on_wait=on_wait))
         except BaseException:
             store.close()
             raise

@@ -14,7 +14,7 @@ from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.deaths import WriteDeath
 from ikigai_actors.store import Transaction, open_store
-from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
 from tests.conftest import NewDatabase
@@ -242,7 +242,7 @@ def test_a_takeover_waits_for_a_commit_of_the_host_before_and_nobody_deadlocks(
     assert arena.one.store.held.wait(DEADLINE)
     taker = HeldStore(arena.store)
     with ThreadPoolExecutor(1) as thread:
-        taking = thread.submit(take_database, taker, "host 3", SystemClock())
+        taking = thread.submit(lambda: take_database(new_host(taker, "host 3", SystemClock())))
         eventually(arena.waits, "the new host's wait")
         arena.one.store.let_go()
         taking.result(DEADLINE).release()

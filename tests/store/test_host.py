@@ -27,7 +27,7 @@ OWN = """
     from ikigai_actors.records.agents.registry import ensure_root
     from ikigai_actors.actors.clock import SystemClock
     from ikigai_actors.errors import StoreInUse
-    from ikigai_actors.store.hosts.host import take_database
+    from ikigai_actors.store.hosts.host import new_host, take_database
     from ikigai_actors.store import open_store
     from ikigai_actors.store.migrations import ensure_schema
     store = open_store(sys.argv[1])
@@ -67,7 +67,7 @@ def test_a_second_host_in_another_process_is_refused(durable: str, take: Hosts) 
     second = python(
         f"""{OWN}
     try:
-        take_database(store, "second", SystemClock())
+        take_database(new_host(store, "second", SystemClock()))
     except StoreInUse as error:
         print(error)
     store.close()
@@ -113,7 +113,7 @@ def test_a_killed_owner_of_a_file_is_taken_over_at_once(new_sqlite: NewDatabase,
     url = new_sqlite()
     owner = python(
         f"""{OWN}
-    host = take_database(store, "first", SystemClock())
+    host = take_database(new_host(store, "first", SystemClock()))
     print("mine", flush=True)
     sys.stdin.readline()
     """,

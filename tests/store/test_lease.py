@@ -13,7 +13,7 @@ from ikigai_actors.errors import Fenced, IkigaiError, StoreInUse, SystemClosed
 from ikigai_actors.records.documents import WriteVersion
 from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import Row, Store, open_store
-from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.journal import Committed, Journal
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
@@ -156,7 +156,7 @@ def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase
     url = new_postgres()
     with closing(open_store(url)) as store:
         ensure_schema(store)
-        host = take_database(store, "h", SystemClock())
+        host = take_database(new_host(store, "h", SystemClock()))
         names = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
         assert store.write(lambda tx: sql(tx, names)) == [("ikigai h",)]
         with closing(store.separate()) as separate:

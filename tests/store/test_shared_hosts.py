@@ -11,7 +11,7 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreInUse
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.hosts.rows import HostRecord
 from ikigai_actors.store.hosts.shards import Drain
@@ -199,4 +199,4 @@ def test_a_host_of_an_older_version_is_not_waited_for(new_postgres: NewDatabase)
         store.write(lambda tx: tx.run("set_schema_version", version=1))
         for name in (None, "b"):
             with pytest.raises(StoreInUse, match=r"older version, and host here, pid 1.* End that one"):
-                take_database(store, "new", SystemClock(), LONG, name=name)
+                take_database(new_host(store, "new", SystemClock(), LONG, name=name))

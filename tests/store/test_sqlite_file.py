@@ -12,7 +12,7 @@ from ikigai_actors import ActorSystem, OfflineProvider, SystemClosed
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreInUse, StoreUnusable
 from ikigai_actors.store import Store, open_store
-from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.hosts.rows import owner
 from ikigai_actors.store.migrations import ensure_schema, newest, schema_version
 from ikigai_actors.store.sqlite.file import lock_path
@@ -239,7 +239,7 @@ def test_asking_for_the_host_keeps_nobody_from_becoming_it(file: Path) -> None:
     try:
         with closing(open_store(file)) as store:
             for number in range(50):
-                take_database(store, f"host {number}", SystemClock()).release()
+                take_database(new_host(store, f"host {number}", SystemClock())).release()
     finally:
         asking.kill()
         asking.communicate(timeout=DEADLINE)

@@ -13,7 +13,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
-from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.sqlite.backup import back_up
 from ikigai_actors.store.sqlite.file import lock_path, log_path
@@ -58,7 +58,7 @@ class Life:
 
     def begin(self) -> None:
         """Let it have a host."""
-        self.host = take_database(self.store, f"host {len(self.acknowledged)}", SystemClock())
+        self.host = take_database(new_host(self.store, f"host {len(self.acknowledged)}", SystemClock()))
 
     def change(self, times: int = 1) -> None:
         """Commit something."""

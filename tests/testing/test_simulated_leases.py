@@ -10,7 +10,7 @@ from ikigai_actors.actors.threads import SYSTEM_THREADS, Threads, one_of
 from ikigai_actors.errors import Fenced, SystemClosed
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Watch
-from ikigai_actors.store.hosts.host import Host, take_database
+from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.hosts.shards import shares
 from ikigai_actors.store.memory import empty_image
 from ikigai_actors.store.migrations import ensure_schema
@@ -72,7 +72,7 @@ class Server:
 
     def host(self, store: Store, host_id: str, name: str | None) -> Host:
         """A host that has joined."""
-        host = take_database(store, host_id, self._clock, LONG, self._threads, name=name)
+        host = take_database(new_host(store, host_id, self._clock, LONG, self._threads, name=name))
         self._undone.callback(host.release)
         return host
 

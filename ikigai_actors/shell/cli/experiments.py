@@ -96,7 +96,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 
     Trials are forks; the AGENT itself gets no message. Killed in the middle, the same command goes on.
     """
-    _run(context, lambda trials: trials.search_history(context.obj, **how, tell=show_notice), 1)
+    _run(context, lambda trials: trials.search_history, how, 1)
 
 
 @click.command("bisect")
@@ -119,7 +119,7 @@ def bisect_command(context: click.Context, /, **how: Any) -> None:
 
     The PROGRAM may err: how often is found out on the way. Killed in the middle, the same command goes on.
     """
-    _run(context, lambda trials: trials.bisect_history(context.obj, **how, tell=show_notice), 1)
+    _run(context, lambda trials: trials.bisect_history, how, 1)
 
 
 @click.command("replay")
@@ -132,7 +132,7 @@ def replay_command(context: click.Context, /, **how: Any) -> None:
 
     Calls are answered from the record. A FILE is read into a database in memory.
     """
-    _run(context, lambda trials: trials.replay_turns(context.obj, **how, tell=show_notice), 1)
+    _run(context, lambda trials: trials.replay_turns, how, 1)
 
 
 @click.command("regress")
@@ -153,7 +153,7 @@ def regress_command(context: click.Context, /, **how: Any) -> None:
     Exit status: 0 it does not, 1 it does, 2 it could not be tried, 3 unsure; so git bisect can run it. A PROGRAM reads
     an answer: status 0 is right, 125 cannot be judged, else it is wrong.
     """
-    _run(context, lambda trials: trials.regress_turns(context.obj, **how, tell=show_notice), WRONG)
+    _run(context, lambda trials: trials.regress_turns, how, WRONG)
 
 
 @click.command("evaluate")
@@ -180,18 +180,19 @@ def evaluate_command(context: click.Context, /, **how: Any) -> None:
     The prompts are asked of forks; the AGENT itself gets no message. Exit status as of regress: 0 pass, 1 fail, 2 it
     could not be tried, 3 unsure, also where neither --at-least nor --baseline says what is enough.
     """
-    _run(context, lambda trials: trials.evaluate_agent(context.obj, **how, tell=show_notice), WRONG)
+    _run(context, lambda trials: trials.evaluate_agent, how, WRONG)
 
 
 EXPERIMENTS = (search_command, bisect_command, replay_command, regress_command, evaluate_command)
 
 
-def _run(context: click.Context, work: Callable[[Any], tuple[str, int]], failed: int) -> None:
+def _run(context: click.Context, verb: Callable[[Any], Any], how: dict[str, Any], failed: int) -> None:
     """Print what comes of an experiment; end with its status, or with another one when it could not be made."""
     from ikigai_actors.shell.cli import trials
 
+    shared = {name: how.pop(name) for name in ("dry_run", "yes", "html", "json")}
     try:
-        told, status = work(trials)
+        told, status = verb(trials)(context.obj, trials.Display(**shared, tell=show_notice), **how)
     except KeyboardInterrupt:
         show_notice("Cut off; the same command goes on.")
         context.exit(ENDED_BY_CTRL_C)

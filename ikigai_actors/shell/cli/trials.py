@@ -22,10 +22,10 @@ from ikigai_actors.behaviour.plans.plan import UNJUDGED, Verdict
 from ikigai_actors.behaviour.plans.search import MCTS, Beam, BestOf, SearchPlan
 from ikigai_actors.behaviour.programs import run_program
 from ikigai_actors.behaviour.regressions import RegressionReport, evaluate, regress
-from ikigai_actors.behaviour.replays import Replay, replay
+from ikigai_actors.behaviour.replays import replay
 from ikigai_actors.behaviour.results import ExperimentResult
-from ikigai_actors.behaviour.searches import search
-from ikigai_actors.behaviour.trials import OnTrial, TrialRun
+from ikigai_actors.behaviour.searches import Found, search
+from ikigai_actors.behaviour.trials import Judge, OnTrial, TrialRun
 from ikigai_actors.behaviour.turns import ANSWERED, RecordedTurns, Turn, recorded
 from ikigai_actors.errors import BadInput
 from ikigai_actors.providers.named import imported
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ikigai_actors.system.system import ActorSystem
 
 R = TypeVar("R", bound=ExperimentResult)
-T = TypeVar("T", Replay, RegressionReport)
 
 _Tell = Callable[[str], object]
 STATUS = {"pass": 0, "fail": 1, "unsure": 3}
@@ -64,8 +63,69 @@ class Program(NamedTuple):
     """Seconds that it may take."""
 
 
+class Display(NamedTuple):
+    """What all five commands share: how an experiment is shown, and what the person allows."""
+
+    dry_run: bool
+    """Whether only the forecast is shown."""
+    yes: bool
+    """Whether another model or service may read the recorded histories."""
+    html: str | None
+    """The file that gets a page, too."""
+    json: bool
+    tell: _Tell
+    """Shows a line beside the result."""
+
+    def outcome(
+        self,
+        begin: "partial[R]",
+        change: Mapping[str, Any] = NO_DATA,
+        finish: Callable[[R], Mapping[str, Any]] = lambda result: NO_DATA,
+    ) -> tuple[str, int]:
+        """Carry out an experiment; give what is printed, and the status. Raises what it does, and `BadInput`.
+
+        Args:
+            begin: carries it out, or makes its forecast.
+            change: the settings that differ.
+            finish: is called with the result, and gives more of it as JSON.
+        """
+        _check_page(self.html)
+        before = begin(dry_run=True)
+        if self.dry_run:
+            return before.forecast.json() if self.json else before.forecast.text(), 0
+        self._announce(before, change)
+        planned = before.forecast.trials
+        with progress_bar("trials") as advance:
+            result = begin(on_trial=_counting(begin.keywords["on_trial"], planned, advance))
+        if result.ended:
+            self.tell(f"It has ended before its plan ({result.ended}); after a grant the same command goes on.")
+        more = finish(result)
+        if self.html is not None:
+            _write_page(self.html, result)
+        status = STATUS[result.verdict] if isinstance(result, RegressionReport) else 0
+        if not self.json:
+            return result.text(), status
+        return json_text.dumps(json_text.loads(result.json()) | more, ensure_ascii=False), status
+
+    def _announce(self, before: ExperimentResult, change: Mapping[str, Any]) -> None:
+        """Say what an experiment asks, before it does. Raises `BadInput` where the person did not allow it."""
+        planned = before.forecast
+        if before.resumed:
+            self.tell(
+                f"Goes on with {named(before.experiment.agent)}: the verdicts that it has stay, whatever judges now. "
+                "--name begins another."
+            )
+        self.tell(planned.text())
+        names_one = bool(change.get("model") or change.get("compact_model"))
+        if (planned.new_services or (names_one and planned.new_readers)) and not (self.yes or sys.stdout.isatty()):
+            readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
+            raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
+
+
 def search_history(
     options: Options,
+    display: Display,
+    *,
     agent: str,
     plan: str,
     texts: Sequence[str],
@@ -73,134 +133,89 @@ def search_history(
     timeout: float,
     enough: float | None,
     keep: str | None,
-    dry_run: bool,
-    yes: bool,
-    html: str | None,
-    json: bool,
-    tell: _Tell,
     **how: Any,
 ) -> tuple[str, int]:
     """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
-    command = Program(parse_program(program, "--score"), timeout)
-    _check_page(html)
+    judge = _judge(program, "--score", timeout, _score)
     if keep is not None:
         check_name(keep)
+    how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(display.tell, score)}
 
-    def judge(one: TrialRun) -> float | Verdict | None:
-        return _score(command, one.text)
-
-    how |= {"plan": parse_plan(plan, enough), "options": list(texts), "on_trial": trial_lines(tell, score)}
-    with _opened(options) as system:
-        begin = partial(search, system.agent(agent), judge, **how)
-        if dry_run:
-            return _planned(begin, json)
-        found = _carried_out(begin, yes, tell)
+    def keep_best(found: Found) -> Mapping[str, Any]:
         winner = found.keep(keep) if keep and found.agent is not None else None
-        if not json:
-            return _told(found, html, json), 0
-        told = json_text.loads(_told(found, html, json))
-    told |= {"kept": None if winner is None else winner.uuid, "experiment": found.experiment.agent.uuid}
-    return json_text.dumps(told, ensure_ascii=False), 0
+        return {"kept": None if winner is None else winner.uuid, "experiment": found.experiment.agent.uuid}
+
+    with _opened(options) as system:
+        return display.outcome(partial(search, system.agent(agent), judge, **how), finish=keep_best)
 
 
 def bisect_history(
-    options: Options,
-    agent: str,
-    program: str,
-    timeout: float,
-    dry_run: bool,
-    yes: bool,
-    html: str | None,
-    json: bool,
-    tell: _Tell,
-    **how: Any,
+    options: Options, display: Display, *, agent: str, program: str, timeout: float, **how: Any
 ) -> tuple[str, int]:
     """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
-    command = Program(parse_program(program, "--judge"), timeout)
-    _check_page(html)
-
-    def judge(one: TrialRun) -> bool | Verdict | None:
-        return _is_right(command, one.text)
-
+    judge = _judge(program, "--judge", timeout, _is_right)
+    how |= {"on_trial": trial_lines(display.tell, good_or_bad)}
     with _opened(options) as system:
-        begin = partial(bisect, system.agent(agent), judge, on_trial=trial_lines(tell, good_or_bad), **how)
-        if dry_run:
-            return _planned(begin, json)
-        return _told(_carried_out(begin, yes, tell), html, json), 0
+        return display.outcome(partial(bisect, system.agent(agent), judge, **how))
 
 
-def replay_turns(options: Options, edit: Sequence[str], tell: _Tell, **how: Any) -> tuple[str, int]:
+def replay_turns(options: Options, display: Display, *, edit: Sequence[str], **how: Any) -> tuple[str, int]:
     """Replay the turns of an agent or a file; ``how`` is as for `_replayed`, which may raise."""
-    how |= {"edit": parse_edits(edit), "on_trial": trial_lines(tell, same_or_different)}
-    text, _ = _replayed(replay, options, tell=tell, **how)
-    return text, 0
+    how |= {"edit": parse_edits(edit), "on_trial": trial_lines(display.tell, same_or_different)}
+    return _replayed(replay, options, display, **how)
 
 
-def regress_turns(options: Options, check: str, timeout: float, tell: _Tell, **how: Any) -> tuple[str, int]:
+def regress_turns(options: Options, display: Display, *, check: str, timeout: float, **how: Any) -> tuple[str, int]:
     """Say whether a change makes turns worse; ``how`` is as for `_replayed`, which may raise."""
-    how |= {"check": parse_check(check, timeout), "on_trial": trial_lines(tell, score)}
-    text, report = _replayed(regress, options, tell=tell, **how)
-    return text, 0 if report is None else STATUS[report.verdict]
+    how |= {"check": parse_check(check, timeout), "on_trial": trial_lines(display.tell, score)}
+    return _replayed(regress, options, display, **how)
 
 
 def evaluate_agent(
     options: Options,
+    display: Display,
+    *,
     agent: str,
     texts: Sequence[str],
     file: str | None,
     program: str,
     timeout: float,
     change: Sequence[str],
-    dry_run: bool,
-    yes: bool,
-    html: str | None,
-    json: bool,
-    tell: _Tell,
     **how: Any,
 ) -> tuple[str, int]:
     """Say how often an agent answers prompts rightly; ``how`` is as for `evaluate`, which may raise."""
-    command = Program(parse_program(program, "--judge"), timeout)
+    judge = _judge(program, "--judge", timeout, _is_right)
     prompts, changed = parse_cases(texts, file), parse_change(change)
-    _check_page(html)
-
-    def judge(one: TrialRun) -> bool | Verdict | None:
-        return _is_right(command, one.text)
-
+    how |= {"change": changed, "on_trial": trial_lines(display.tell, score)}
     with _opened(options) as system:
-        how |= {"change": changed, "on_trial": trial_lines(tell, score)}
-        begin = partial(evaluate, system.agent(agent), prompts, judge, **how)
-        if dry_run:
-            return _planned(begin, json)
-        found = _carried_out(begin, yes, tell, changed)
-        return _told(found, html, json), STATUS[found.verdict]
+        return display.outcome(partial(evaluate, system.agent(agent), prompts, judge, **how), changed)
 
 
 def _replayed(
-    verb: Callable[..., T],
+    verb: Callable[..., ExperimentResult],
     options: Options,
+    display: Display,
+    *,
     source: str,
     change: Sequence[str],
     start: int,
-    dry_run: bool,
-    yes: bool,
-    html: str | None,
-    json: bool,
-    tell: _Tell,
     **how: Any,
-) -> tuple[str, T | None]:
-    """The printed lines about the turns of an agent or a file, and the result, if it is more than a dry run.
-
-    ``how`` is as for the verb, which may raise.
-    """
+) -> tuple[str, int]:
+    """The printed lines about the turns of an agent or a file, and the status; the verb may raise."""
     changed = parse_change(change)
-    _check_page(html)
-    with _turns(options, source, start, tell) as turns:
+    with _turns(options, source, start, display.tell) as turns:
         fresh = _is_file(source)  # a replay that is in the file is not gone on with
-        begin = partial(verb, turns, change=changed, fresh=fresh, **how)
-        if dry_run:
-            return _planned(begin, json)[0], None
-        found = _carried_out(begin, yes, tell, changed)
-        return _told(found, html, json), found
+        return display.outcome(partial(verb, turns, change=changed, fresh=fresh, **how), changed)
+
+
+def _judge(text: str, option: str, timeout: float, read: Callable[[Program, str], float | Verdict]) -> Judge:
+    """The judge that asks a program. Raises `BadInput` when there is none such."""
+    program = Program(parse_program(text, option), timeout)
+
+    def judge(run: TrialRun) -> float | Verdict:
+        return read(program, run.text)
+
+    return judge
 
 
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
@@ -310,33 +325,6 @@ def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
     return chosen
 
 
-def _planned(begin: Callable[..., ExperimentResult], json: bool) -> tuple[str, int]:
-    """The forecast of an experiment. Raises what the experiment does."""
-    planned = begin(dry_run=True).forecast
-    return planned.json() if json else planned.text(), 0
-
-
-def _carried_out(begin: "partial[R]", yes: bool, tell: _Tell, change: Mapping[str, Any] = NO_DATA) -> R:
-    """Carry out an experiment, once it is said what it asks. Raises what it does, and `BadInput`."""
-    before = begin(dry_run=True)
-    planned = before.forecast
-    if before.resumed:
-        tell(
-            f"Goes on with {named(before.experiment.agent)}: the verdicts that it has stay, whatever judges now. "
-            "--name begins another."
-        )
-    tell(planned.text())
-    names_one = bool(change.get("model") or change.get("compact_model"))
-    if (planned.new_services or (names_one and planned.new_readers)) and not (yes or sys.stdout.isatty()):
-        readers = ", ".join(one.removesuffix(":") for one in planned.new_readers)
-        raise BadInput(f"Recorded histories would be read by {readers}: say --yes to let them.")
-    with progress_bar("trials") as advance:
-        found = begin(on_trial=_counting(begin.keywords["on_trial"], planned.trials, advance))
-    if found.ended:
-        tell(f"It has ended before its plan ({found.ended}); after a grant the same command goes on.")
-    return found
-
-
 def _counting(show: OnTrial, total: int, advance: Callable[[int, int], object]) -> OnTrial:
     """Show each trial that is judged, and say how many of all those that were planned are judged now."""
     numbers = count(1)
@@ -409,11 +397,8 @@ def _check_page(file: str | None) -> None:
         raise BadInput(f"The file {file!r} cannot be written: {reason}.")
 
 
-def _told(found: ExperimentResult, file: str | None, json: bool) -> str:
-    """The printed lines of a result; a file gets its page, too. Raises `BadInput`."""
-    if file is not None:
-        try:
-            Path(file).write_text(found.html(), "utf-8")
-        except OSError as error:
-            raise BadInput(f"The file {file!r} cannot be written: {error.strerror}.") from error
-    return found.json() if json else found.text()
+def _write_page(file: str, result: ExperimentResult) -> None:
+    try:
+        Path(file).write_text(result.html(), "utf-8")
+    except OSError as error:
+        raise BadInput(f"The file {file!r} cannot be written: {error.strerror}.") from error

@@ -91,7 +91,7 @@ class _LeaseWatch(Service):
 
 
 class Host(Service):
-    """This process as the owner of a database, or of some of its shards. Made by `take_database`."""
+    """This process as the owner of a database, or of some of its shards. Made by `new_host`."""
 
     def __init__(
         self,
@@ -411,18 +411,8 @@ def new_host(
     return host
 
 
-def take_database(
-    store: Store,
-    host_id: str,
-    clock: Clock,
-    lease: float = LEASE,
-    threads: Threads = SYSTEM_THREADS,
-    *,
-    name: str | None = None,
-    on_wait: Callable[[HostRecord], object] = lambda owner: None,
-) -> Host:
-    """Make a host, as `new_host` does, and begin. Raises what both raise; then nothing is left of it."""
-    host = new_host(store, host_id, clock, lease, threads, name=name, on_wait=on_wait)
+def take_database(host: Host) -> Host:
+    """Let a new host begin. Raises what `Host.begin` does; then nothing is left of it."""
     try:
         host.begin()
     except BaseException:

@@ -8,7 +8,7 @@ from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import ensure_root
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store import open_store
-from ikigai_actors.store.hosts.host import take_database
+from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.migrations import ensure_schema
 
@@ -29,7 +29,7 @@ def import_file(database: str | os.PathLike[str] | None, file: ImportFile, under
         store = open_store(database)
         closing.callback(store.close)
         ensure_schema(store)
-        host = take_database(store, new_agent_uuid(os.urandom), SystemClock())
+        host = take_database(new_host(store, new_agent_uuid(os.urandom), SystemClock()))
         closing.callback(host.release)
         host.keep()
         ensure_root(store, os.urandom, host.clock.now_ms())
