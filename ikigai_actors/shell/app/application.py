@@ -46,6 +46,7 @@ from ikigai_actors.shell.app.screens.main import MainScreen
 from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
+from ikigai_actors.shell.app.theme import DARK, DARK_THEME, LIGHT_THEME, OWN_THEME, THEMES, variables
 from ikigai_actors.shell.app.typed_key import as_typed
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
@@ -95,6 +96,8 @@ class Application(App[int]):
             config: the ``ikigai.toml`` that has prices, too; None for the usual one.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        for theme in THEMES:
+            self.register_theme(theme)
         self.theme = self._first_theme()  # before anything is drawn
         self.system, self.follow = system, follow
         self.failure: IkigaiError | None = None
@@ -383,12 +386,16 @@ class Application(App[int]):
 
     def _first_theme(self) -> str:
         if self.no_color:
-            return "ansi-dark"
+            return OWN_THEME
         ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
-        return "textual-light" if ground in ("7", "15") else self.theme
+        return LIGHT_THEME if ground in ("7", "15") else DARK_THEME
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our names of colours, for Textual's own themes."""
+        return variables(DARK)
 
     def _repaint(self, theme: Theme) -> None:
-        self.main.paint(theme.dark)
+        self.main.paint()
 
 
 def _prices(history: Path | None, config: str | None) -> tuple[Prices, list[str]]:

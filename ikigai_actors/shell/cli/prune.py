@@ -6,7 +6,7 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
 from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.shell.text.counts import counted
+from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing

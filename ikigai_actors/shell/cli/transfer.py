@@ -10,8 +10,8 @@ from ikigai_actors.records.transfer.export import as_path, export_file
 from ikigai_actors.records.transfer.graft import ImportFile
 from ikigai_actors.records.transfer.preview import ImportPreview
 from ikigai_actors.shell.cli.progress import progress_bar
-from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.words import counted
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 

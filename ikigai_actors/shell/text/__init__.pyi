@@ -3,7 +3,6 @@ from ikigai_actors.records.mail.mail import kind_mark as kind_mark
 from ikigai_actors.records.mail.mail import preview as preview
 from ikigai_actors.shell.text.budgets import budget_lines as budget_lines
 from ikigai_actors.shell.text.call_page import described_call as described_call
-from ikigai_actors.shell.text.counts import counted as counted
 from ikigai_actors.shell.text.decode import decoded as decoded
 from ikigai_actors.shell.text.diff import diff_page as diff_page
 from ikigai_actors.shell.text.harmless import one_line as one_line
@@ -27,3 +26,4 @@ from ikigai_actors.shell.text.wording import inherited as inherited
 from ikigai_actors.shell.text.wording import nothing_to_resume as nothing_to_resume
 from ikigai_actors.shell.text.wording import resume_waits as resume_waits
 from ikigai_actors.shell.text.wording import waits_for_cont as waits_for_cont
+from ikigai_actors.shell.text.words import counted as counted

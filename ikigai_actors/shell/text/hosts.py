@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ikigai_actors.agent.subscriptions import HostChanged, HostEnded
-from ikigai_actors.shell.text.counts import counted
 from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import counted, duration
 from ikigai_actors.store.hosts.rows import HostRecord, Vacant
 
 MOST_HEIRS = 5
@@ -73,17 +73,12 @@ def _state(host: HostRecord) -> str:
     if host.name is not None:  # one without a name has all shards
         agents.append(counted(host.shards, "shard"))
     share = ", ".join(agents)
-    seen = "" if host.age is None else f", seen {_seconds(host.age)} ago"
+    seen = "" if host.age is None else f", seen {duration(host.age / 1000)} ago"
     if host.silent:
         return f"gives no sign of life: {share}{seen}"
     if host.draining:
         return f"gives its agents away: {share} left{seen}"
     return f"runs {share}{seen}"
-
-
-def _seconds(milliseconds: int) -> str:
-    seconds = milliseconds // 1000
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
 
 
 def _time(moment: int) -> str:

@@ -15,6 +15,7 @@ from ikigai_actors.records.messages.blob_references import ATTACHMENTS_KEY
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import counted, in_thousands
 
 if TYPE_CHECKING:
     from ikigai_actors.system.context import Context
@@ -140,8 +141,8 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
             entry = f"note {json.dumps(dict(data), ensure_ascii=False)}"
             line = entry
         case Kind.FORK:
-            parent, count = _called(data, "parent", called), message.id - 1
-            entry, line = f"forked from {parent}", f"inherited: {count:,} message{'s' * (count != 1)} from {parent}"
+            parent = _called(data, "parent", called)
+            entry, line = f"forked from {parent}", f"inherited: {counted(message.id - 1, 'message')} from {parent}"
         case _:
             return MessageWords(content, f"{message.kind}: {one_line(content)}")
     return MessageWords(entry, one_line(line), rule=True)
@@ -194,13 +195,6 @@ def _saved(data: Mapping[str, Any]) -> str:
     if not isinstance(before, int) or not isinstance(after, int):
         return ""
     return f", {in_thousands(before)} → {in_thousands(after)} tokens (/uncompact brings them back)"
-
-
-def in_thousands(count: int) -> str:
-    """A count as people read it: 940, 14 k, 1.2 M."""
-    if count < 1_000:
-        return str(count)
-    return f"{count / 1_000:.0f} k" if count < 1_000_000 else f"{count / 1_000_000:.1f} M"
 
 
 def stop_note(stop_reason: str, empty: bool) -> str | None:
@@ -256,5 +250,5 @@ def _filled(context: "Context") -> Iterator[str]:
 
 
 def _tokens(usage: Mapping[str, Any]) -> str:
-    told = [f"{count} {name.removesuffix('_tokens').replace('_', ' ')}" for name, count in usage.items() if count]
+    told = [f"{many} {name.removesuffix('_tokens').replace('_', ' ')}" for name, many in usage.items() if many]
     return f"{', '.join(told)}, as last reported" if told else "none reported"

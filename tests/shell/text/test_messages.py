@@ -70,7 +70,7 @@ SHOWN: list[tuple[str, str, Mapping[str, object], str, list[tuple[Look, str]]]] 
         "of old",
         {"keep_from": 8, "before": 161_204, "after": 940},
         "of messages up to 7: of old",
-        [(Look.RULE, "summarised: messages up to 7, 161 k → 940 tokens (/uncompact brings them back)")],
+        [(Look.RULE, "summarised: messages up to 7, 161k → 940 tokens (/uncompact brings them back)")],
     ),
     (
         "summary",

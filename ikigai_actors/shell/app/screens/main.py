@@ -22,6 +22,7 @@ from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
@@ -218,10 +219,15 @@ class MainScreen(Screen[None]):
             if refused and not page.prompt.text:
                 page.prompt.paste(prompt)
 
-    def paint(self, dark: bool) -> None:
-        """Draw the transcripts for a dark or a light theme."""
+    @property
+    def colours(self) -> Palette:
+        """The colours of the theme."""
+        return palette(self.app.current_theme)
+
+    def paint(self) -> None:
+        """Draw the transcripts in the colours of the theme."""
         for page in self._pages.values():
-            page.transcript.paint(dark)
+            page.transcript.paint(self.colours)
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw the bars as wide as the screen."""
@@ -342,7 +348,7 @@ class MainScreen(Screen[None]):
         transcript = Transcript(self._threads, picture=picture, called=self._called)
         prompt = PromptBox(self._recall, self._question.answer)
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
-        transcript.paint(self.app.current_theme.dark)
+        transcript.paint(self.colours)
         self._transcripts.mount(transcript)
         self._prompts.mount(prompt)
         self._events.follow(uuid)

@@ -6,6 +6,7 @@ of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
 
 import io
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
@@ -14,8 +15,10 @@ from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from rich.theme import Theme
 from textual.strip import Strip
 
+from ikigai_actors.shell.app.theme import DARK, LIGHT, OWN, Palette
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 
@@ -31,18 +34,12 @@ _LONGEST = 400
 FOLDED = 12
 """The most lines that are shown of a folded prompt."""
 
-_DIM = Style(dim=True)
-_QUIET = Style(dim=True, italic=True)
-_BOLD = Style(bold=True)
-_BAD = Style(color="red", bold=True)
-_BAR = Style(color="cyan", bold=True)
-
 
 class Frame(NamedTuple):
-    """The settings that all pieces of a transcript are laid out with: the width in columns, the theme, the folding."""
+    """What all pieces of a transcript are laid out with: the width in columns, the colours, the folding."""
 
     width: int
-    dark: bool = True
+    colours: Palette = DARK
     thinking: bool = False
     """Whether thinking is unfolded."""
     results: bool = False
@@ -66,48 +63,98 @@ def lay_out(
 
     Args:
         piece: the piece to lay out.
-        frame: the width, the theme, and the kinds of pieces that are unfolded.
+        frame: the width, the colours, and the kinds of pieces that are unfolded.
         toggled: whether this piece is folded although the frame unfolds its kind, or the reverse.
         plain: whether markdown stays plain text, and a picture a line.
         picture: gives the rows of a picture; None leaves it at its line.
     """
-    width = max(frame.width, 10)
+    width, looks = max(frame.width, 10), _looks(frame.colours)
     match piece.look:
         case Look.MARKDOWN if not plain and len(piece.text) <= HUGE:
-            return [_EMPTY, *_markdown(piece.text, width, frame.dark)]
+            return [_EMPTY, *_markdown(piece.text, width, frame.colours)]
         case Look.MARKDOWN | Look.PLAIN:
-            return [_EMPTY, *_wrapped(piece.text, width)]
+            return [_EMPTY, *_wrapped(piece.text, width, looks.ink)]
         case Look.PROMPT:
-            return [_EMPTY, *_prompt(piece.text, width, frame.results != toggled)]
+            return [_EMPTY, *_prompt(piece.text, width, frame.results != toggled, looks)]
         case Look.WAITING:
-            return [_EMPTY, *_marked("… ", piece.text, width, _DIM, 3)]
+            return [_EMPTY, *_marked("… ", piece.text, width, looks.past, 3)]
         case Look.THINKING:
-            return _thinking(piece.text, width, frame.thinking != toggled)
+            return _thinking(piece.text, width, frame.thinking != toggled, looks)
         case Look.CALL:
-            return _call(piece, width, frame.results != toggled)
+            return _call(piece, width, frame.results != toggled, looks)
         case Look.ERROR:
-            return [_EMPTY, *_marked("✗ ", piece.text, width, _BAD, _LONGEST)]
+            return [_EMPTY, *_marked("✗ ", piece.text, width, looks.failed, _LONGEST)]
         case Look.RULE:
-            return [_EMPTY, _rule(piece.text, width)]
+            return [_EMPTY, _rule(piece.text, width, looks)]
         case Look.PICTURE:
             shown: Sequence[Strip] = ()
             if picture is not None and not plain:
                 shown = picture(piece.blob, min(width, MOST_COLUMNS))  # most widths want the same rows
-            return [*_wrapped(piece.text, width, _DIM), *shown]
+            return [*_wrapped(piece.text, width, looks.past), *shown]
         case Look.NOTE | Look.TOLD | Look.STRONG:
-            style = {Look.NOTE: _DIM, Look.STRONG: _BOLD}.get(piece.look)
+            style = {Look.NOTE: looks.past, Look.STRONG: looks.strong}.get(piece.look, looks.ink)
             return list(_wrapped(piece.text, width, style, _LONGEST))
 
 
 _EMPTY = Strip([])
 
 
-def _markdown(text: str, width: int, dark: bool) -> list[Strip]:
+class _Looks(NamedTuple):
+    """The styles of a palette."""
+
+    ink: Style
+    past: Style
+    aside: Style
+    strong: Style
+    said: Style
+    """What the person said, on a ground of its own."""
+    mark: Style
+    """The sign before it."""
+    accent: Style
+    failed: Style
+
+
+@lru_cache(8)
+def _looks(colours: Palette) -> _Looks:
+    ink, past, accent = (Style(color=one) for one in (colours.ink, colours.past, colours.accent))
+    said = Style(bold=True) if colours is OWN else ink + Style(bgcolor=colours.chosen)
+    return _Looks(
+        ink, past, past + Style(italic=True), ink + Style(bold=True), said, said + accent + Style(bold=True), accent,
+        Style(color=colours.failed),
+    )  # fmt: skip
+
+
+@lru_cache(8)
+def _markdown_theme(colours: Palette) -> Theme:
+    """Rich's names for the parts of markdown: headings are bold, not coloured, and code has a ground of its own."""
+    ink, past, accent = colours.ink, colours.past, colours.accent
+    code = "bold" if colours is OWN else f"{ink} on {colours.raised}"
+    link = f"underline {accent}"
+    return Theme({
+        **{f"markdown.h{level}": f"bold {ink}" for level in range(2, 7)},
+        "markdown.h1": f"bold underline {ink}",
+        "markdown.paragraph": ink,
+        "markdown.text": ink,
+        "markdown.list": ink,
+        "markdown.item.bullet": past,
+        "markdown.item.number": past,
+        "markdown.code": code,
+        "markdown.code_block": code,
+        "markdown.block_quote": f"italic {past}",
+        "markdown.hr": colours.line,
+        "markdown.link": link,
+        "markdown.link_url": link,
+        "markdown.table.border": colours.line,
+        "markdown.table.header": f"bold {past}",
+    })  # fmt: skip
+
+
+def _markdown(text: str, width: int, colours: Palette) -> list[Strip]:
     console = Console(
         file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor", legacy_windows=False,
-        markup=False, emoji=False, highlight=False,
+        markup=False, emoji=False, highlight=False, theme=_markdown_theme(colours),
     )  # fmt: skip
-    markdown = Markdown(text, code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
+    markdown = Markdown(text, code_theme="ansi_light" if colours is LIGHT else "ansi_dark", hyperlinks=False)
     lines = console.render_lines(markdown, console.options.update(width=width, height=None), pad=False)
     strips = [Strip(line) for line in lines]
     while strips and not strips[-1].text.strip():
@@ -117,24 +164,26 @@ def _markdown(text: str, width: int, dark: bool) -> list[Strip]:
     return strips
 
 
-def _prompt(text: str, width: int, unfolded: bool) -> Iterator[Strip]:
-    return _marked("› ", text, width, _BOLD, _LONGEST if unfolded else FOLDED)
+def _prompt(text: str, width: int, unfolded: bool, looks: _Looks) -> Iterator[Strip]:
+    for number, strip in enumerate(_wrapped(text, width - 3, looks.said, _LONGEST if unfolded else FOLDED)):
+        line = Strip([Segment("› " if number == 0 else "  ", looks.mark), *strip])
+        yield line.adjust_cell_length(width, looks.said)
 
 
-def _thinking(text: str, width: int, unfolded: bool) -> list[Strip]:
+def _thinking(text: str, width: int, unfolded: bool, looks: _Looks) -> list[Strip]:
     if unfolded:
-        return list(_marked("▾ ", text, width, _QUIET, _LONGEST))
+        return list(_marked("▾ ", text, width, looks.aside, _LONGEST))
     line = " ".join(text[: 4 * width].split())
-    return [_EMPTY, _short(f"▸ thinking: {line}", width, _QUIET)]
+    return [_EMPTY, _short(f"▸ thinking: {line}", width, looks.aside)]
 
 
-def _call(piece: Piece, width: int, unfolded: bool) -> list[Strip]:
-    style = _BAD if piece.failed else _DIM
+def _call(piece: Piece, width: int, unfolded: bool, looks: _Looks) -> list[Strip]:
+    style = looks.failed if piece.failed else looks.past
     if unfolded:
-        head = list(_marked("▾ ", piece.text, width, _BAR, _LONGEST))
+        head = list(_marked("▾ ", piece.text, width, looks.accent, _LONGEST))
         return [*head, *(_marked("  ", piece.result, width, style, _LONGEST) if piece.result else ())]
     shown = piece.text if len(piece.text) <= ARGUMENTS else f"{piece.text[:ARGUMENTS]}…"
-    head = [_short(f"▸ {shown}", width, _BAR)]
+    head = [_short(f"▸ {shown}", width, looks.accent)]
     if piece.result is None:
         return head
     first, *more = piece.result.strip("\n").split("\n") if piece.result.strip() else ["nothing"]
@@ -142,11 +191,11 @@ def _call(piece: Piece, width: int, unfolded: bool) -> list[Strip]:
     return [*head, _short(f"  └ {first}", width - len(count), style, count)]
 
 
-def _rule(text: str, width: int) -> Strip:
+def _rule(text: str, width: int, looks: _Looks) -> Strip:
     title = Text(f"── {text} ")
     title.truncate(width - 1, overflow="ellipsis")
     rest = max(0, width - title.cell_len)
-    return Strip([Segment(title.plain + "─" * rest, _DIM)])
+    return Strip([Segment(title.plain + "─" * rest, looks.past)])
 
 
 def _short(text: str, width: int, style: Style, after: str = "") -> Strip:
@@ -158,14 +207,14 @@ def _short(text: str, width: int, style: Style, after: str = "") -> Strip:
 def _marked(mark: str, text: str, width: int, style: Style, most: int) -> Iterator[Strip]:
     """Wrap plain text, with a mark before its first line."""
     for number, strip in enumerate(_wrapped(text, width - 2, style, most)):
-        yield Strip([Segment(mark if number == 0 else "  ", _BAR if style is _BOLD else style), *strip])
+        yield Strip([Segment(mark if number == 0 else "  ", style), *strip])
 
 
-def _wrapped(text: str, width: int, style: Style | None = None, most: int = _LONGEST) -> Iterator[Strip]:
+def _wrapped(text: str, width: int, style: Style, most: int = _LONGEST) -> Iterator[Strip]:
     """Wrap plain text, up to ``most`` lines; the next line says how long a longer text is."""
     for number, line in enumerate(_lines(text, width)):
         if number == most:
-            yield Strip([Segment(f"… ({len(text):,} characters in all)", _DIM)])
+            yield Strip([Segment(f"… ({len(text):,} characters in all)", style)])
             return
         yield Strip([Segment(line, style)] if line else [])
 

@@ -25,6 +25,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
@@ -168,9 +169,9 @@ class Transcript(ScrollView, can_focus=True):
         frame = self._frame
         self._reframe(frame._replace(thinking=frame.thinking != thinking, results=frame.results != results))
 
-    def paint(self, dark: bool) -> None:
-        """Lay out code for a dark or a light theme."""
-        self._reframe(self._frame._replace(dark=dark))
+    def paint(self, colours: Palette) -> None:
+        """Lay out in these colours."""
+        self._reframe(self._frame._replace(colours=colours))
 
     def tick(self) -> None:
         """Continue the layout, if blocks are left."""

@@ -1,0 +1,90 @@
+"""The colours of the application, by what they mean.
+
+    ink      all text                       accent   what can be acted on, and who works
+    past     what is over, or an aside      waits    what waits for the person
+    line     edges                          failed   what went wrong
+
+No meaning is shown by a colour alone: a sign or a word is beside it. Text has a contrast of at least 4.5 on each ground
+below it; edges have less, since they mean nothing.
+"""
+
+from typing import NamedTuple
+
+from textual.theme import BUILTIN_THEMES, Theme
+
+
+class Palette(NamedTuple):
+    """Colours by meaning, by the names that Rich has for them."""
+
+    ink: str
+    past: str
+    accent: str
+    waits: str
+    failed: str
+    line: str
+    paper: str
+    """The ground of nearly everything."""
+    raised: str
+    """The ground of what lies over the rest, and of code."""
+    chosen: str
+    """The ground of the row at the cursor, and of what the person said."""
+
+
+DARK = Palette("#e8e4db", "#9497a0", "#3fc1a8", "#e0a63a", "#ff6b5e", "#3a4150", "#12141a", "#1b1f28", "#243047")
+LIGHT = Palette("#23221f", "#65625a", "#0b6b59", "#865300", "#b3241a", "#bdb6a6", "#fbf9f4", "#f0ece2", "#dfe7f5")
+OWN = Palette("default", "bright_black", "cyan", "yellow", "red", "bright_black", "default", "default", "default")
+"""The terminal's own colours; none at all under ``NO_COLOR``."""
+
+DARK_THEME, LIGHT_THEME, OWN_THEME = NAMES = ("ikigai-dark", "ikigai-light", "ikigai-own")
+
+
+def variables(colours: Palette) -> dict[str, str]:
+    """The names of these colours in style sheets: ours (``$past``, ``$edge``, ``$chosen``), and those of Textual."""
+    return {
+        "past": colours.past,
+        "edge": colours.line,
+        "chosen": colours.chosen,
+        "block-cursor-background": colours.chosen,
+        "block-cursor-foreground": colours.ink,
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": colours.chosen,
+        "input-cursor-background": colours.accent,
+        "input-cursor-foreground": colours.paper,
+        "border": colours.accent,
+        "border-blurred": colours.line,
+        "footer-key-foreground": colours.accent,
+        "scrollbar": colours.line,
+        "scrollbar-hover": colours.past,
+        "scrollbar-active": colours.accent,
+        "scrollbar-background": colours.paper,
+        "scrollbar-background-hover": colours.paper,
+        "scrollbar-background-active": colours.paper,
+        "scrollbar-corner-color": colours.paper,
+    }
+
+
+def _theme(name: str, colours: Palette, dark: bool) -> Theme:
+    accent = colours.accent
+    return Theme(
+        name, primary=accent, secondary=accent, accent=accent, success=accent, warning=colours.waits,
+        error=colours.failed, foreground=colours.ink, background=colours.paper, surface=colours.raised,
+        panel=colours.raised, dark=dark, text_alpha=1.0, variables=variables(colours),
+    )  # fmt: skip
+
+
+def _own() -> Theme:
+    plain = BUILTIN_THEMES["ansi-dark"]
+    own = {"past": "ansi_bright_black", "edge": "ansi_bright_black", "chosen": "ansi_default"}
+    return Theme(
+        OWN_THEME, primary="ansi_cyan", secondary="ansi_cyan", accent="ansi_cyan", success="ansi_cyan",
+        warning="ansi_yellow", error="ansi_red", foreground=plain.foreground, background=plain.background,
+        surface=plain.surface, panel=plain.panel, boost=plain.boost, ansi=True, variables=plain.variables | own,
+    )  # fmt: skip
+
+
+THEMES = (_theme(DARK_THEME, DARK, dark=True), _theme(LIGHT_THEME, LIGHT, dark=False), _own())
+
+
+def palette(theme: Theme) -> Palette:
+    """The palette of a theme; for one of Textual's, that of ours which is nearest."""
+    return OWN if theme.ansi else DARK if theme.dark else LIGHT

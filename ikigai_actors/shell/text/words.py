@@ -1,0 +1,100 @@
+"""Figures and states as a person says them, the same on every screen and in line mode. Pure.
+
+The sign of each kind of state is the same everywhere, too.
+"""
+
+from typing import NamedTuple
+
+from ikigai_actors.agent.turn.state import IN_A_TURN, WAITS_FOR, Phase
+from supervisors.signals import Status
+
+SIGNS = {
+    "idle": "○",
+    "thinking": "◐",
+    "answering": "●",
+    "tool": "▶",
+    "waiting": "◇",
+    "asks": "?",
+    "budget": "$",
+    "interrupted": "‖",
+    "stopped": "‖",
+    "dead": "×",
+}
+"""The sign of each kind of state: one column wide, in fonts everywhere."""
+
+RUNS, SUMMARISING = "runs ", "summarising "
+"""How a state begins that names the tools that run, or how many messages are summarised."""
+
+
+class Activity(NamedTuple):
+    """A state of an agent, as a person says it."""
+
+    kind: str
+    """A key of `SIGNS`."""
+    word: str
+
+    @property
+    def sign(self) -> str:
+        """The sign of its kind."""
+        return SIGNS[self.kind]
+
+
+_ACTIVITIES = {
+    Phase.WAITING_FOR_MODEL: Activity("thinking", "thinking"),
+    IN_A_TURN: Activity("thinking", "in a turn"),
+    Phase.COMPACTING: Activity("thinking", "summarising"),
+    Phase.MERGING: Activity("thinking", "merging"),
+    Phase.RUNNING_TOOLS: Activity("tool", "running tools"),
+    Phase.WAITING_FOR_APPROVAL: Activity("asks", "asks you"),
+    Phase.WAITING_FOR_BUDGET: Activity("budget", "waits for budget"),
+    Phase.INTERRUPTED: Activity("interrupted", "interrupted"),
+    Phase.UNLOADED: Activity("idle", "idle"),
+    Status.STOPPED: Activity("stopped", "stopped"),
+    Status.TERMINATING: Activity("stopped", "ending"),
+    Status.DEAD: Activity("dead", "dead"),
+}
+
+
+def activity(state: str, answering: bool = False) -> Activity:
+    """A state as the system names it, put as what it does; ``answering`` says whether words of the answer arrive."""
+    if answering and state in (Phase.WAITING_FOR_MODEL, IN_A_TURN):
+        return Activity("answering", "answering")
+    if (known := _ACTIVITIES.get(state)) is not None:
+        return known
+    if state.startswith(RUNS):
+        return Activity("tool", f"running {state.removeprefix(RUNS)}")
+    if state.startswith(SUMMARISING):
+        return Activity("thinking", state)
+    return Activity("waiting" if state.startswith(WAITS_FOR) else "idle", state)
+
+
+def duration(seconds: float) -> str:
+    """A time in its largest fitting unit: ``12 s``, ``3 min``, ``5 h``, ``2 d``; never less than ``0 s``."""
+    whole = max(0, int(seconds))
+    for most, unit, name in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if whole < most:
+            return f"{whole // unit} {name}"
+    return f"{whole // 86_400} d"
+
+
+def in_thousands(number: int) -> str:
+    """A large number, such as one of tokens: ``690``, ``1.2k``, ``41k``, ``1.3M``."""
+    if number < 1_000:
+        return str(number)
+    if number < 9_950:
+        return f"{number / 1_000:.1f}k"
+    return f"{number / 1_000:.0f}k" if number < 999_500 else f"{number / 1_000_000:.1f}M"
+
+
+def money(dollars: float) -> str:
+    """Dollars, to as many places as matter: ``$1.24``, ``$0.075``, ``$0.0042``."""
+    if not dollars or dollars >= 0.0995:
+        return f"${dollars:,.2f}"
+    if dollars < 0.00005:
+        return "<$0.0001"
+    return f"${dollars:.3f}" if dollars >= 0.00995 else f"${dollars:.4f}"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 mail``, ``1,200 mails``; for words whose plural ends in s."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
