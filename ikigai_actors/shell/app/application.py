@@ -107,6 +107,7 @@ class Application(App[int]):
         self._interrupts = interrupts
         self._early: list[events.Event] | None = []  # what is typed before there is a prompt for it
         self._beats = 0
+        self._page_title = ""
         self._due = monotonic()
         self._main_loop: asyncio.AbstractEventLoop | None = None
         self._terminal: int | None = None
@@ -333,8 +334,19 @@ class Application(App[int]):
 
     def _show(self, snapshot: Snapshot) -> None:
         self.main.update_from(snapshot)
+        self._entitle(f"{'? ' if snapshot.questions else ''}{snapshot.names[snapshot.current.uuid]} · ikigai")
         if isinstance(self.screen, ProcessScreen):
             self.screen.update_from(snapshot)
+
+    def _entitle(self, title: str) -> None:
+        """Give the page of a browser a title."""
+        if not self.is_web or title == self._page_title:
+            return
+        from textual.drivers.web_driver import WebDriver  # for pages alone
+
+        self._page_title = title
+        if isinstance(self._driver, WebDriver):
+            self._driver.write_meta({"type": "title", "title": title})
 
     def _look(self, uuid: str, touch: bool = True) -> None:
         """An agent is shown from now on."""

@@ -7,6 +7,7 @@ textual-serve starts a process for each page through a shell, and ends it when t
 """
 
 import asyncio
+import json
 import logging
 import shlex
 import signal
@@ -37,6 +38,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 class ServedPage(AppService):
     """The process of one page."""
+
+    async def on_meta(self, data: bytes) -> None:
+        """Do what the process asks for. The title of the page is ours, and goes to `templates/page.js`."""
+        asked = json.loads(data)
+        if asked["type"] == "title":
+            await self.remote_write_str(json.dumps(["title", asked["title"]]))
+        else:
+            await super().on_meta(data)
 
     async def stop(self) -> None:
         """End it, and wait until it has ended."""
@@ -86,7 +95,7 @@ class Pages(Server):
         app.add_routes(
             [
                 web.get("/", self.handle_index, name="index"),
-                web.get("/focus.js", self._handle_focus),
+                web.get("/page.js", self._handle_script),
                 web.get("/ws", self.handle_websocket, name="websocket"),
                 web.get("/download/{key}", self.handle_download, name="download"),
                 web.static("/static", self.statics_path, name="static"),
@@ -95,9 +104,9 @@ class Pages(Server):
         app.on_response_prepare.append(self._guard.harden)
         return app
 
-    async def _handle_focus(self, request: web.Request) -> web.FileResponse:
-        """The script that gives the keyboard to the terminal."""
-        return web.FileResponse(TEMPLATES / "focus.js")
+    async def _handle_script(self, request: web.Request) -> web.FileResponse:
+        """The script that gives the keyboard to the terminal, and the page its title."""
+        return web.FileResponse(TEMPLATES / "page.js")
 
     def _admit(self, transport: asyncio.BaseTransport | None) -> bool:
         return self._acceptor is None or self._acceptor.admit(transport)

@@ -1,4 +1,4 @@
-"""``ikigai serve`` in a real browser: type, fork, navigate, interrupt, and no request to anywhere else."""
+"""``ikigai serve`` in a real browser: type, fork, navigate, interrupt, reload, and no request to anywhere else."""
 
 import asyncio
 from pathlib import Path
@@ -27,9 +27,13 @@ async def play(chromium: str, link: str, server: int) -> None:
         await page.type("Our shop sells tea.")
         await page.press("Enter")
         await page.expect("You said")
+        await page.call("Page.reload")
+        await page.expect(r"tokens [1-9]|[1-9][\d.k]* in")  # what was spent before the reload is counted
+        await page.until("document.activeElement.matches('textarea.xterm-helper-textarea')")
         await page.type("/fork --name young")
         await page.press("Enter")
         await page.expect("inherited")
+        await page.until("document.title === 'young · ikigai'")
         await page.press("F3")
         await page.expect("└─ young")
         await page.press("F3")

@@ -118,7 +118,7 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
 ) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         port = base.rpartition(":")[2]
-        for path in ("/", "/?token=wrong", "/static/js/textual.js", "/focus.js", "/ws", "/download/x"):
+        for path in ("/", "/?token=wrong", "/static/js/textual.js", "/page.js", "/ws", "/download/x"):
             assert await status(browser, base + path) == 403, path
         for headers in ({"Host": f"evil.example:{port}"}, {"Host": "127.0.0.1"}, {"Origin": "http://evil.example"}):
             assert await status(browser, link, **headers) == 403, headers
@@ -135,7 +135,7 @@ def test_nobody_gets_in_without_the_link_from_elsewhere_or_under_another_name(
             assert "default-src 'none'" in rules["Content-Security-Policy"]
             assert "frame-ancestors 'none'" in rules["Content-Security-Policy"]
             assert (rules["Referrer-Policy"], rules["Cache-Control"]) == ("no-referrer", "no-store")
-        for script in ("/static/js/textual.js", "/focus.js"):
+        for script in ("/static/js/textual.js", "/page.js"):
             assert await status(browser, base + script) == 200
         for listing in ("/static", "/static/", "/static/js", "/static/js/"):
             assert await status(browser, base + listing) in (403, 404), listing
