@@ -74,7 +74,7 @@ def stranger(file: Path) -> None:
     edit(file, put("agent", status="running", exit_reason=None))
 
 
-def test_a_prompt_of_a_file_waits_and_its_rules_stay_behind(machine: Machine, tmp_path: Path) -> None:
+def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, tmp_path: Path) -> None:
     stranger(tmp_path / "1")
     heard: list[str] = []
     with machine.open() as system:
@@ -89,6 +89,7 @@ def test_a_prompt_of_a_file_waits_and_its_rules_stay_behind(machine: Machine, tm
         assert check(system.store) == []
     assert heard == [
         "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: none.",
+        "It has 1 rule that would allow calls. That does not count here.",
         "Work waits in agent (1 prompt). They come stopped: the signal CONT lets them begin, --go or go=True at once.",
     ]
 
@@ -201,6 +202,74 @@ def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_com
         [refused] = [one.content for one in tied.history() if one.kind == "tool_result"]
         assert "A model forks only while fewer than 2 agents live" in refused
         assert check(system.store) == []
+
+
+def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
+    machine: Machine, tmp_path: Path, database: str
+) -> None:
+    with machine.open() as system:
+        top = system.root.fork(name="top")
+        top.set_rule("deny", "rm")
+        top.remove_rule(1)
+        for decision, tool in (("allow", "*"), ("deny", "shell"), ("ask", "send")):
+            top.set_rule(decision, tool, scope="self" if tool == "send" else "below")
+        system.root.set_rule("deny", "kill")
+        top.fork(name="below").set_rule("deny", "bash", "git push *")
+        system.export(top, tmp_path / "1")
+    with machine.open(database) as system:
+        top = system.import_(tmp_path / "1")
+        [below] = top.children()
+        assert [(rule.id, str(rule)) for rule in top.rules()] == [(1, "deny shell"), (2, "ask send (this agent alone)")]
+        assert {str(rule) for rule in below.rules()} == {"deny shell", "deny bash git push *"}
+        assert top.set_rule("deny", "more").id == 3
+        assert below.prompt("go").get(timeout=DEADLINE).text == "well"
+        [denied] = [one.content for one in below.history() if one.kind == "tool_result"]
+        assert denied.startswith(f"Rule 1 of agent {top.uuid} denies this call")
+        assert check(system.store) == []
+
+
+def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
+    machine: Machine, tmp_path: Path
+) -> None:
+    with machine.open() as system:
+        top = system.root.fork(name="top")
+        top.configure(temperature=0.5)
+        top.fork(name="kid")
+        top.configure(temperature=0.6)
+        system.export(top, tmp_path / "1")
+    told = [{"shell": "deny", "rm": "ask", "send": "allow", "a b": "deny", "x": "?"}, {"shell": "ask"}]
+
+    def policies(records: Records) -> None:
+        for number, given in enumerate(told):
+            of(records, "message", number, kind="configure").update(data={"policies": given})
+
+    edit(tmp_path / "1", policies)
+    with machine.open() as system:
+        top = system.import_(tmp_path / "1")
+        [kid] = top.children()
+        assert [str(rule) for rule in top.rules()] == ["ask shell"]
+        assert sorted(str(rule) for rule in kid.rules() if rule.agent == kid.uuid) == ["ask rm", "deny shell"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"decision": "maybe"}, "Expected decision to be"), ({"tool": "a b"}, "Expected tool to be"),
+        ({"pattern": "  "}, "Expected pattern to be"), ({"scope": "all"}, "Expected scope to be"),
+        ({"id": 0}, "expected a rule after 0"), ({"agent": "nobody"}, "expected an agent of this file"),
+    ],
+)  # fmt: skip
+def test_a_rule_of_a_file_that_is_none_refuses_the_file(
+    machine: Machine, tmp_path: Path, change: dict[str, Any], why: str
+) -> None:
+    with machine.open() as system:
+        top = system.root.fork(name="top")
+        top.set_rule("deny", "shell")
+        system.export(top, tmp_path / "1")
+        edit(tmp_path / "1", put("rule", **change))
+        with pytest.raises(ImportRefused, match=why):
+            system.import_(tmp_path / "1")
+        assert len(system.agents()) == 2
 
 
 def test_what_gives_no_right_is_left_as_it_is() -> None:

@@ -647,7 +647,7 @@ def prune(name: str) -> Callable[[Records], object]:
 NOBODY = "abcdefghijklmnopqrstuv"
 
 CRAFTED: dict[str, tuple[Callable[[Records], object], str]] = {
-    "a newer format": (put("header", format=4), "has format 4, and this ikigai knows those up to 3: upgrade"),
+    "a newer format": (put("header", format=5), "has format 5, and this ikigai knows those up to 4: upgrade"),
     "no format": (lambda records: records[0].pop("format"), "expected the header"),
     "an unknown record": (put("blob", record="timer"), "expected one of the records .*; got 'timer'"),
     "an unknown field": (put("mail", colour="red"), "unknown field 'colour' of the record mail"),

@@ -9,6 +9,7 @@ are in force in its transaction, and then its agent decides again: so a rule tha
 not begun, on every host.
 """
 
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
@@ -108,6 +109,13 @@ class RemoveRule(Unit):
                 f"Agent {self._uuid} has no rule {self._id}. Its own rules: {known}. One that it has from an agent "
                 "above it is taken back there."
             )
+
+
+def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:
+    """The rules in force that these agents have of their own, each with the time when it was set."""
+    for row in every_rule(tx):
+        if row.agent in agents and row.removed_at is None:
+            yield _rule(row), row.created_at
 
 
 def every_rule(tx: Transaction) -> list[RuleRow]:

@@ -20,6 +20,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.rules import rules_among
 from ikigai_actors.records.budgets.spendings import kept_labels, spendings_of
 from ikigai_actors.records.log.lineage import check_unpruned, read_lineage
 from ikigai_actors.records.mail.mail import all_mail
@@ -257,6 +258,14 @@ class Branch:
             yield "origin", {"of": uuid, "outside": self.called(self.agents[uuid].parent_uuid)}
         for one in self.agents.values():
             yield "agent", self._agent(one)
+        for rule, created_at in rules_among(self._tx, self.agents):
+            yield (
+                "rule",
+                {
+                    "agent": rule.agent, "id": rule.id, "decision": rule.decision.value, "tool": rule.tool,
+                    "pattern": rule.pattern, "scope": rule.scope.value, "created_at": created_at,
+                },
+            )  # fmt: skip
         blobs: dict[str, None] = {}
         for kind, fields in self.texts():
             data = fields.get("data")

@@ -1,10 +1,11 @@
 """The format of an exported file: JSON lines, one record each. Pure, but for reading the file.
 
-    {"record":"header","format":2,…}         what comes, and how much of it
+    {"record":"header","format":4,…}         what comes, and how much of it
     {"record":"origin","of":…}               what is inherited from one agent that is not in the file, as the log
                                              "origin:…", which is named after one of those who inherit it
     {"record":"agent",…}                     parents first; the parent of who inherits from outside is "origin:…",
                                              of agent 0, and of one that was agent 0 in another database, null
+    {"record":"rule",…}                      those in force, of the agents in the file
     {"record":"message",…}                   log by log, each without a hole
     {"record":"mail",…} {"record":"document",…} {"record":"merge",…}
     {"record":"spending",…} {"record":"blob",…}
@@ -14,7 +15,7 @@ The log of an origin goes up to the furthest fork point of those who inherit fro
 each one's birth after its fork point, by a ``fork``: where its parent wrote that, or after the furthest fork point if
 the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents has
 no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels, and what requests had
-cost was not in the file.
+cost was not in the file; before format 4 rules were not.
 
 A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
 was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
@@ -33,7 +34,7 @@ from ikigai_actors.errors import BadInput, ImportRefused
 from ikigai_actors.records.messages.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages.messages import encode_data
 
-FORMAT = 3
+FORMAT = 4
 """The version of the format that this program writes. It reads all versions up to that."""
 
 LABELLED = 3
@@ -64,6 +65,10 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
         "exit_cause": _MAYBE_TEXT, "exit_sender": _MAYBE_TEXT, "spent_tokens": _NUMBER, "spent_usd": _NUMBER,
         "pruned_at": _MAYBE_NUMBER, "labels": _LABELS,
     },
+    "rule": {
+        "agent": _TEXT, "id": _NUMBER, "decision": _TEXT, "tool": _TEXT, "pattern": _TEXT, "scope": _TEXT,
+        "created_at": _NUMBER,
+    },
     "message": {
         "agent": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _DATA, "created_at": _NUMBER,
     },
@@ -84,7 +89,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
 }  # fmt: skip
 """Every record, in the order in which they come, with the types of its fields. All fields are there."""
 
-LEFT_OUT = ("budgets", "rules", "timers", "signals", "restarts", "hosts", "workspaces")
+LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
 """The things that are not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}

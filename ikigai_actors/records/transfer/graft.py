@@ -11,7 +11,8 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | an origin, and any agent 0 | below the agent under which they come, at fork point 0: they inherit nothing from it |
 | a supervisor outside | the agent under which they come |
 | an open turn | interrupted, as after a boot |
-| an approval in an open turn | dropped (`rights`) |
+| an approval in an open turn, a rule that allows calls | dropped (`rights`) |
+| the other rules of an agent | its rules, numbered from 1 |
 | an agent in which an open turn or a prompt waits | stopped, unless the import says ``go`` |
 | an agent that was terminating | dead; those that it supervised have the next living one above |
 | an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |
@@ -36,6 +37,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import NAME_LENGTH, RandomBytes, new_agent_uuid
 from ikigai_actors.records.agents.labels import check_labels, set_id, set_of
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.rules import write_rule
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.fsck.check import judge
@@ -45,10 +47,11 @@ from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import complaint
 from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
 from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
-from ikigai_actors.records.transfer.rights import restricted, without_rights
+from ikigai_actors.records.transfer.rights import counts, earlier_rules, restricted, without_rights
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import TableSum
 from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock
+from ikigai_actors.tools.rules.rule import NewRule, check_rule
 from supervisors.causes import Cause
 from supervisors.orphans import OrphanPolicy
 from supervisors.signals import Status
@@ -62,6 +65,7 @@ _BATCH = 1_000
 """Rows that are written together."""
 
 _MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at")
+_RULES = ("agent_uuid", "id", "decision", "tool", "pattern", "scope", "created_at")
 _MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "data")
 _DOCUMENTS = ("path", "version", "author", "body", "created_at")
 _MERGES = ("into_uuid", "from_uuid", "from_head", "message", "created_at")
@@ -180,6 +184,7 @@ class Import(Addressed):
             raise ImportRefused(f"The database takes no rows of the file, and nothing was imported: {error}") from error
         graft.judge()
         graft.restrict()
+        graft.add_earlier_rules()
         return graft.imported()
 
 
@@ -205,12 +210,14 @@ class Graft:
         self._documents = _new_documents(tx, manifest.documents, file.documents)
         self._heads = {self.uuids[uuid]: head for uuid, head in manifest.heads.items()}
         self._sum = TableSum()
+        self._rules = Counter[str]()
 
     def load(self) -> None:
         """Write all rows."""
         tx = self._tx
         tx.schema.load("agents", _COLUMNS, [[self._row(one) for one in (*self._origins, *self.records)]])
         tables: Mapping[str, tuple[str, Sequence[str], Callable[[Record], Row | None]]] = {
+            "rule": ("rules", _RULES, self._rule),
             "message": ("messages", _MESSAGES, self._message),
             "mail": ("mail", _MAIL, self._mail),
             "document": ("documents", _DOCUMENTS, self._document),
@@ -269,6 +276,18 @@ class Graft:
                 self._heads[one.uuid] += 1
                 rows.append((one.uuid, self._heads[one.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now))
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
+
+    def add_earlier_rules(self) -> None:
+        """Give the agents of an earlier program's file the rules that it had as a setting."""
+        if not self._manifest.earlier_rules:
+            return
+        for one in self.records:
+            if one.pruned_at is None:
+                for rule in earlier_rules(_settings(self._tx, one.uuid)):
+                    try:
+                        write_rule(self._tx, one.uuid, rule, self._now)
+                    except BadInput as error:
+                        raise ImportRefused(f"The file cannot be imported, and nothing of it was: {error}") from error
 
     def imported(self) -> Imported:
         """The agents that were brought."""
@@ -375,6 +394,15 @@ class Graft:
             case [name, str(uuid)]:
                 return [name, self._here(uuid)]
         return pair
+
+    def _rule(self, record: Record) -> Row | None:
+        given = record.fields
+        decision, tool, pattern, scope = check_rule(*(given[name] for name in ("decision", "tool", "pattern", "scope")))
+        if not counts(NewRule(decision, tool, pattern, scope)):
+            return None
+        uuid = self.uuids[given["agent"]]
+        self._rules[uuid] += 1
+        return (uuid, self._rules[uuid], decision.value, tool, pattern, scope.value, given["created_at"])
 
     def _mail(self, record: Record) -> Row:
         given = record.fields

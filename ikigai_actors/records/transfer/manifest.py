@@ -15,6 +15,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.identity import check_name, is_agent_uuid
 from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.agents.rules import MOST_RULES
 from ikigai_actors.records.budgets.budget import MOST
 from ikigai_actors.records.documents import check_path
 from ikigai_actors.records.fsck.lifecycle import check_life
@@ -25,6 +26,8 @@ from ikigai_actors.records.messages.messages import Kind, encode_data
 from ikigai_actors.records.messages.outputs import expected
 from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
+from ikigai_actors.records.transfer.rights import counts, earlier_rules
+from ikigai_actors.tools.rules.rule import NewRule, check_rule
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -60,6 +63,11 @@ class Manifest:
         self.counts: Counter[str] = Counter()
         """How many records of each kind there are."""
         self._blobs: set[str] = set()
+        self.earlier_rules = False
+        """Whether settings of the file are rules here; see `rights.earlier_rules`."""
+        self._rules: Counter[str] = Counter()
+        self._last_rule: dict[str, int] = {}
+        self._allowing = 0
         self._merges: set[tuple[str, int]] = set()
         self._spendings: set[tuple[str, int]] = set()
         self._mentioned: dict[str, int] = {}  # the line that refers to a blob first
@@ -97,7 +105,7 @@ class Manifest:
             )
             for uuid, one in self.agents.items()
         )
-        return ImportPreview(agents, *(tuple(sorted(names)) for names in (self._models, self._tools)))
+        return ImportPreview(agents, tuple(sorted(self._models)), tuple(sorted(self._tools)), self._allowing)
 
     def in_open_turn(self, uuid: str, position: int) -> bool:
         """Whether a message belongs to a turn that was open when it was exported."""
@@ -154,6 +162,21 @@ class Manifest:
         if parent is not None and parent not in self.heads:
             raise wrong_line(line, f"expected the parent {parent!r:.60} of agent {row.uuid} before it")
 
+    def _rule(self, record: Record) -> None:
+        rule, uuid = record.fields, record.fields["agent"]
+        self._known(record, uuid)
+        if rule["id"] <= self._last_rule.get(uuid, 0):
+            raise wrong_line(record.line, f"expected a rule after {self._last_rule.get(uuid, 0)} of {uuid}")
+        self._last_rule[uuid] = rule["id"]
+        self._rules[uuid] += 1
+        if self._rules[uuid] > MOST_RULES:
+            raise wrong_line(record.line, f"expected agent {uuid} to have {MOST_RULES} rules at most")
+        try:
+            checked = check_rule(rule["decision"], rule["tool"], rule["pattern"], rule["scope"])
+        except BadInput as error:
+            raise wrong_line(record.line, str(error)) from error
+        self._allowing += not counts(NewRule(*checked))
+
     def _message(self, record: Record) -> None:
         uuid, position = record.fields["agent"], record.fields["id"]
         if uuid not in self.heads:
@@ -203,6 +226,7 @@ class Manifest:
 
     def _named_in(self, settings: Mapping[str, Any]) -> None:
         """Note the models and tools that settings name. Whether they are sound is judged later."""
+        self.earlier_rules |= bool(earlier_rules(settings))
         for models in (settings.get("model"), settings.get("compact_model")):
             self._models |= _names(models.split(",") if isinstance(models, str) else ())
         effects = settings.get("effects")
@@ -308,7 +332,7 @@ class Manifest:
             if amount > MOST:
                 raise wrong_line(line, f"expected {unit} of all agents to be {MOST:,} at most, got {amount:,}")
         counted = {kind: self.counts[kind] for kind in RECORDS if kind not in ("header", "end")}
-        if {"spending": 0, **self._foretold} != counted:
+        if {"spending": 0, "rule": 0, **self._foretold} != counted:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
 
     def _check_inheritance(self, line: int, row: AgentRecord, origin: str) -> None:

@@ -41,6 +41,8 @@ class ImportPreview:
     """The models that settings in the file name."""
     tools: tuple[str, ...]
     """The tools that settings in the file name, and the calls of open turns."""
+    allowing: int
+    """How many rules in the file allow calls, which does not count here."""
 
     def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
         """The same for a person, who imports the file with these arguments of `System.import_`."""
@@ -49,6 +51,8 @@ class ImportPreview:
             f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "
             f"Models that it names: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
         )
+        if self.allowing:
+            yield f"It has {_counted(self.allowing, 'rule')} that would allow calls. That does not count here."
         waiting = [f"{called(one.uuid, one.name)} ({one.waits})" for one in self.agents if one.waits]
         if not waiting:
             return

@@ -1,7 +1,7 @@
 """Rights, which an exported file may not bring along. Pure.
 
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
-allowed. Three kinds of message could:
+allowed. A rule of it that allows calls does not count, only those that ask or deny. Three kinds of message could:
 
     configure   a ``max_agents`` above the usual limit is removed, and the usual limit counts
     approval    the approval of a call in an open turn is dropped, so the call asks again
@@ -15,8 +15,11 @@ to those who come, who inherit nothing.
 from collections.abc import Mapping
 from typing import Any
 
+from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
+from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.rules.rule import NewRule, check_rule
 
 STARTED_ELSEWHERE = "elsewhere"
 """In the data of a ``tool_call``: the call was started in another database."""
@@ -53,3 +56,21 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
     if most is not None and most < settings.get("max_agents", LIVING_LIMIT):
         changes["max_agents"] = most
     return changes
+
+
+def counts(rule: NewRule) -> bool:
+    """Whether a rule of a file counts here."""
+    return rule.decision is not Policy.ALLOW
+
+
+def earlier_rules(settings: Mapping[str, Any]) -> list[NewRule]:
+    """The rules that the setting ``policies`` of an earlier program meant: it named tools, each with a decision."""
+    policies = settings.get("policies")
+    found = list[NewRule]()
+    for tool, decision in policies.items() if isinstance(policies, Mapping) else ():
+        try:
+            rule = NewRule(*check_rule(decision, tool))
+        except BadInput:
+            continue  # of no tool, or not a decision: it never had an effect
+        found += [rule] if counts(rule) else []
+    return found
