@@ -57,6 +57,7 @@ from ikigai_actors.agent.messages import (
     Reset,
     Rest,
     Restarted,
+    RulesRead,
     TakenIn,
     Wake,
     WholeRead,
@@ -74,6 +75,7 @@ from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     UNKNOWN,
     Answer,
+    AskApproval,
     CallUnit,
     ComeBack,
     Compaction,
@@ -274,6 +276,9 @@ class AgentActor(PooledActor):
                 message.done.settle(None)
             case NewMail():
                 self.backlog.has_news = True
+            case RulesRead():
+                if self.state.phase is Phase.RUNNING_TOOLS:
+                    self._become(replace(self.state, rules=message.rules))
             case on.Prompt() if message.mail:
                 self.backlog.add_remote(message)
             case Crashed():
@@ -418,7 +423,7 @@ class AgentActor(PooledActor):
     def _continue(self, one_by_one: bool = False) -> on.Continue:
         forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in self.state.calls)
         fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
-        patterns = any(rule.pattern for rule in self.state.rules)
+        patterns = any(rule.pattern for rule in self.state.rules or ())
         asked = self.runtime.toolbox.asked(self.state.calls) if patterns else {}
         return on.Continue(fresh, one_by_one=one_by_one, asked=asked)
 
@@ -442,6 +447,8 @@ class AgentActor(PooledActor):
         self._stop()
 
     def _take(self, step: Step) -> None:
+        if any(isinstance(effect, AskApproval) for effect in step.effects):
+            self.runtime.processes.asks(self.state.uuid)  # before the commit, which a rule may follow at once
         if step.unit is None:
             self._enter(step)
             return

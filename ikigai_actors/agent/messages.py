@@ -10,6 +10,7 @@ from ikigai_actors.agent.turn.state import LifecycleState
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.records.budgets.amounts import Paused
 from ikigai_actors.records.log.log import Log
+from ikigai_actors.tools.rules.rule import Rules
 from supervisors.signals import Status
 
 
@@ -67,6 +68,13 @@ class TakenIn:
 @dataclass(frozen=True, slots=True)
 class NewMail:
     """Mail has come of which the agent gets a notice when it is idle."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesRead:
+    """Other rules are in force for the agent, which may decide on calls that ask."""
+
+    rules: Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,9 @@ class Processes(Protocol):
     def entered(self, message: "Message") -> None:
         """Give the receipt of a word the place where it has entered, if this message is one. Never waits."""
 
+    def asks(self, uuid: str) -> None:
+        """Note that an agent is about to ask about calls, on which rules may decide later. Never waits."""
+
     def retry_prompts(self) -> None:
         """Redeliver remote prompts later: an agent could not take them up, since the store failed."""
 

@@ -337,7 +337,7 @@ UPDATE agents SET status = 'dead', turn = 0, epoch = epoch + 1, deadline = NULL,
 -- name: adopt
 -- Who was stopped because its supervisor gave up is no business of the new one's restart: a person lets it go on. The reason
 -- stays, in other words.
-UPDATE agents SET supervisor_uuid = :by,
+UPDATE agents SET supervisor_uuid = :by, changed = (SELECT version FROM tree WHERE one = 1),
        exit_reason = CASE WHEN status = 'stopped' AND exit_reason = 'gave up'
                           THEN CAST(:gave_up AS TEXT) ELSE exit_reason END
  WHERE uuid = ANY(:uuids)
@@ -1265,7 +1265,11 @@ INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at)
 VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now)
 
 -- name: remove_rule
-UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id AND removed_at IS NULL RETURNING id
+UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id
+
+-- name: mark_ruled
+-- Other hosts look at it: the rules of those below it are others.
+UPDATE agents SET changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid
 
 -- name: add_monitor
 INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES (:agent, :watcher, :now) ON CONFLICT DO NOTHING

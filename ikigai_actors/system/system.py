@@ -93,6 +93,7 @@ from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.rules.rule import Rule
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -379,6 +380,10 @@ class ActorSystem(System):
     def _on_commit(self, answer: object) -> None:
         """Carry out what a committed unit did to agents other than its own. Never waits."""
         match answer:
+            case Rule():
+                self._supervision.look_at_rows()
+            case AppendCompleted() if answer.unit.rule is not None:
+                self._supervision.look_at_rows()
             case CallAppended() | AppendCompleted():
                 self._on_commit(answer.answer)
             case LifecycleChange():
@@ -400,7 +405,7 @@ class ActorSystem(System):
             case KeptWord():
                 self._kept(answer)
             case Mail(kind=kind) if kind == PROMPT:
-                self._supervision.look_at_prompts()
+                self._supervision.look_at_rows()
             case Imported():
                 found = survey_of(answer)
                 self._processes.restore(found)

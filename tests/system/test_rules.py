@@ -1,5 +1,6 @@
 """Rules decide on the calls of an agent and of those below it, from their commit on, whichever process sets them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput
 from ikigai_actors.errors import RuleNotFound
 from ikigai_actors.records.agents.rules import MOST_RULES
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.tools import Policy
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
@@ -15,10 +17,10 @@ from tests.kit.databases import eventually
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
 
-def doing(done: list[str]) -> FunctionTool:
+def doing(done: list[str], policy: Policy = Policy.ALLOW) -> FunctionTool:
     """A tool that says what was done."""
 
-    @tool
+    @tool(policy=policy)
     def do(what: str) -> str:
         done.append(what)
         return f"did {what}"
@@ -101,15 +103,16 @@ def test_a_rule_that_is_taken_back_denies_no_more(durable: str) -> None:
     assert done == ["b"]
 
 
-def test_a_call_that_was_approved_is_denied_by_a_rule_from_before_it_begins() -> None:
+def test_a_call_that_is_approved_is_denied_by_a_rule_from_before_it_begins() -> None:
     done: list[str] = []
     script = scripted([calling(do("a")), "pity"])
     with ActorSystem.open(":memory:", script, tools=[doing(done)], approvals="ask") as system:
         system.root.set_rule("ask", "do")
         reply = system.root.prompt("go")
         eventually(system.approvals.pending, "a question")
+        [call] = system.approvals.pending()
         system.root.set_rule("deny", "d*")
-        assert system.approvals.approve(system.approvals.pending()[0])
+        system.approvals.approve(call)  # too late or not, it is denied
         assert reply.get(timeout=DEADLINE).text == "pity"
     assert done == []
 
@@ -184,3 +187,85 @@ def test_always_writes_a_rule_that_can_be_taken_back() -> None:
         assert shown(system.root) == ["ask do", "allow do"]
         system.root.remove_rule(2)
         assert shown(system.root) == ["ask do"]
+
+
+def denied(url: str, system: ActorSystem, kid: AgentRef) -> None:
+    with AttachedSystem.open(url) as other:
+        other.root.set_rule("deny", "do")
+
+
+def allowed(url: str, system: ActorSystem, kid: AgentRef) -> None:
+    with AttachedSystem.open(url) as other:
+        other.root.set_rule("allow", "do")
+
+
+def taken_back(url: str, system: ActorSystem, kid: AgentRef) -> None:
+    assert str(system.root.remove_rule(1)) == "ask do"
+
+
+def adopted(url: str, system: ActorSystem, kid: AgentRef) -> None:
+    system.root.aio.adopt(kid)
+
+
+def bereft(url: str, system: ActorSystem, kid: AgentRef) -> None:
+    system.handle(kid.record.supervisor_uuid or "").kill()
+
+
+@pytest.mark.parametrize(
+    ("asked_by", "policy", "change", "did"),
+    [
+        (None, Policy.ASK, denied, False), (None, Policy.ASK, allowed, True),
+        ("root", Policy.ALLOW, taken_back, True), ("top", Policy.ALLOW, adopted, True),
+        ("top", Policy.ALLOW, bereft, True),
+    ],
+)  # fmt: skip
+def test_a_question_ends_when_the_rules_decide_on_it(
+    durable: str,
+    asked_by: str | None,
+    policy: Policy,
+    change: Callable[[str, ActorSystem, AgentRef], object],
+    did: bool,
+) -> None:
+    done: list[str] = []
+    script = scripted([], kid=[calling(do("a")), "well"])
+    with ActorSystem.open(durable, script, tools=[doing(done, policy)], approvals="ask") as system:
+        top = system.root.fork(name="top")
+        if asked_by is not None:
+            (top if asked_by == "top" else system.root).set_rule("ask", "do")
+        kid = top.fork("go", name="kid")
+        eventually(system.approvals.pending, "a question")
+        change(durable, system, kid)
+        assert kid.reply(timeout=DEADLINE).text == "well"
+        assert system.approvals.pending() == []
+    assert done == (["a"] if did else [])
+
+
+def test_a_question_of_another_agent_ends_when_an_approval_for_always_allows_its_call() -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "well"], kid=[calling(do("b")), "well"])
+    with ActorSystem.open(":memory:", script, tools=[doing(done, Policy.ASK)], approvals="ask") as system:
+        kid = system.root.fork("go", name="kid")
+        eventually(system.approvals.pending, "a question")
+        first = system.root.prompt("go")
+        eventually(lambda: len(system.approvals.pending()) == 2, "two questions")
+        [call] = [call for call in system.approvals.pending() if call.agent == system.root.uuid]
+        assert system.approvals.approve(call, always=True)
+        assert first.get(timeout=DEADLINE).text == kid.reply(timeout=DEADLINE).text == "well"
+    assert sorted(done) == ["a", "b"]
+
+
+def test_a_question_of_a_turn_that_was_cut_off_is_decided_by_a_rule_from_meanwhile_when_it_goes_on(
+    durable: str,
+) -> None:
+    done: list[str] = []
+    script = scripted([calling(do("a")), "well"])
+    with ActorSystem.open(durable, script, tools=[doing(done, Policy.ASK)], approvals="ask") as system:
+        system.root.prompt("go")
+        eventually(system.approvals.pending, "a question")
+    elsewhere(durable, "do")
+    with ActorSystem.open(durable, scripted(["well"]), tools=[doing(done, Policy.ASK)], approvals="ask") as system:
+        assert len(system.approvals.pending()) == 1
+        system.resume()
+        assert system.root.reply(timeout=DEADLINE).text == "well"
+        assert system.approvals.pending() == []
+    assert done == []

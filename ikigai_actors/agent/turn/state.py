@@ -199,8 +199,10 @@ class State:
 
     hold: Held | Paused | None = None
     """The hold of its next request to the model, or of the one in flight; or why that request waits."""
-    rules: Rules = ()
-    """The rules in force for it, as it last heard. Whether others are, the unit that begins a call finds out."""
+    rules: Rules | None = None
+    """The rules in force for it, as it last heard; None before that. Whether others are, the unit that begins a call
+    finds out.
+    """
     own_labels: str = ""
     """The labels of the agent, as one text (`records.agents.labels`)."""
     turn_labels: str = ""

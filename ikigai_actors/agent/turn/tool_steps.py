@@ -61,12 +61,14 @@ def continue_calls(
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
         return _answer_from_record(state, kept, event, now, effects)
     step = _continue_ruled(state, event, now, tools, told)
-    unit = step.unit
-    return replace(step, unit=replace(unit, rules=state.rules)) if isinstance(unit, LogUnit | CallUnit) else step
+    unit, rules = step.unit, state.rules or ()
+    if not isinstance(unit, LogUnit | CallUnit):
+        return step
+    return replace(step, state=replace(step.state, rules=rules), unit=replace(unit, rules=rules))
 
 
 def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
-    calls = ruled(state.calls, state.rules, event.asked)
+    calls = ruled(state.calls, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(tools)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
@@ -88,7 +90,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if call is not None and not (call.name == GIVE_RESULT and asking(state.calls)):
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
-        return Step(state)
+        return Step(state) if state.rules is not None else Step(state, LogUnit(state.uuid, ()))  # to hear of rules
     if state.focus is not None:
         return begin_for_model(state, event.plan)
     if state.steps >= _most_steps(state):

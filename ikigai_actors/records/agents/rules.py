@@ -6,7 +6,8 @@
 
 The unit that begins a call names the rules by which that was decided. It is refused with `RulesChanged` where others
 are in force in its transaction, and then its agent decides again: so a rule that is committed binds every call that is
-not begun, on every host.
+not begun, on every host. The row of the agent counts as changed then, so hosts look whether questions are open below
+it that the rules decide now.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, check_rule
 
@@ -59,7 +60,7 @@ def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
 
 
 def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
-    """Set a rule of an agent whose row is locked; one that it has is not set twice. Raises `BadInput`."""
+    """Set a rule of an agent whose row and tree are locked; one that it has is not set twice. Raises `BadInput`."""
     rows = _rows(tx, uuid)
     in_force = [row for row in rows if row.removed_at is None]
     for row in in_force:
@@ -73,15 +74,26 @@ def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int) -> Rule:
         "add_rule", agent=uuid, id=number, decision=decision.value, tool=tool, pattern=pattern, scope=scope.value,
         now=now,
     )  # fmt: skip
+    tx.run("mark_ruled", uuid=uuid)
     return Rule(uuid, number, *new)
 
 
-class AddRule(Unit):
+class _ChangesRules(Unit):
+    """A unit after which other rules are in force for agents of any host."""
+
+    __slots__ = ()
+
+    alone = True
+    tree = TreeLock.WHOLE
+    concerns_others = True
+    concerns_hosts = True
+    locks = ("_uuid",)
+
+
+class AddRule(_ChangesRules):
     """Set a rule of an agent; answered with the `Rule`. Raises `AgentNotFound`, `AgentDead`, `BadInput`."""
 
     __slots__ = ("_new", "_now", "_uuid")
-
-    locks = ("_uuid",)
 
     def __init__(self, uuid: str, new: NewRule, now: int) -> None:
         self._uuid, self._new, self._now = uuid, new, now
@@ -91,24 +103,26 @@ class AddRule(Unit):
         return write_rule(tx, self._uuid, self._new, self._now)
 
 
-class RemoveRule(Unit):
-    """Take back a rule of an agent, dead or alive. Raises `AgentNotFound`, `RuleNotFound`."""
+class RemoveRule(_ChangesRules):
+    """Take back a rule of an agent, dead or alive; answered with the `Rule`. Raises `AgentNotFound`, `RuleNotFound`."""
 
     __slots__ = ("_id", "_now", "_uuid")
-
-    locks = ("_uuid",)
 
     def __init__(self, uuid: str, number: int, now: int) -> None:
         self._uuid, self._id, self._now = uuid, number, now
 
-    def write(self, tx: Transaction, locked: LockedRows) -> None:
+    def write(self, tx: Transaction, locked: LockedRows) -> Rule:
         locked.existing(self._uuid)
-        if not tx.run("remove_rule", agent=self._uuid, id=self._id, now=self._now):
-            known = ", ".join(str(row.id) for row in _rows(tx, self._uuid) if row.removed_at is None) or "none"
+        in_force = {row.id: row for row in _rows(tx, self._uuid) if row.removed_at is None}
+        if self._id not in in_force:
+            known = ", ".join(map(str, in_force)) or "none"
             raise RuleNotFound(
                 f"Agent {self._uuid} has no rule {self._id}. Its own rules: {known}. One that it has from an agent "
                 "above it is taken back there."
             )
+        tx.run("remove_rule", agent=self._uuid, id=self._id, now=self._now)
+        tx.run("mark_ruled", uuid=self._uuid)
+        return _rule(in_force[self._id])
 
 
 def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:

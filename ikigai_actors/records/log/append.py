@@ -116,7 +116,9 @@ class Append(Unit):
     (`LogUnit.may_wait`).
     """
 
-    __slots__ = ("_fence", "_purse", "_rows", "_unit", "alone", "touches", "tree")
+    __slots__ = (
+        "_fence", "_purse", "_rows", "_unit", "alone", "concerns_hosts", "concerns_others", "touches", "tree",
+    )  # fmt: skip
 
     touches: tuple[str, ...]
 
@@ -126,8 +128,11 @@ class Append(Unit):
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
         self.touches = _touched(unit)
-        self.alone = unit.merged is not None  # it looks at what another agent has written: that must be in the tables
-        self.tree = TreeLock.SHARED if unit.births else TreeLock.NONE
+        rules = unit.rule is not None
+        # A merge looks at what another agent has written: that must be in the tables.
+        self.alone = rules or unit.merged is not None
+        self.tree = TreeLock.WHOLE if rules else TreeLock.SHARED if unit.births else TreeLock.NONE
+        self.concerns_others = self.concerns_hosts = rules
 
     def write(self, tx: Transaction, locked: LockedRows) -> Held | Paused | Settled | AppendCompleted | None:
         unit, rows = self._unit, self._rows

@@ -1001,8 +1001,8 @@ class Commands(BaseRef[H]):
         new = NewRule(*check_rule(decision, tool, pattern, scope))
         return self._write(AddRule(self.uuid, new, self.system.clock.now_ms()), timeout)
 
-    def remove_rule(self, number: int, timeout: float | None = None) -> Future[None]:
-        """Take back a rule of the agent.
+    def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:
+        """Take back a rule of the agent; return it.
 
         Args:
             number: its number among the rules of the agent.

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ikigai_actors.actors.futures import Future, may_block
-from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted
+from ikigai_actors.agent.messages import Dead, Departed, Finish, Handover, NewMail, Reset, Restarted, RulesRead
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Successor
 from ikigai_actors.agent.turn import events as on
@@ -33,6 +33,7 @@ from ikigai_actors.records.messages.messages import NO_DATA, Message
 from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.store.hosts.placement import Living
 from ikigai_actors.system.receipts import Receipt
+from ikigai_actors.tools.rules.rule import Rules
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
@@ -88,6 +89,7 @@ class ProcessTable(Processes):
         self._lock = (
             threading.RLock()
         )  # of the three above: the journal, the supervision loop and the workers change them
+        self._asking: set[str] = set()  # the agents that have asked about calls in their turns
         self._receipts: dict[str, dict[int, list[Receipt]]] = {}  # of words that wait, by agent and mail
         self._runtime: Runtime | None = None
         self._supervision: Supervision | None = None
@@ -288,6 +290,27 @@ class ProcessTable(Processes):
         """Go on with the turn of an agent, if that was cut off."""
         if (actor := self._actors.get(uuid)) is not None and actor.state.phase is Phase.INTERRUPTED:
             actor.deliver(on.Resume(Future()))
+
+    def asks(self, uuid: str) -> None:
+        with self._lock:
+            self._asking.add(uuid)
+
+    @property
+    def asking(self) -> bool:
+        """Whether agents have asked about calls, perhaps some time ago."""
+        return bool(self._asking)
+
+    def look_at_rules(self, rules_for: Callable[[Collection[str]], Mapping[str, Rules]]) -> None:
+        """Give actors that ask about calls the rules that are in force now; ``rules_for`` reads those of some agents.
+
+        Raises `StoreError`.
+        """
+        with self._lock:
+            self._asking = {one for one in self._asking if one in self._actors and self._actors[one].state.turn}
+            asking = list(self._asking)
+        for uuid, rules in rules_for(asking).items() if asking else ():
+            if (actor := self._actors.get(uuid)) is not None and rules != (actor.state.rules or ()):
+                actor.actor_inbox.put_urgent(RulesRead(rules))
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
         """Notify actors that want news that mail may have come from another process: of these, or all."""

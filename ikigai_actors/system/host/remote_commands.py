@@ -2,7 +2,8 @@
 
 Another process on the database writes rows and nothing else; the host that runs the agents follows them:
 
-    changes       statuses, ends, names and interrupted turns, which are in the registry already
+    changes       statuses, ends, names and interrupted turns, which are in the registry already; rules, which may
+                  decide on calls that ask
     prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
     commands      rows without an answer: the actor does what is asked, and the answer comes with that
     listeners     the processes that want to see replies on their way
@@ -16,7 +17,7 @@ it hears of something, and that of the supervision, when an agent has got its ne
 that is down: what could not be read is tried again half a second later.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from ikigai_actors.actors.clock import Clock
@@ -24,6 +25,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.agent.remote_commands import OutcomeHandler, RemoteCaller, decode
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.errors import IkigaiError, NoHost, StoreUnavailable
+from ikigai_actors.records.agents.rules import rules_for
 from ikigai_actors.records.hosts.changes import changes_since
 from ikigai_actors.records.hosts.remote_commands import (
     AnswerRemoteCommand,
@@ -37,6 +39,7 @@ from ikigai_actors.records.messages.pieces import listened_for
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.writer import Writer
 from ikigai_actors.system.host.processes import ProcessTable
+from ikigai_actors.tools.rules.rule import Rules
 
 T = TypeVar("T")
 
@@ -107,7 +110,12 @@ class RemoteCommands(OutcomeHandler):
             for change in changes.agents:
                 self._processes.catch_up(change)
             self.version, found = changes.version, True
+        if found:
+            self._processes.look_at_rules(self._rules_for)
         return found
+
+    def _rules_for(self, agents: Collection[str]) -> Mapping[str, Rules]:
+        return self._store.read(lambda tx: {uuid: rules_for(tx, uuid) for uuid in agents})
 
     def _hand_over(self) -> None:
         """Give the actors the prompts that their agents have not taken up, and the commands that have no answer.

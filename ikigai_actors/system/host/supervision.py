@@ -211,8 +211,8 @@ class SupervisionLoop(Worker, Supervision):
         self.watch_time()
         self.look_at_timers()
 
-    def look_at_prompts(self) -> None:
-        """Give actors the prompts that were committed as mail, with what their rows say of them. Never waits."""
+    def look_at_rows(self) -> None:
+        """Give actors the prompts that were committed as mail, and the rules, as their rows say. Never waits."""
         self.post(self._follow_others)
 
     def look_at_timers(self) -> None:
@@ -225,6 +225,8 @@ class SupervisionLoop(Worker, Supervision):
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
         """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""
         self.serve(change.freed)
+        if self._processes.asking:
+            self.look_at_rows()  # an agent that has another supervisor has other rules
         if Status.TERMINATING in change.status.values():
             self.post(self._watch_deadlines)
 
