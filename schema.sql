@@ -235,6 +235,15 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_new ON requests (agent_uuid, id) WHERE answered_at IS NULL;
 
+-- What clients have asked for under a key, written with what it did. The same call under the same key has the same answer, and
+-- does nothing: a client whose answer was lost asks again.
+CREATE TABLE calls (
+    key   TEXT PRIMARY KEY,                              -- the client's, 1 to 200 printable characters
+    asked TEXT NOT NULL,                                 -- SHA-256 of the call's name and arguments
+    gave  TEXT NOT NULL,                                 -- a JSON object
+    at    BIGINT NOT NULL                                -- rows that are older than 30 days are deleted by a prune
+);
+
 -- Budgets: ceilings on what an agent and all that descend from it may spend. The chain above one never changes. Agent 0 always has
 -- one, at first without limits. Locked in this order, after the rows of agents: budgets, limits, portions, slots.
 CREATE TABLE budgets (

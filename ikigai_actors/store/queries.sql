@@ -883,6 +883,22 @@ DELETE FROM restarts WHERE (agent_uuid, id) IN (
 DELETE FROM requests WHERE (agent_uuid, id) IN (
     SELECT r.agent_uuid, r.id FROM requests r WHERE r.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
 
+-- name: claim_call
+-- No row: the key stands for a call already. Waits for who claims the key at this moment.
+INSERT INTO calls (key, asked, gave, at) VALUES (:key, :asked, '{}', :now) ON CONFLICT (key) DO NOTHING RETURNING key
+
+-- name: answer_call
+UPDATE calls SET gave = :gave WHERE key = :key
+
+-- name: call_of
+SELECT asked, gave FROM calls WHERE key = :key
+
+-- name: calls
+SELECT key, asked, gave FROM calls
+
+-- name: prune_calls
+DELETE FROM calls WHERE at < :before
+
 -- name: budget_levels
 -- The budgets above some agents, whose nearest ones are given, and agent 0's; each with its limits. UNION: a damaged circle ends.
 WITH RECURSIVE chain(owner, above) AS (

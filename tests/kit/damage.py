@@ -99,6 +99,7 @@ def found_family(store: Store) -> None:
         for kind in ("clear", "mark"):
             tx.run("add_remote_command", agent="a", kind=kind, body="{}", mailed=0, now=1)
         tx.run("answer_remote_command", agent="a", id=1, answer='{"value": 7}', now=2)
+        tx.run("claim_call", key="k1", asked="0" * 64, now=1)
         tx.run("make_group", name="tea")
         tx.run("join_group", name="tea", agent="c", now=1)
         tx.run("add_monitor", agent="c", watcher="g", now=1)

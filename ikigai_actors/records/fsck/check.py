@@ -14,6 +14,7 @@
     signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
     restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
     remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
+    keyed-call         a keyed call has a key, the SHA-256 of what was asked, and a JSON object as its answer
     name               no two living agents have the same name
     epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
     host               at most one host without a name has not ended
@@ -79,6 +80,7 @@ from ikigai_actors.records.fsck.budgets import check_budgets, note_budgets
 from ikigai_actors.records.fsck.cuts import check_fork_points, check_lenses
 from ikigai_actors.records.fsck.groups import check_groups
 from ikigai_actors.records.fsck.invariants import Invariant, Note, Violation
+from ikigai_actors.records.fsck.keyed import check_keyed_calls
 from ikigai_actors.records.fsck.lifecycle import check_life, check_restarts, check_signals
 from ikigai_actors.records.fsck.logs import LogCheck
 from ikigai_actors.records.fsck.mail import check_documents, check_mailboxes
@@ -199,7 +201,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
-    found += check_rule_rows(tx, records)
+    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx)]
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])
 

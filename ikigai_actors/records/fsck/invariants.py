@@ -21,6 +21,7 @@ class Invariant(StrEnum):
     SIGNAL = "signal"
     RESTART = "restart"
     REMOTE_COMMAND = "remote-command"
+    KEYED_CALL = "keyed-call"
     NAME = "name"
     EPOCH = "epoch"
     HOST = "host"

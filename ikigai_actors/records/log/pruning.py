@@ -6,12 +6,14 @@ comes to need a log later. Documents stay, and what the pruned have sent to othe
 
 The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
-that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers.
+that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, and
+the keyed calls that are older than 30 days.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ikigai_actors.records.hosts.keyed import KEPT_MS
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
 from ikigai_actors.store.base import Store, Transaction
 
@@ -80,6 +82,7 @@ def prune_logs(
                 pass
         advance(start + len(some), len(left))
     store.write(drop_unreferenced)
+    store.write(lambda tx: tx.run("prune_calls", before=now - KEPT_MS))
     return found
 
 

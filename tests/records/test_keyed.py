@@ -1,0 +1,121 @@
+"""Keyed calls: done once, with their row or not at all, whoever asks and whatever is lost."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ikigai_actors.errors import AgentDead, BadInput, CommitUnknown
+from ikigai_actors.records.hosts.keyed import KEPT_MS, Keyed, KeyedAnswer, KeyedCall
+from ikigai_actors.records.log.pruning import prune_logs
+from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
+from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import LockedRows, RunAlone, Unit, write_alone
+from tests.kit.databases import bury, sql
+from tests.kit.faults import FaultyStore
+from tests.kit.trees import plant
+
+
+def keyed(agent: str, text: str, key: str, now: int = 5) -> Keyed:
+    call = KeyedCall(key, "prompt", {"agent": agent, "text": text})
+    return Keyed(Send(agent, None, text, now, PROMPT), call, now, lambda mail: {"mail": mail.id})
+
+
+def prompts(store: Store) -> list[str]:
+    return [str(body) for (body,) in store.read(lambda tx: sql(tx, "SELECT body FROM mail ORDER BY recipient, id"))]
+
+
+def keys(store: Store) -> list[str]:
+    return sorted(key for key, _, _ in store.read(lambda tx: tx.run("calls")))
+
+
+def test_a_call_is_done_once_and_has_one_answer_however_often_it_comes(store: Store) -> None:
+    plant(store, a="root")
+    given = [write_alone(store, keyed("a", "tea", key)) for key in ("k1", "k2", "k1", "k2", "k1")]
+    assert given == [KeyedAnswer({"mail": mail}) for mail in (1, 2, 1, 2, 1)]
+    assert prompts(store) == ["tea", "tea"]
+
+
+def test_a_key_of_another_call_is_refused_and_nothing_is_done(store: Store) -> None:
+    plant(store, a="root", b="root")
+    write_alone(store, keyed("a", "tea", "k1"))
+    for agent, text in (("a", "coffee"), ("b", "tea")):
+        with pytest.raises(BadInput, match="Key 'k1' names another call"):
+            write_alone(store, keyed(agent, text, "k1"))
+    assert prompts(store) == ["tea"]
+
+
+def test_what_is_refused_leaves_its_key_free(store: Store) -> None:
+    plant(store, a="root", b="root")
+    bury(store, "a")
+    with pytest.raises(AgentDead):
+        write_alone(store, keyed("a", "tea", "k1"))
+    assert keys(store) == []
+    assert write_alone(store, keyed("b", "tea", "k1")).gave == {"mail": 1}
+
+
+@pytest.mark.parametrize("key", ["", "k" * 201, "a\nb", "\0"])
+def test_a_text_that_is_no_key_is_refused(key: str) -> None:
+    with pytest.raises(BadInput, match="a key of 1 to 200 printable characters"):
+        KeyedCall(key, "prompt", {})
+
+
+class Alone(Unit):
+    """Asks to be run again, alone."""
+
+    alone = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> Any:
+        raise RunAlone(Send("a", None, "tea", 5, PROMPT))
+
+
+def test_an_act_that_must_be_run_alone_is_so_with_its_key(store: Store) -> None:
+    plant(store, a="root")
+
+    def gave(mail: Mail) -> Mapping[str, Any]:
+        return {"mail": mail.id}
+
+    unit = Keyed(Alone(), KeyedCall("k1", "odd", {}), 5, gave)
+    assert [write_alone(store, unit).gave for _ in range(2)] == [{"mail": 1}] * 2
+    assert (prompts(store), keys(store)) == (["tea"], ["k1"])
+
+
+def test_a_prune_deletes_the_rows_that_are_older_than_thirty_days(store: Store) -> None:
+    plant(store, a="root")
+    for key, now in (("old", 1), ("young", 3)):
+        write_alone(store, keyed("a", key, key, now))
+    prune_logs(store, 0, KEPT_MS + 2)
+    assert keys(store) == ["young"]
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["k1", "k2", "k3"]), st.sampled_from(["", "before", "after"])), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=60)
+@given(STEPS)
+def test_whatever_commits_and_answers_are_lost_each_key_is_that_of_one_prompt(steps: list[tuple[str, str]]) -> None:
+    """A client repeats a call until it has heard its answer; the server loses commits, and the answers to others."""
+    inner = open_store(":memory:")
+    ensure_schema(inner)
+    plant(inner, a="root")
+    store, heard = FaultyStore(inner), dict[str, Any]()
+    for key, lost in steps:
+        if lost:
+            store.breaks_during_commit(committed=lost == "after")
+        try:
+            answer = write_alone(store, keyed("a", key, key)).gave
+        except CommitUnknown:
+            continue
+        assert heard.setdefault(key, answer) == answer
+    done = prompts(inner)
+    assert len(done) == len(set(done))
+    assert set(heard) <= set(done)
+    rows = {key: json.loads(gave)["mail"] for key, _, gave in inner.read(lambda tx: tx.run("calls"))}
+    assert {key: done[mail - 1] for key, mail in rows.items()} == {key: key for key in done}
+    inner.close()
