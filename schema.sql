@@ -353,8 +353,9 @@ CREATE INDEX timers_due ON timers (due_at);
 
 -- Other processes that want to see replies on their way.
 CREATE TABLE listeners (
-    id    TEXT PRIMARY KEY,                              -- random; of a host, hosts.id
-    until BIGINT NOT NULL                                -- it counts until then, and renews this while somebody there listens
+    id      TEXT PRIMARY KEY,                            -- random; of a host, hosts.id
+    until   BIGINT NOT NULL,                             -- it counts until then, and renews this while somebody there listens
+    replies BIGINT NOT NULL DEFAULT 1 CHECK (replies IN (0, 1))   -- 0: it is there, and wants to see no replies on their way
 );
 
 -- What was received of replies on their way, while other processes listen. Once a reply is committed its rows are void, as are those

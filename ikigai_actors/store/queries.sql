@@ -1181,15 +1181,23 @@ DELETE FROM timers WHERE agent_uuid = ANY(:agents)
 SELECT 1 FROM mail m WHERE m.recipient = :recipient AND m.id = :id AND m.read_at IS NULL
 
 -- name: listen
-INSERT INTO listeners (id, until) VALUES (:id, now_ms() + :ms) ON CONFLICT (id) DO UPDATE SET until = excluded.until
+INSERT INTO listeners (id, until, replies) VALUES (:id, now_ms() + :ms, :replies)
+    ON CONFLICT (id) DO UPDATE SET until = excluded.until, replies = excluded.replies
 
 -- name: listen_no_more
 -- Those whose time is over, too.
 DELETE FROM listeners WHERE id = :id OR until < now_ms()
 
 -- name: listened
--- For how many milliseconds from now on somebody else listens; NULL when nobody ever did.
-SELECT MAX(until) - now_ms() FROM listeners WHERE id <> :id
+-- For how many milliseconds from now on somebody else wants to see replies on their way; NULL when nobody ever did.
+SELECT MAX(until) - now_ms() FROM listeners WHERE id <> :id AND replies = 1
+
+-- name: host_is_needed
+-- Whether somebody else is there, or something goes on by itself within some time: a timer, or a request that waits for its turn
+-- within a minute.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM listeners WHERE id <> :id AND until > now_ms())
+              OR EXISTS (SELECT 1 FROM timers WHERE due_at <= now_ms() + :ms)
+              OR EXISTS (SELECT 1 FROM pauses WHERE due_at IS NOT NULL) THEN 1 ELSE 0 END
 
 -- name: pieces_behind
 -- What a host has told behind a place, of replies that are on their way still.

@@ -73,6 +73,7 @@ class AttachedSystem(System):
             tell=self._tell,
             on_trouble=self._tell_trouble,
             hears_replies=lambda: self._publisher.is_heard_of_replies,
+            is_used=lambda: self._publisher.is_heard,
         )
         self._trouble = False
 

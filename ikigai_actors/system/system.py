@@ -69,6 +69,7 @@ from ikigai_actors.records.mail.mail import PROMPT, Mail
 from ikigai_actors.records.mail.timers import Fired, Timer
 from ikigai_actors.records.mail.words import KeptWord
 from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.pieces import host_is_needed
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import LEASE, Host, new_host
@@ -473,6 +474,19 @@ class ActorSystem(System):
         """Go on with every turn that was cut off; return the agents with such turns."""
         self.check_open()
         return [self.handle(uuid) for uuid in self._processes.resume()]
+
+    def is_idle(self, within: float) -> bool:
+        """Whether nobody needs this host for now: no other process is there, no agent is at work, no timer is due.
+
+        What waits for a person's decision, a grant or CONT waits in the database, and needs no host.
+
+        Args:
+            within: seconds from now in which no timer is due.
+        """
+        self.check_open()
+        if self._processes.is_at_work():
+            return False
+        return not self.store.read(lambda tx: host_is_needed(tx, self._runtime.host.id, within))
 
     def drain(self, timeout: float | None = None) -> None:
         """Give all agents to the other hosts; return when none is left. New ones are not taken.

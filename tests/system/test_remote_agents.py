@@ -87,7 +87,7 @@ def text_of(future: Future[Reply]) -> str:
 
 
 def test_who_asks_hears_the_answer_though_the_prompt_was_taken_up_in_a_look_at_another_agent(desk: Desk) -> None:
-    desk.remote.listen(True, 0)
+    desk.remote.listen(True, True, 0)
     (mine, answer), (_, other) = desk.ask("a"), desk.ask("b")
     desk.says("a", 2, Kind.USER, "tea?", 2, mail=mine)
     desk.streams("a", 2)

@@ -234,6 +234,13 @@ class State:
             return Phase.WAITING_FOR_BUDGET
         return Phase.INTERRUPTED if self.turn else Phase.IDLE
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether something is in progress that ends without a person: no approval, grant or CONT is waited for."""
+        if self.shown is Phase.RUNNING_TOOLS and self.status is Status.STOPPED:
+            return bool(running(self.calls))
+        return self.shown in WORKING and self.shown is not Phase.WAITING_FOR_BUDGET
+
 
 @dataclass(frozen=True, slots=True)
 class RequestModel:

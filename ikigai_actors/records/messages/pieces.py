@@ -119,19 +119,30 @@ class Listen(Unit):
     who: str
     """The id of a host; else random."""
     seconds: float = LISTENS_FOR
+    replies: bool = True
+    """Whether it wants to see replies on their way; else it is only there, and nothing is written for it."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         if self.seconds:
-            tx.run("listen", id=self.who, ms=int(self.seconds * 1000))
+            tx.run("listen", id=self.who, ms=int(self.seconds * 1000), replies=int(self.replies))
         else:
             tx.run("listen_no_more", id=self.who)
         locked.others.add(self.who)  # a hint with a name that is no agent's: nobody has to look at agents for it
 
 
 def listened_for(tx: Transaction, host: str) -> float:
-    """For how many seconds from now on another process than this host listens; 0 for none."""
+    """For how many seconds from now on another process than this host wants to see replies; 0 for none."""
     [(left,)] = tx.run("listened", id=host)
     return max(0, left or 0) / 1000
+
+
+def host_is_needed(tx: Transaction, host: str, within: float) -> bool:
+    """Whether a process beside this host is there, or something goes on by itself within this many seconds.
+
+    Turns in progress are not looked at: the host knows its own.
+    """
+    [(used,)] = tx.run("host_is_needed", id=host, ms=int(within * 1000))
+    return bool(used)
 
 
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:

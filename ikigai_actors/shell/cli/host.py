@@ -9,6 +9,8 @@ Another status says that a host of the same name has taken its place: each start
 import contextlib
 import threading
 from collections.abc import Callable
+from functools import partial
+from time import monotonic
 
 from ikigai_actors.actors.futures import TimedOut
 from ikigai_actors.agent.subscriptions import Event, HostEnded
@@ -42,6 +44,9 @@ REPLACED = 76
 _PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
 """Why a host could not be started this time."""
 
+LONGEST_PAUSE = 5.0
+"""The most seconds between two looks whether a host is needed."""
+
 DRAIN = 25.0
 """Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
 
@@ -51,6 +56,7 @@ def run_host(
     name: str | None,
     resume: bool | None,
     alive: str | None,
+    until_idle: float | None,
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
 ) -> int:
@@ -61,6 +67,7 @@ def run_host(
         name: by which it is known to the hosts with which it shares the agents; None for one of its own.
         resume: whether to go on with turns that were cut off; None does so where hosts share agents.
         alive: a file or pipe for signs of life; None for none.
+        until_idle: seconds after which it ends by itself while nobody needs it; None for never.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
 
@@ -92,7 +99,8 @@ def run_host(
             liveness.beat()
             liveness.ready()
             runs = True
-            status = until(system, lambda: _wait(interrupts, None if shares else liveness))
+            idle = None if until_idle is None else IdleWatch(until_idle, partial(system.is_idle, until_idle), monotonic)
+            status = until(system, lambda: _wait(interrupts, None if shares else liveness, idle))
             liveness.stopping()
             if shares:
                 _drain(system, tell)
@@ -109,12 +117,48 @@ def run_host(
         return START_AGAIN
 
 
-def _wait(interrupts: Interrupts, liveness: Liveness | None) -> int:
-    """Wait for a signal. The owner of a file has no lease to renew: it gives its signs of life from here."""
+class IdleWatch:
+    """Notices that nobody has needed a host for long enough."""
+
+    def __init__(self, seconds: float, is_idle: Callable[[], bool], now: Callable[[], float]) -> None:
+        """Begin now.
+
+        Args:
+            seconds: how long nobody has to need it.
+            is_idle: looks whether nobody does at this moment; may raise `StoreError`.
+            now: seconds of a clock that never leaps.
+        """
+        self._seconds, self._is_idle, self._now = seconds, is_idle, now
+        self._needed = now()
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look: who comes and goes between two looks leaves a turn, or wanted nothing."""
+        return min(self._seconds / 4, LONGEST_PAUSE)
+
+    def is_over(self) -> bool:
+        """Look; return whether it has been idle for long enough."""
+        now = self._now()
+        with contextlib.suppress(StoreError):  # it is not known then
+            if self._is_idle():
+                return now - self._needed >= self._seconds
+        self._needed = now
+        return False
+
+
+def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | None) -> int:
+    """Wait for a signal, or until nobody needs the host.
+
+    The owner of a file has no lease to renew: it gives its signs of life from here.
+    """
+    pauses = [] if liveness is None else [LEASE / 4]
+    pauses += [] if idle is None else [idle.pause]
     with contextlib.suppress(SystemExit, KeyboardInterrupt), interrupts.heard():
-        while not threading.Event().wait(None if liveness is None else LEASE / 4):
+        while not threading.Event().wait(min(pauses, default=None)):
             if liveness is not None:
                 liveness.beat()
+            if idle is not None and idle.is_over():
+                break
     return 0
 
 

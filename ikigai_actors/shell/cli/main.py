@@ -225,12 +225,20 @@ def serve(context: click.Context, port: int) -> None:
     "--resume/--no-resume", default=None, help="Turns that were cut off.  [default: on PostgreSQL they go on]"
 )
 @click.option("--alive", metavar="FILE", help="Written at each renewal of the lease, for who looks whether it hangs.")
+@click.option(
+    "--until-idle",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End when for that long nobody was attached, no agent at work and no timer due.",
+)
 @click.pass_context
 def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
 
     On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
     SIGTERM gives them away first. Exit status 75: it lost the database, or did not get it; start it again.
+
+    With --until-idle it ends by itself; what waits for a person's decision or a grant waits in the database.
 
     Under systemd (Type=notify) it reports when it runs the agents, and that it lives (WatchdogSec).
     """

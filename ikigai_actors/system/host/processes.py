@@ -424,6 +424,10 @@ class ProcessTable(Processes):
         """The latest signs of life of the agents that work, by uuid."""
         return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
+    def is_at_work(self) -> bool:
+        """Whether something is in progress of an agent that ends without a person."""
+        return any(actor.state.goes_on for actor in self)
+
     def statistics(self, read_logs: int) -> SystemStatistics:
         """The counters of this host; ``read_logs`` were read from the store."""
         actors = list(self)

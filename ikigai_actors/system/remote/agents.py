@@ -95,7 +95,8 @@ class RemoteAgents:
         self._awaited: list[tuple[RemoteTurn | RemoteWord, Future[Any]]] = []
         self._asked: dict[RemoteCommandKey, Future[Any]] = {}
         self._ended: IkigaiError | None = None
-        self._who, self._listens, self._renew_at = who, False, 0.0
+        self._who, self._renew_at = who, 0.0
+        self._listens = (False, False)  # whether somebody is here, and wants to see replies, as the hosts know it
         self.hosts: Sequence[HostRecord] = ()
         """The hosts that ran the agents at the latest look, the latest first."""
         self._former: HostRecord | None = None  # who ran them last, when nobody does
@@ -217,25 +218,27 @@ class RemoteAgents:
                 elif not self.follower.follows_all:
                     self.follower.follow_all(now)
 
-    def listen(self, wanted: bool, now: float) -> None:
-        """Let the hosts write the replies that they receive, while that is wanted, and follow them; or end that.
+    def listen(self, here: bool, replies: bool, now: float) -> None:
+        """Let the hosts know that somebody is here, and write the replies that they receive while these are wanted.
 
         Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
         are committed.
 
         Args:
-            wanted: whether somebody here wants to see replies on their way.
+            here: whether somebody here listens to anything.
+            replies: whether somebody here wants to see replies on their way.
             now: seconds of the clock that never leaps.
         """
+        wanted = (here or replies, replies)
         with self._looking, suppress(IkigaiError):  # the next look reports a trouble with the store
-            if wanted and (not self._listens or now >= self._renew_at):
-                self._listens, self._renew_at = True, now + RENEW
+            if wanted == self._listens and (not wanted[0] or now < self._renew_at):
+                return
+            self._listens, self._renew_at = wanted, now + RENEW
+            if replies:
                 self.follower.listen(self._who)
-                self._client.write(Listen(self._who))
-            elif self._listens and not wanted:
-                self._listens = False
+            else:
                 self.follower.listen_no_more()
-                self._client.write(Listen(self._who, 0))
+            self._client.write(Listen(self._who, LISTENS_FOR if wanted[0] else 0, replies))
 
     def awaited(self) -> frozenset[str]:
         """The agents, by uuid, of which something is awaited."""

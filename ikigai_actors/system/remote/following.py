@@ -77,6 +77,7 @@ class FollowingLoop(Service):
         on_trouble: Callable[[str | None], object] = lambda reason: None,
         hears_all: Callable[[], bool] = lambda: True,
         hears_replies: Callable[[], bool] = lambda: False,
+        is_used: Callable[[], bool] = lambda: False,
         is_here: Callable[[str], bool] = lambda uuid: False,
     ) -> None:
         """Put the parts together, and begin to listen; `start` starts the thread.
@@ -90,10 +91,12 @@ class FollowingLoop(Service):
             on_trouble: takes the reason when a look has failed, and None after each that has not.
             hears_all: whether somebody wants to hear of all agents.
             hears_replies: whether somebody wants to see replies on their way, too.
+            is_used: whether the hosts are to know that somebody is here, even if nobody wants to see replies.
             is_here: whether an agent has its actor here, which publishes what it commits.
         """
         super().__init__("ikigai-following", threads)
         self._hears_all, self._hears_replies, self._is_here = hears_all, hears_replies, is_here
+        self._is_used = is_used
         self._well = True  # whether the latest look was done
         self._clock, self._waits, self._remote, self._on_others = clock, waits, remote, on_others
         self._tell, self._on_trouble = tell, on_trouble
@@ -115,7 +118,8 @@ class FollowingLoop(Service):
         """
         if self._remote is not None:
             self._remote.follow(self._hears_all(), self._clock.now_ms())
-            self._remote.listen(self._hears_all() and self._hears_replies(), self._clock.monotonic())
+            replies = self._hears_all() and self._hears_replies()
+            self._remote.listen(self._is_used(), replies, self._clock.monotonic())
 
     def catch_up(self, agents: frozenset[str]) -> None:
         """Publish what former hosts of these agents have committed, before they act here. Raises `StoreError`."""
@@ -147,7 +151,7 @@ class FollowingLoop(Service):
         if self._remote is not None:
             self._remote.carry_out()
             if self._well:  # else the time runs out by which this process listens
-                self._remote.listen(False, self._clock.monotonic())
+                self._remote.listen(False, False, self._clock.monotonic())
         self._watch.close()
         self._watch.wait(0)  # gives its connection back
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, OfflineProvider
-from ikigai_actors.errors import BadInput, IkigaiError
+from ikigai_actors.errors import BadInput, IkigaiError, StoreUnavailable
 from ikigai_actors.shell.cli import main
-from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN, run_host
+from ikigai_actors.shell.cli.host import REPLACED, START_AGAIN, IdleWatch, run_host
 from ikigai_actors.shell.cli.options import Options
 from ikigai_actors.store import open_store
 from tests.conftest import NewDatabase
 from tests.kit.databases import sql
+from tests.kit.program import Program
 from tests.kit.wire import Wire
 
 
@@ -25,7 +26,7 @@ def options(database: str) -> Options:
 def started(database: str, name: str | None = "a") -> tuple[int, list[str]]:
     """Start a host, and end it as soon as it runs the agents: its exit status, and what it said."""
     said: list[str] = []
-    status = run_host(options(database), name, None, None, lambda system, wait: 0, said.append)
+    status = run_host(options(database), name, None, None, None, lambda system, wait: 0, said.append)
     return status, said
 
 
@@ -64,7 +65,13 @@ def test_a_file_that_another_host_has_may_be_free_later(tmp_path: Path) -> None:
 def test_an_app_that_is_no_function_is_told_what_it_is(tmp_path: Path, app: str, told: str) -> None:
     with pytest.raises(BadInput, match=f"--app {app} is {told} and no function"):
         run_host(
-            Options(str(tmp_path / "team.db"), None, None, app=app), None, None, None, lambda system, wait: 0, print
+            Options(str(tmp_path / "team.db"), None, None, app=app),
+            None,
+            None,
+            None,
+            None,
+            lambda system, wait: 0,
+            print,
         )
 
 
@@ -88,7 +95,9 @@ def test_a_host_whose_place_another_one_has_taken_says_so_once(
         return 0
 
     with caplog.at_level(logging.WARNING):
-        status = run_host(options(url), "a", None, None, lambda system, wait: until_it_is_lost(system), said.append)
+        status = run_host(
+            options(url), "a", None, None, None, lambda system, wait: until_it_is_lost(system), said.append
+        )
     assert status == START_AGAIN
     assert len([line for line in [*caplog.messages, *said] if "gave no sign of life" in line]) == 1
 
@@ -104,6 +113,50 @@ def test_a_host_whose_place_another_one_of_its_name_has_taken_must_not_be_starte
         system.check_open()
         return 0
 
-    status = run_host(options(url), "a", None, None, lambda system, wait: until_it_is_replaced(system), said.append)
+    status = run_host(
+        options(url), "a", None, None, None, lambda system, wait: until_it_is_replaced(system), said.append
+    )
     assert status == REPLACED
     assert "Another host named a was started, and has taken the place of this one: " in said[-1]
+
+
+class Bench:
+    """A host on a clock of its own, which is needed or not as a test says."""
+
+    def __init__(self, seconds: float) -> None:
+        self.time, self.idle = 0.0, True
+        self.error: StoreUnavailable | None = None
+        self.watch = IdleWatch(seconds, self.look, lambda: self.time)
+
+    def look(self) -> bool:
+        if self.error is not None:
+            raise self.error
+        return self.idle
+
+    def at(self, time: float, *, idle: bool = True) -> bool:
+        self.time, self.idle = time, idle
+        return self.watch.is_over()
+
+
+def test_a_host_ends_once_it_was_idle_at_every_look_for_long_enough() -> None:
+    bench = Bench(60)
+    assert bench.watch.pause == 5
+    assert [bench.at(time) for time in (5, 30, 59.9, 60)] == [False, False, False, True]
+    bench = Bench(1)
+    assert bench.watch.pause == 0.25
+    assert [bench.at(0.5, idle=False), bench.at(1.4), bench.at(1.5)] == [False, False, True]
+
+
+def test_what_cannot_be_looked_at_counts_as_needed() -> None:
+    bench = Bench(10)
+    bench.error = StoreUnavailable("down")
+    assert not bench.at(20)
+    bench.error = None
+    assert [bench.at(29.9), bench.at(30)] == [False, True]
+
+
+def test_a_host_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
+    file = str(tmp_path / "team.db")
+    with Program.by_pipe("--database", file, "--model", "offline", "host", "--until-idle", "1", notices=True) as host:
+        host.expect("runs ")
+        assert host.ends() == 0
