@@ -401,6 +401,31 @@ CREATE TABLE rules (
 -- Those in force: most databases have none, and each call that begins looks.
 CREATE INDEX rules_in_force ON rules (agent_uuid, id) WHERE removed_at IS NULL;
 
+-- Directories that fork with their agent: it sees the base beneath layers of changes, which are directories on one machine. Rows
+-- say which layers there are; see ikigai_actors/tools/trees. They go with what is pruned.
+CREATE TABLE trees (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    base       TEXT NOT NULL,                            -- the path of the directory
+    machine    TEXT NOT NULL,                            -- where that is, and the layers
+    parent     TEXT REFERENCES agents (uuid),            -- with whose files it began; NULL: with the base as it is
+    below      BIGINT NOT NULL CHECK (below >= 0),       -- how many layers of the parent are beneath its own
+    upper      BIGINT NOT NULL CHECK (upper >= 0),       -- the layer that it writes to: those before it are never written again
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, base)
+);
+CREATE INDEX trees_parent ON trees (parent) WHERE parent IS NOT NULL;
+
+-- Layers that came from a child, in the transaction that made them part of the tree.
+CREATE TABLE tree_merges (
+    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),   -- who got it
+    base       TEXT NOT NULL,
+    layer      BIGINT NOT NULL,                          -- its number among the layers of that agent
+    child      TEXT NOT NULL REFERENCES agents (uuid),
+    upto       BIGINT NOT NULL,                          -- how many layers of the child it has
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (agent_uuid, base, layer)
+);
+
 -- Who hears of a death beside the supervisor. A row ends with either of the two.
 CREATE TABLE monitors (
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),

@@ -449,6 +449,8 @@ class AgentActor(PooledActor):
     def _take(self, step: Step) -> None:
         if any(isinstance(effect, AskApproval) for effect in step.effects):
             self.runtime.processes.asks(self.state.uuid)  # before the commit, which a rule may follow at once
+        if isinstance(step.unit, LogUnit) and step.unit.births:
+            step = replace(step, unit=replace(step.unit, copied=self.runtime.toolbox.copied))
         if step.unit is None:
             self._enter(step)
             return

@@ -15,6 +15,7 @@ from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Asked, Policy, ToolTraits
+from ikigai_actors.tools.trees.tree import Copied
 
 FORBIDDEN = "{name} may not be called here. Do without it, or ask the person to allow it by a rule."
 """The result of a call that the tool's own policy denies."""
@@ -40,6 +41,8 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         self._left_out: set[str] = set()
         self._ask = ask
+        self.copied: tuple[Copied, ...] = ()
+        """The directories of which children get trees of their own."""
         self._traits: dict[str, ToolTraits] = {
             name: BuiltinTraits(begin=call.begin, asks=ask) for name, call in BUILTIN_CALLS.items()
         }

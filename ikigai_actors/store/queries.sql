@@ -30,6 +30,14 @@ t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, 
 -- A rule: the fields of RuleRow.
 r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.removed_at
 
+-- columns: tree
+-- A tree: the fields of FileTree.
+t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.created_at
+
+-- columns: tree_merge
+-- A merge of files: the fields of TreeMerge.
+m.agent_uuid, m.base, m.layer, m.child, m.upto, m.created_at
+
 -- columns: host
 -- A host, as the first version of the schema knew it.
 id, hostname, pid, started_at, lease_until, now_ms()
@@ -1294,6 +1302,33 @@ UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id
 -- name: mark_ruled
 -- Other hosts look at it: the rules of those below it are others.
 UPDATE agents SET changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid
+
+-- name: freeze_tree
+-- Nobody writes to the topmost layer of an agent any more; its machine, and how many layers are frozen.
+UPDATE trees SET upper = upper + :by WHERE agent_uuid = :agent AND base = :base RETURNING upper, machine
+
+-- name: trees_beneath
+-- The tree of an agent, and those on which it is built. UNION: a damaged circle ends.
+WITH RECURSIVE beneath(uuid, parent) AS (
+    SELECT t.agent_uuid, t.parent FROM trees t WHERE t.agent_uuid = :agent AND t.base = :base
+    UNION SELECT t.agent_uuid, t.parent FROM trees t JOIN beneath ON t.agent_uuid = beneath.parent
+     WHERE t.base = :base)
+SELECT {tree} FROM trees t JOIN beneath ON t.agent_uuid = beneath.uuid WHERE t.base = :base
+
+-- name: tree_merges_of
+-- What was merged into these agents.
+SELECT {tree_merge} FROM tree_merges m WHERE m.agent_uuid = ANY(:agents) AND m.base = :base
+ ORDER BY m.agent_uuid, m.layer
+
+-- name: all_trees
+SELECT {tree} FROM trees t ORDER BY t.agent_uuid, t.base
+
+-- name: all_tree_merges
+SELECT {tree_merge} FROM tree_merges m ORDER BY m.agent_uuid, m.base, m.layer
+
+-- name: add_tree_merge
+INSERT INTO tree_merges (agent_uuid, base, layer, child, upto, created_at)
+VALUES (:agent, :base, :layer, :child, :upto, :now)
 
 -- name: add_monitor
 INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES (:agent, :watcher, :now) ON CONFLICT DO NOTHING

@@ -32,6 +32,10 @@ COLUMNS = {
     "spendings": {
         "agent_uuid": _TEXT, "id": _NUMBER, "labels": _TEXT, "created_at": _NUMBER, "tokens": _NUMBER, "usd": _NUMBER,
     },
+    "trees": {
+        "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "parent": _TEXT, "below": _NUMBER, "upper": _NUMBER,
+        "created_at": _NUMBER,
+    },
     "pieces": {"host": _TEXT, "id": _NUMBER, "agent_uuid": _TEXT, "reply": _NUMBER, "at": _NUMBER, "body": _TEXT},
 }  # fmt: skip
 """The tables that take rows in bulk, with the types of their columns. All begin with their primary key."""

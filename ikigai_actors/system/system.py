@@ -443,6 +443,8 @@ class ActorSystem(System):
                 told = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)
                 tell(told)
+            if toolset.copied is not None:
+                self.toolbox.copied += (toolset.copied,)
 
     def statistics(self) -> SystemStatistics:
         """The counters of the system."""

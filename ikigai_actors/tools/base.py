@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.trees.tree import Copied
 
 Tell = Callable[[str], None]
 """Takes a sentence for a person, for example that a server died. Thread-safe."""
@@ -32,6 +33,8 @@ class Toolset(ABC):
 
     host_paths: HostPaths | None = None
     """Which files belong to the host. The system sets it before `open`."""
+    copied: Copied | None = None
+    """The directory of which children get trees of their own. `open` sets it where there is one."""
 
     @property
     @abstractmethod

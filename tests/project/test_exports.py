@@ -117,8 +117,8 @@ EVERY: dict[str, object] = {
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "AgentActor", "Asked", "AttachedSystem", "Clock", "DataclassValue", "LogCache", "ModelValue", "Platform",
-    "RemoteActor", "Scope", "Subject", "System", "Toolbox", "Trait", "Until", "WaitTarget",
+    "AgentActor", "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "FileTree", "LogCache", "ModelValue",
+    "Platform", "RemoteActor", "Scope", "Subject", "System", "Toolbox", "Trait", "TreeMerge", "Until", "WaitTarget",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.

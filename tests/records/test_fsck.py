@@ -243,6 +243,18 @@ CASES: list[Case] = [
     (Invariant.RULE, "a", "INSERT INTO rules VALUES ('a', 1, 'deny', 'a b', '', 'below', 1, NULL)"),
     (Invariant.RULE, "a", "INSERT INTO rules VALUES ('a', 1, 'deny', 'bash', 'git*', 'self', 1, 2)"),
     (Invariant.RULE, "nobody", "INSERT INTO rules VALUES ('nobody', 1, 'deny', 'do', '', 'below', 1, NULL)"),
+    (Invariant.TREE, "a", "INSERT INTO trees VALUES ('a', '/w', 'm', 'root', 1, 0, 1)"),
+    (Invariant.TREE, "a", "INSERT INTO trees VALUES ('a', '/w', 'm', NULL, 1, 0, 1)"),
+    (Invariant.TREE, "nobody", "INSERT INTO trees VALUES ('nobody', '/w', 'm', NULL, 0, 0, 1)"),
+    (
+        Invariant.TREE,
+        "a",
+        [
+            "INSERT INTO trees VALUES ('a', '/w', 'm', 'c', 0, 0, 1)",
+            "INSERT INTO trees VALUES ('c', '/w', 'm', 'a', 0, 0, 1)",
+        ],
+    ),
+    (Invariant.TREE, "a", "INSERT INTO tree_merges VALUES ('a', '/w', 0, 'c', 1, 1)"),
     (Invariant.GROUP, "b", "INSERT INTO groups (name, agent_uuid, joined_at) VALUES ('tea', 'b', 1)"),  # who is dead
     (Invariant.MONITOR, "b", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('b', 'a', 1)"),
     (Invariant.MONITOR, "a", "INSERT INTO monitors (agent_uuid, watcher, created_at) VALUES ('a', 'a', 1)"),

@@ -5,6 +5,7 @@
     registry    an agent's row, and how agents are found
     called      units about agents by what they are called
     rules       which calls of its tools run, are asked about, or are denied: table ``rules``
+    trees       which layers of changes its directory has: tables ``trees`` and ``tree_merges``
     labels      on whose account an agent works
 
 A row is written once, at birth; afterwards only its status, name, turn and shard change.

@@ -49,6 +49,7 @@
     pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
     timer              a timer is of a living agent, with a number that was given, and a schedule that is one
     rule               an agent's rules are numbered from 1 without holes, and each is a rule
+    tree               a tree is of an agent, and built on as many layers as are frozen there; so is a merge of files
     group              a member of a group lives
     monitor            who monitors an agent lives, and so does that agent, which is another one
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
@@ -90,6 +91,7 @@ from ikigai_actors.records.fsck.remote_commands import check_remote_commands
 from ikigai_actors.records.fsck.rules import check_rule_rows
 from ikigai_actors.records.fsck.spendings import check_label_sets, check_spendings
 from ikigai_actors.records.fsck.timers import check_timers
+from ikigai_actors.records.fsck.trees import check_trees
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import mistyped_columns
 from supervisors.orphans import OrphanPolicy
@@ -202,6 +204,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found += [*check_signals(tx, records), *check_restarts(tx, records), *check_remote_commands(tx, records)]
     found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
     found += [*check_rule_rows(tx, records), *check_keyed_calls(tx)]
+    found += check_trees(tx, records, lambda above: climb(above)[0])
     found += check_pieces(tx, records, [host.id for host in hosts])
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])
 

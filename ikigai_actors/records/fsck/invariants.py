@@ -56,6 +56,7 @@ class Invariant(StrEnum):
     PAUSE = "pause"
     TIMER = "timer"
     RULE = "rule"
+    TREE = "tree"
     GROUP = "group"
     MONITOR = "monitor"
     PIECES = "pieces"

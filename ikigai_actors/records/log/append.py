@@ -15,6 +15,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.agents.registry import check_free, get, some
 from ikigai_actors.records.agents.rules import check_rules, rules_for, write_rule
+from ikigai_actors.records.agents.trees import bear_trees
 from ikigai_actors.records.budgets.amounts import NO_CHARGE, Charge, Held, Paused, Settled, whole_hold
 from ikigai_actors.records.budgets.holds import keep_hold, pauses_of
 from ikigai_actors.records.budgets.ledger import BudgetLedger, hearers
@@ -158,6 +159,8 @@ class Append(Unit):
                 unit = with_left(tx, unit)
                 rows = [message.row() for message in unit.messages]
             _bear(tx, unit.births, row, self._is_counted(row))
+            parents = {birth.uuid: birth.parent_uuid for birth in unit.births}
+            bear_trees(tx, unit.agent, parents, unit.copied, unit.births[0].created_at)
             locked.others.update(birth.uuid for birth in unit.births)
         answer = self._spend(row, charge) if spends else None
         if unit.unpaused and not isinstance(answer, Paused):

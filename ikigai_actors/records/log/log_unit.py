@@ -11,6 +11,7 @@ from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.log.merge_source import MergeEntry
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.tools.rules.rule import NewRule, Rules
+from ikigai_actors.tools.trees.tree import Copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class LogUnit:
     """The new value of ``agents.turn``; None leaves it."""
     births: tuple[Birth, ...] = ()
     """Its new children, in order."""
+    copied: tuple[Copied, ...] = ()
+    """The directories of which the children get trees (`records.agents.trees`)."""
     prompt: int = 0
     """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
     words: tuple[int, ...] = ()

@@ -1,0 +1,40 @@
+"""The part of fsck that looks at the trees of agents; what is in their layers is on a disk, and not looked at."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from ikigai_actors.records.agents.trees import every_tree, every_tree_merge
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.tools.trees.tree import FileTree
+
+
+def check_trees(
+    tx: Transaction, agents: Collection[str], circles: Callable[[Mapping[str, str | None]], list[list[str]]]
+) -> Iterator[Violation]:
+    """The faults of trees and merges of files; ``agents`` are all agents, by uuid; ``circles`` finds circles."""
+    trees = {(one.agent, one.base): one for one in every_tree(tx)}
+    for base in {tree.base for tree in trees.values()}:
+        for circle in circles({one.agent: one.parent for one in trees.values() if one.base == base}):
+            yield Violation(Invariant.TREE, min(circle), "expected a tree that is built on others, got a circle")
+    for tree in trees.values():
+        for wrong in _wrong_with(tree, trees, agents):
+            yield Violation(Invariant.TREE, tree.agent, wrong)
+    for merge in every_tree_merge(tx):
+        for who, number in ((merge.agent, merge.layer + 1), (merge.child, merge.upto)):
+            found = trees.get((who, merge.base))
+            if found is None or found.upper < number:
+                text = f"expected {number} frozen layers of {who} for merge {merge.layer}, got "
+                yield Violation(Invariant.TREE, merge.agent, f"{text}{'no tree' if found is None else found.upper}")
+                break
+
+
+def _wrong_with(tree: FileTree, trees: Mapping[tuple[str, str], FileTree], agents: Collection[str]) -> Iterator[str]:
+    if tree.agent not in agents:
+        yield "expected an agent that has a tree, and there is none"
+    if tree.parent is None:
+        if tree.below:
+            yield f"expected no layers beneath a tree that is built on none, got {tree.below}"
+        return
+    beneath = trees.get((tree.parent, tree.base))
+    if beneath is None or beneath.upper < tree.below or beneath.machine != tree.machine:
+        yield f"expected agent {tree.parent} to have {tree.below} frozen layers on the same machine"

@@ -1,0 +1,110 @@
+"""Which layers of changes the directory of an agent is made of.
+
+A directory (the base) is never copied. An agent with a tree sees its base beneath layers: directories that hold what
+was changed, as overlayfs writes them. All but the topmost are frozen: nobody writes to them any more.
+
+    a birth     freezes the layer that the parent writes to. Parent and child then write to layers of their own, above
+                all that the parent has seen
+    a merge     freezes the layers of parent and child, and puts one between that has the child's changes
+
+Rows say which layers there are; a layer to which nothing was written has no directory. So a birth touches no file.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class Copied(NamedTuple):
+    """A directory of which children get trees."""
+
+    base: str
+    """Its path, without links."""
+    machine: str
+    """Where it is, and where the layers are: see `machine_of`."""
+
+
+class FileTree(NamedTuple):
+    """A row of table ``trees``, column by column."""
+
+    agent: str
+    """Whose it is, by uuid."""
+    base: str
+    machine: str
+    parent: str | None
+    """The agent with whose files it began; None for the base as it is."""
+    below: int
+    """How many layers of that agent are beneath its own."""
+    upper: int
+    """The layer that it writes to: those before it are frozen."""
+    created_at: int
+
+
+class TreeMerge(NamedTuple):
+    """A row of table ``tree_merges``, column by column: a layer that has what a child has changed."""
+
+    agent: str
+    """The agent that got it, by uuid."""
+    base: str
+    layer: int
+    """Its number among the layers of that agent."""
+    child: str
+    upto: int
+    """How many layers of the child it has."""
+    created_at: int
+
+
+class Layer(NamedTuple):
+    """A layer, which may have no directory yet."""
+
+    agent: str
+    number: int
+    merged: tuple[str, int] | None = None
+    """For a merge, the child and how many of its layers."""
+
+    @property
+    def name(self) -> str:
+        """The name of its directory among those of its agent."""
+        return str(self.number) if self.merged is None else merged_name(self.number, *self.merged)
+
+
+def merged_name(layer: int, child: str, upto: int) -> str:
+    """The name of the directory of a layer that a merge makes.
+
+    A merge that was cut off before its commit may leave one, which no row names.
+    """
+    return f"{layer}-{child}-{upto}"
+
+
+def layers_of(
+    trees: Sequence[FileTree], merges: Sequence[TreeMerge], since: tuple[str, int] | None = None
+) -> tuple[Layer, ...]:
+    """The frozen layers beneath the one that an agent writes to, the topmost first.
+
+    Args:
+        trees: its tree, and those on which that is built, each before the one beneath it.
+        merges: the merges of all these agents.
+        since: an agent and a number: the layers of that agent before this number are left out, with all below them.
+    """
+    merged = {(one.agent, one.layer): (one.child, one.upto) for one in merges}
+    found = list[Layer]()
+    below = trees[0].upper if trees else 0
+    for tree in trees:
+        first = since[1] if since is not None and since[0] == tree.agent else 0
+        found += (
+            Layer(tree.agent, number, merged.get((tree.agent, number))) for number in range(below - 1, first - 1, -1)
+        )
+        if since is not None and since[0] == tree.agent:
+            break
+        below = tree.below
+    return tuple(found)
+
+
+def ordered(agent: str, rows: Mapping[str, FileTree]) -> tuple[FileTree, ...]:
+    """The tree of an agent, and those on which it is built. A circle, which only a hand can have written, is cut."""
+    found: dict[str, FileTree] = {}
+    while (tree := rows.get(agent)) is not None and agent not in found:
+        found[agent] = tree
+        if tree.parent is None:
+            break
+        agent = tree.parent
+    return tuple(found.values())

@@ -1,0 +1,99 @@
+"""Trees are born with their agents, in one unit."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from ikigai_actors import ActorSystem, Child
+from ikigai_actors.errors import NameTaken
+from ikigai_actors.records.agents.trees import every_tree, trees_of
+from ikigai_actors.system.handles.ref import AgentRef, System
+from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.function import Tool
+from ikigai_actors.tools.trees.tree import Copied, layers_of
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.tool_scripts import calling, scripted
+
+BASE = "/work"
+
+
+class Copying(Toolset):
+    """A toolset whose directory is copied; it has no tools, and no directory."""
+
+    copied = Copied(BASE, "here")
+
+    @property
+    def name(self) -> str:
+        return "copying"
+
+    async def open(self, tell: Tell) -> Sequence[Tool]:
+        return []
+
+    async def leave(self, agent: str) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def rows(system: System) -> dict[str, tuple[str | None, int, int]]:
+    """Parent, layers beneath, and frozen layers, by name."""
+    names = {agent.uuid: agent.name or "root" for agent in system.agents()}
+    found = system.store.read(every_tree)
+    return {names[one.agent]: (one.parent and names[one.parent], one.below, one.upper) for one in found}
+
+
+def layers(agent: AgentRef) -> list[str]:
+    trees, merges = agent.system.store.read(lambda tx: trees_of(tx, agent.uuid, BASE))
+    names = {one.uuid: one.name or "root" for one in agent.system.agents()}
+    return [f"{names[one.agent]}/{one.number}" for one in layers_of(trees, merges)]
+
+
+def test_the_first_birth_gives_parent_and_child_a_tree_and_each_later_one_freezes_a_layer(database: str) -> None:
+    with ActorSystem.open(database, scripted(), tools=[Copying()]) as system:
+        kid = system.root.fork(name="kid")
+        assert rows(system) == {"root": (None, 0, 0), "kid": ("root", 0, 0)}
+        kid.fork(name="grandchild")
+        second = system.root.fork(name="second")
+        assert rows(system) == {
+            "root": (None, 0, 1), "kid": ("root", 0, 1), "grandchild": ("kid", 1, 0), "second": ("root", 1, 0),
+        }  # fmt: skip
+        assert layers(second) == ["root/0"]
+        assert layers(kid) == ["kid/0"]
+
+
+def test_a_birth_that_is_refused_leaves_no_tree_and_freezes_nothing(database: str) -> None:
+    with ActorSystem.open(database, scripted(), tools=[Copying()]) as system:
+        system.root.fork(name="kid")
+        before = rows(system)
+        with pytest.raises(NameTaken):
+            system.root.fork(name="kid")
+        assert rows(system) == before
+
+
+def test_children_that_a_model_makes_in_one_reply_share_the_layers_beneath() -> None:
+    script = scripted([calling(("fork", {"name": "a", "prompt": "x"}), ("fork", {"name": "b", "prompt": "x"})), "made"])
+    with ActorSystem.open(":memory:", script, tools=[Copying()]) as system:
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "made"
+        assert rows(system) == {"root": (None, 0, 0), "a": ("root", 0, 0), "b": ("root", 0, 0)}
+
+
+def test_a_child_of_another_history_gets_the_files_of_that_agent_but_gives_it_no_tree() -> None:
+    with ActorSystem.open(":memory:", scripted(), tools=[Copying()]) as system:
+        kid, overseer = system.root.fork(name="kid"), system.root.fork(name="overseer")
+        [trial] = overseer.fork_many([Child(kid)])
+        tree = system.store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
+        assert [(one.agent, one.below, one.upper) for one in tree[:2]] == [(trial.uuid, 1, 0), (kid.uuid, 0, 1)]
+    with ActorSystem.open(":memory:", scripted()) as system:
+        worker, overseer = system.root.fork(name="worker"), system.root.fork(name="overseer")
+        system.toolbox.copied = (Copied(BASE, "here"),)
+        [trial] = overseer.fork_many([Child(worker)])
+        [found] = system.store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
+        assert (found.parent, found.below) == (None, 0)
+        assert worker.uuid not in {one.agent for one in system.store.read(every_tree)}
+
+
+def test_without_such_a_directory_there_are_no_trees() -> None:
+    with ActorSystem.open(":memory:", scripted()) as system:
+        system.root.fork(name="kid")
+        assert rows(system) == {}

@@ -1,0 +1,40 @@
+"""Which layers the directory of an agent is made of: pure decisions."""
+
+from ikigai_actors.tools.trees.tree import FileTree, TreeMerge, layers_of, ordered
+
+BASE = "/work"
+
+
+def tree(agent: str, parent: str | None = None, below: int = 0, upper: int = 0) -> FileTree:
+    return FileTree(agent, BASE, "here", parent, below, upper, 1)
+
+
+def names(trees: list[FileTree], *merges: TreeMerge, since: tuple[str, int] | None = None) -> list[str]:
+    return [f"{one.agent}/{one.name}" for one in layers_of(trees, merges, since)]
+
+
+def test_an_agent_sees_what_it_froze_above_what_its_parent_had_frozen_at_its_birth() -> None:
+    root, kid, grandchild = tree("root", upper=3), tree("kid", "root", 1, 2), tree("grandchild", "kid", 2)
+    assert names([root]) == ["root/2", "root/1", "root/0"]
+    assert names([kid, root]) == ["kid/1", "kid/0", "root/0"]
+    assert names([grandchild, kid, root]) == ["kid/1", "kid/0", "root/0"]
+    assert names([]) == []
+
+
+def test_a_merge_is_a_layer_with_a_name_of_its_own() -> None:
+    merge = TreeMerge("root", BASE, 1, "kid", 2, 1)
+    assert names([tree("root", upper=2)], merge) == ["root/1-kid-2", "root/0"]
+
+
+def test_what_an_agent_has_changed_since_a_layer_is_all_above_that() -> None:
+    root, kid = tree("root", upper=3), tree("kid", "root", 1, 2)
+    assert names([kid, root], since=("kid", 1)) == ["kid/1"]
+    assert names([kid, root], since=("kid", 0)) == ["kid/1", "kid/0"]
+    assert names([root], since=("root", 1)) == ["root/2", "root/1"]
+
+
+def test_a_chain_of_trees_ends_at_the_base_and_a_circle_is_cut() -> None:
+    rows = {"a": tree("a", "b", 1), "b": tree("b", None, upper=1)}
+    assert [one.agent for one in ordered("a", rows)] == ["a", "b"]
+    assert [one.agent for one in ordered("a", {"a": tree("a", "b"), "b": tree("b", "a")})] == ["a", "b"]
+    assert ordered("nobody", rows) == ()
