@@ -39,7 +39,7 @@ CREATE TABLE hosts (
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 
 -- A shard is a set of agents that live on one host together: whole branches of the tree. Whoever takes a host's place takes its
--- shards, one row each, however many agents there are.
+-- shards, one row each, however many agents there are. PostgreSQL, where hosts share them, has 1,024.
 CREATE TABLE shards (
     id    BIGINT PRIMARY KEY,
     host  TEXT REFERENCES hosts (id),         -- who runs its agents; NULL, or a host that has ended: nobody
@@ -122,14 +122,19 @@ CREATE INDEX agents_branch ON agents (branch) WHERE status <> 'dead';
 
 -- What has changed since a version of the tree: hosts look whenever another process may have written.
 CREATE INDEX agents_changed ON agents (changed) WHERE changed > 0;
--- Those that live and do not run; and who died since some time.
+-- Those that live and do not run.
 CREATE INDEX agents_paused ON agents (status) WHERE status = 'stopped' OR status = 'terminating';
-CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
+-- A name that nobody living has finds the one who had it last.
+CREATE INDEX agents_dead_name ON agents (name, ended_at) WHERE status = 'dead' AND name IS NOT NULL;
+-- The living children of a supervisor, which may have outlived any number of others. A death does not write it.
+CREATE INDEX agents_children ON agents (supervisor_uuid) WHERE status <> 'dead';
 
 -- Logs. Only its owner appends to an agent's log. A child's first id is its fork_message_id + 1, without holes, so the
--- primary key refuses a second writer. An ordinary table: clustered by its key, SQLite appends three times slower.
+-- primary key refuses a second writer. An ordinary table: clustered by its key, SQLite appends three times slower. No
+-- REFERENCES: the check doubles what an append costs PostgreSQL. The unit holds the agent's row, such rows are never deleted,
+-- and fsck looks.
 CREATE TABLE messages (
-    agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    agent_uuid TEXT NOT NULL,                            -- agents.uuid
     id         BIGINT NOT NULL CHECK (id > 0),
     kind       TEXT NOT NULL,
     content    TEXT NOT NULL,
@@ -149,7 +154,8 @@ CREATE INDEX messages_approval ON messages (agent_uuid, id) WHERE kind = 'approv
 CREATE TABLE mail (
     recipient  TEXT NOT NULL REFERENCES agents (uuid),
     id         BIGINT NOT NULL CHECK (id > 0),
-    sender     TEXT REFERENCES agents (uuid),            -- NULL: a person outside of any agent
+    sender     TEXT,                                     -- agents.uuid, without a check as in messages; NULL: a person
+                                                         -- outside of any agent
     kind       TEXT NOT NULL CHECK (kind IN (
                    'mail',                               -- of an agent or a person
                    'exit',                               -- of the runtime: an agent that the recipient supervises is dead

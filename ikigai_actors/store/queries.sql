@@ -113,7 +113,9 @@ SELECT COUNT(*) FROM (SELECT 1 FROM agents a WHERE a.branch IS NOT NULL AND a.st
 SELECT {agent} FROM agents a WHERE name = :name AND status <> 'dead'
 
 -- name: dead_by_name
+-- Who had the name last. By agents_dead_name.
 SELECT {agent} FROM agents a WHERE name = :name AND status = 'dead'
+   AND ended_at = (SELECT MAX(d.ended_at) FROM agents d WHERE d.name = :name AND d.status = 'dead')
 
 -- name: agents_by_prefix
 -- By index from the first 4 letters. substr, not LIKE: "_" is a letter of base64url and a wildcard of LIKE.
@@ -125,6 +127,10 @@ SELECT {agent} FROM agents a WHERE parent_uuid IS NULL
 
 -- name: children
 SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid
+
+-- name: living_children
+-- By agents_children, whose condition stands here word for word.
+SELECT {agent} FROM agents a WHERE supervisor_uuid = :uuid AND status <> 'dead'
 
 -- name: descendants
 -- UNION, not UNION ALL: a damaged circle ends.
@@ -651,12 +657,13 @@ SELECT a.shard, COUNT(*), CAST(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END) AS BI
  WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)) GROUP BY a.shard
 
 -- name: agents_in
-SELECT a.uuid FROM agents a WHERE a.status <> 'dead' AND a.shard = CAST(:shard AS BIGINT)
+SELECT a.uuid FROM agents a
+ WHERE a.status <> 'dead' AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
 
--- name: give_shard
--- No row: it is another host's by now, or the new one has ended.
+-- name: give_shards
+-- No row of one: it is another host's by now, or the new one has ended.
 UPDATE shards SET host = :to, epoch = epoch + 1
- WHERE id = :shard AND host = :host AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = :to AND h.ended_at IS NULL) RETURNING id
+ WHERE CAST(id AS TEXT) = ANY(:shards) AND host = :host AND EXISTS (SELECT 1 FROM hosts h WHERE h.id = :to AND h.ended_at IS NULL) RETURNING id
 
 -- name: shard_for
 -- One of a host's shards, by :place.
@@ -750,6 +757,9 @@ SELECT id, epoch, ended_at, name FROM hosts
 
 -- name: shards
 SELECT s.id, s.host FROM shards s
+
+-- name: hosts_of_shards
+SELECT s.id, s.host FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards)
 
 -- name: single_rows
 -- Two tables have one row each.

@@ -125,7 +125,7 @@ def test_two_hosts_run_the_trials_of_one_experiment_and_a_second_driver_ends_the
 
     with opened("a") as a, opened("b") as b:
         verb.begin(a)
-        eventually(lambda: {one.shards for one in a.hosts()} == {32}, "half of the shards for each")
+        eventually(lambda: {one.shards for one in a.hosts()} == {512}, "half of the shards for each")
         asked.clear()
 
         def watch(run: TrialRun) -> None:

@@ -51,7 +51,7 @@ HOST_MUTANTS = (
         "            self._leave(parting.agents)\n",
         "",
         (
-            Edit("system/host/rebalancer.py", "        self._leave(self._agents_in(gift.shard))\n", ""),
+            Edit("system/host/rebalancer.py", "        self._leave(self._agents_in(shards))\n", ""),
             Edit("system/host/rebalancer.py", "            self._leave(self._branch(agent))\n", ""),
         ),
     ),

@@ -172,13 +172,23 @@ def test_agents_are_found_by_the_beginning_of_their_uuid_by_an_index(durable: st
     store.close()
 
 
-@pytest.mark.parametrize("name", ["living_in_branch", "living_in_branches"])
-def test_the_living_of_a_branch_are_counted_by_an_index(durable: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("living_in_branch", "agents_(branch|shard|children)"),  # indexes of the living alone
+        ("living_in_branches", "agents_(branch|shard|children)"),
+        ("living_children", "agents_(children|shard)"),
+        ("dead_by_name", "agents_dead_name"),
+    ],
+)
+def test_a_look_that_concerns_few_agents_uses_an_index_of_few(durable: str, name: str, index: str) -> None:
     store: Store = open_store(made(durable))
-    statement = queries.query(name).replace(":most", "5").replace(":branch", "'a'")
+    statement = queries.query(name)
+    for written, value in ((":most", "5"), (":branch", "'a'"), (":uuid", "'a'"), (":name", "'a'")):
+        statement = statement.replace(written, value)
     if store.location.startswith("postgres"):
         plan = store.read(lambda tx: (sql(tx, "SET LOCAL enable_seqscan = off"), sql(tx, f"EXPLAIN {statement}"))[1])
     else:
         plan = store.read(lambda tx: sql(tx, f"EXPLAIN QUERY PLAN {statement}"))
-    assert re.search("agents_(branch|shard)", str(plan)), "indexes of the living alone"
+    assert re.search(index, str(plan))
     store.close()

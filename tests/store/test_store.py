@@ -160,7 +160,7 @@ def test_a_row_that_is_there_already_is_a_conflict_and_nothing_is_written(store:
 
 def test_a_row_about_nobody_is_a_conflict(store: Store) -> None:
     with pytest.raises(StoreConflict):
-        store.write(lambda tx: tx.append([message("nobody", 1)]))
+        store.write(lambda tx: tx.run("add_monitor", agent="nobody", watcher="nobody", now=1))
 
 
 def test_a_second_root_is_a_conflict(store: Store) -> None:

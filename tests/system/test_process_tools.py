@@ -173,7 +173,7 @@ def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase
         ActorSystem.open(url, model, join=True, name="a", balance=None) as a,
         ActorSystem.open(url, model, join=True, name="b", balance=None) as b,
     ):
-        eventually(lambda: {one.shards for one in a.hosts()} == {32}, "half of the shards for each")
+        eventually(lambda: {one.shards for one in a.hosts()} == {512}, "half of the shards for each")
         a.root.fork(name="kid").move("b", timeout=DEADLINE)
         assert call(url, "fork", "kid", "milk", "--name", "young", "--wait") == ("milk / 1\n", 0)
         assert b.actor(b.agent("young").uuid)

@@ -203,7 +203,7 @@ def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Flee
     gate.wait_until_asked()
     b = fleet.start("b")
     a.drain(timeout=DEADLINE)
-    assert {one.name: (one.state, one.shards) for one in b.hosts()} == {"a": ("drains", 0), "b": ("runs", 64)}
+    assert {one.name: (one.state, one.shards) for one in b.hosts()} == {"a": ("drains", 0), "b": ("runs", 1024)}
     assert {turn.get(timeout=DEADLINE).text for turn in (*turns, *waiting)} == {"b answers"}
     for kid in kids:
         said = [message.content for message in kid.history() if message.kind == "user"]
@@ -241,7 +241,7 @@ def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
 def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postgres_admin: Admin) -> None:
     a = fleet.start("a")
     b = fleet.start("b")
-    eventually(lambda: {one.shards for one in a.hosts()} == {32}, "the same share for both")
+    eventually(lambda: {one.shards for one in a.hosts()} == {512}, "the same share for both")
     with psycopg.connect(fleet.url) as holding, ThreadPoolExecutor() as pool:
         holding.execute(
             "SELECT s.id FROM shards s JOIN hosts h ON h.id = s.host WHERE h.name = 'a' ORDER BY s.id OFFSET 1 LIMIT 1"

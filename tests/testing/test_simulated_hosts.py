@@ -112,7 +112,7 @@ def test_a_host_drains_to_the_end_though_the_database_cannot_be_read_as_agents_a
     b = world.hosts[1]
 
     def become_unreadable(changes: Sequence[StoredChange]) -> None:
-        if any(isinstance(one, RanStatement) and one.query == "give_shard" for one in changes):
+        if any(isinstance(one, RanStatement) and one.query == "give_shards" for one in changes):
             b.process.unreadable_until = world.clock.monotonic() + 2
             world.watchers.remove(become_unreadable)
 
@@ -135,7 +135,12 @@ def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None
         b.start()
         world.watchers.append(
             lambda changes: gifts.extend(
-                [one.parameters["shard"] for one in changes if isinstance(one, RanStatement) and one.query == GIVE]
+                [
+                    int(shard)
+                    for one in changes
+                    if isinstance(one, RanStatement) and one.query == GIVE
+                    for shard in one.parameters["shards"]
+                ]
             )
         )
         for _ in range(8):
@@ -147,7 +152,7 @@ def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None
         assert len([shard for shard in gifts if shard in {one.shard for one in a.system.agents()}]) == 2
 
 
-GIVE = "give_shard"
+GIVE = "give_shards"
 """The statement by which a host gives a shard away."""
 
 

@@ -345,6 +345,11 @@ def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
     return in_order(uuid, _records(tx.run("children", uuid=uuid)))
 
 
+def living_children(tx: Transaction, uuid: str) -> list[AgentRecord]:
+    """The same of the living alone, however many have died."""
+    return in_order(uuid, _records(tx.run("living_children", uuid=uuid)))
+
+
 def in_order(supervisor: str, records: list[AgentRecord]) -> list[AgentRecord]:
     """A supervisor's children in order of creation, adopted ones last.
 

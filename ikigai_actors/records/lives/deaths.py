@@ -189,14 +189,14 @@ class WriteDeath(Unit):
         told = deliver(victim.status, Signal.KILL, protected=is_root)
         if isinstance(told, Rejected):
             raise refusal_of(victim, told.refusal)
-        if hosts_of_shards(tx).get(victim.shard) != self.host:
+        if hosts_of(tx, [victim])[victim.shard] != self.host:
             raise Fenced(f"Agent {self.uuid} now belongs to another host, which decides on it.", self.uuid)
         return end_agents(tx, locked, family, (self.uuid,), End(self.cause, self.reason), self.now)
 
 
-def hosts_of_shards(tx: Transaction) -> dict[int, str | None]:
-    """The host that runs the agents of each shard."""
-    return dict(tx.run("shards"))
+def hosts_of(tx: Transaction, agents: Iterable[Relative]) -> dict[int, str | None]:
+    """The host of each shard in which these agents live."""
+    return dict(tx.run("hosts_of_shards", shards=[str(shard) for shard in {one.shard for one in agents}]))
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:

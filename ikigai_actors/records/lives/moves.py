@@ -5,7 +5,7 @@ from zlib import crc32
 
 from ikigai_actors.errors import AgentDead, BadInput, Fenced, RootProtected, StoreConflict
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.lives.deaths import Relative, branch, hosts_of_shards
+from ikigai_actors.records.lives.deaths import Relative, branch, hosts_of
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from supervisors.strategies import Strategy
@@ -72,7 +72,8 @@ class MoveBranch(Unit):
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
     """Those of a branch to which the way from the top leads over agents of the same host alone."""
-    family, hosts = branch(tx, uuid), hosts_of_shards(tx)
+    family = branch(tx, uuid)
+    hosts = hosts_of(tx, family.values())
     found: dict[str, Relative] = {}
     below = [uuid]
     children: dict[str | None, list[str]] = {}

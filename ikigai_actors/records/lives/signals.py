@@ -19,7 +19,7 @@ from ikigai_actors.records.lives.deaths import (
     Relative,
     branch,
     end_agents,
-    hosts_of_shards,
+    hosts_of,
     household,
     refusal_of,
 )
@@ -117,7 +117,7 @@ class SendSignal(Unit):
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
         """Mark the open turns of agents that the sender does not run."""
-        hosts = hosts_of_shards(tx)
+        hosts = hosts_of(tx, hit)
         remote = [one.uuid for one in hit if one.turn and (self._host is None or hosts.get(one.shard) != self._host)]
         if remote:
             locked.lock(tx, remote)

@@ -98,7 +98,7 @@ class StopChildren(Unit):
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
-        children = reversed(registry.children(tx, self.supervisor))
+        children = reversed(registry.living_children(tx, self.supervisor))
         stopped = [child.uuid for child in children if child.status == Status.RUNNING]
         if stopped:
             locked.lock(tx, stopped)
@@ -183,7 +183,7 @@ class SetGroupSupervision(SetSupervision):
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         locked.living(self.agent)
-        gather(tx, locked, self.agent, [one.uuid for one in registry.children(tx, self.agent) if one.living])
+        gather(tx, locked, self.agent, [one.uuid for one in registry.living_children(tx, self.agent)])
         super().write(tx, locked)
 
 

@@ -52,9 +52,9 @@ def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, Living]:
     return {shard: counted.get(shard, Living(0)) for shard in shards}
 
 
-def agents_in(tx: Transaction, shard: int) -> list[str]:
-    """The uuids of the living agents of a shard."""
-    return [uuid for (uuid,) in tx.run("agents_in", shard=shard)]
+def agents_in(tx: Transaction, shards: Collection[int]) -> list[str]:
+    """The uuids of the living agents of these shards."""
+    return [uuid for (uuid,) in tx.run("agents_in", shards=[str(shard) for shard in shards])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class Drain(Unit):
 
 
 @dataclass(frozen=True, slots=True)
-class GiveShard(Unit):
-    """Give a shard of this host to another one; answered with the uuids of its living agents.
+class GiveShards(Unit):
+    """Give shards of this host to another one; answered with the uuids of their living agents.
 
-    Raises `StoreConflict` when this host has it no more, or the other one does not live.
+    Raises `StoreConflict` when this host has one of them no more, or the other one does not live.
     """
 
-    shard: int
+    shards: tuple[int, ...]
     host: str
     to: str
 
@@ -93,6 +93,7 @@ class GiveShard(Unit):
     concerns_hosts = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> list[str]:
-        if not tx.run("give_shard", shard=self.shard, host=self.host, to=self.to):
-            raise StoreConflict(f"Shard {self.shard} cannot be given to host {self.to}.")
-        return agents_in(tx, self.shard)
+        given = tx.run("give_shards", shards=[str(shard) for shard in self.shards], host=self.host, to=self.to)
+        if len(given) < len(self.shards):
+            raise StoreConflict(f"Shards {', '.join(map(str, self.shards))} cannot be given to host {self.to}.")
+        return agents_in(tx, self.shards)

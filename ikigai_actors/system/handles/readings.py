@@ -62,8 +62,8 @@ class Readings(BaseRef[H]):
 
     def children(self) -> list[H]:
         """The living agents that it supervises, in order of creation, adopted ones last."""
-        records = self.system.store.read(lambda tx: registry.children(tx, self.uuid))
-        return [self._ref(record.uuid) for record in records if record.living]
+        records = self.system.store.read(lambda tx: registry.living_children(tx, self.uuid))
+        return [self._ref(record.uuid) for record in records]
 
     @property
     def state(self) -> str:

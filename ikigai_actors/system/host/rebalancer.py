@@ -35,9 +35,9 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
 from ikigai_actors.store.hosts.membership import LOOK
-from ikigai_actors.store.hosts.placement import Gift, gifts, is_stuck, may_give
+from ikigai_actors.store.hosts.placement import gifts, is_stuck, may_give
 from ikigai_actors.store.hosts.rows import HostRecord, find_taker, open_hosts
-from ikigai_actors.store.hosts.shards import Drain, GiveShard, Shares, agents_in, living_in, shares
+from ikigai_actors.store.hosts.shards import Drain, GiveShards, Shares, agents_in, living_in, shares
 from ikigai_actors.store.journal import Journal
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.host.processes import ProcessTable
@@ -265,10 +265,16 @@ class Rebalancer(Worker):
         if moves:
             self._given = now
         counted = self._store.read(lambda tx: living_in(tx, found.own.keys() - self._leaving))
+        empty: dict[str, list[int]] = {}
         for gift in gifts(self._host.id, found.members, counted, moves):
-            agents = self._agents_in(gift.shard)  # it may fail: then the next look gives it
+            if not counted[gift.shard].agents:
+                empty.setdefault(gift.to, []).append(gift.shard)
+                continue
+            agents = self._agents_in((gift.shard,))  # it may fail: then the next look gives it
             self._leaving.add(gift.shard)
-            self._let_finish(agents, RefusableTask(partial(self._give, gift)))
+            self._let_finish(agents, RefusableTask(partial(self._give, (gift.shard,), gift.to)))
+        for to, given in empty.items():
+            self._give(given, to)
 
     def _let_finish(self, agents: Collection[str], go: RefusableTask) -> None:
         """Give agents away once nothing of them runs outside, or after a lease."""
@@ -289,12 +295,14 @@ class Rebalancer(Worker):
             self._leave(parting.agents)
             parting.go.do()
 
-    def _give(self, gift: Gift) -> None:
-        self._leaving.discard(gift.shard)
-        self._runs.pop(gift.shard, None)  # if it cannot be given, the next look takes it again
-        self._leave(self._agents_in(gift.shard))
+    def _give(self, shards: Sequence[int], to: str) -> None:
+        """Give shards to a host. Those that have no agents go together, in one transaction."""
+        self._leaving.difference_update(shards)
+        for shard in shards:
+            self._runs.pop(shard, None)  # if it cannot be given, the next look takes it again
+        self._leave(self._agents_in(shards))
         try:
-            born = self._journal.perform(GiveShard(gift.shard, self._host.id, gift.to))
+            born = self._journal.perform(GiveShards(tuple(shards), self._host.id, to))
         except StoreConflict as error:
             logger.info("%s", error)
         else:
@@ -341,8 +349,8 @@ class Rebalancer(Worker):
     def _branch(self, agent: str) -> list[str]:
         return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
-    def _agents_in(self, shard: int) -> list[str]:
-        return self._store.read(lambda tx: agents_in(tx, shard))
+    def _agents_in(self, shards: Collection[int]) -> list[str]:
+        return self._store.read(lambda tx: agents_in(tx, shards))
 
     def _leave(self, agents: Iterable[str]) -> None:
         """End the actors of agents."""

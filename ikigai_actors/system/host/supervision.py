@@ -477,9 +477,7 @@ def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, 
     record = registry.get(tx, uuid)
     row = registry.get(tx, record.supervisor_uuid or uuid)
     children = tuple(
-        SupervisedChild(child.uuid, RestartType(child.restart))
-        for child in registry.children(tx, row.uuid)
-        if child.living
+        SupervisedChild(child.uuid, RestartType(child.restart)) for child in registry.living_children(tx, row.uuid)
     )
     supervisor = otp.Supervisor(
         children=children,

@@ -189,7 +189,7 @@ class CommitCheck:
                 self._named(given)
             case "rename":
                 self._named(given)
-            case "claim_shards" | "claim_some_shards" | "give_shard" | "move_agents":
+            case "claim_shards" | "claim_some_shards" | "give_shards" | "move_agents":
                 for one in self.agents.values():
                     one.cut_off = True
             case "adopt":

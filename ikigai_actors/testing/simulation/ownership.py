@@ -14,7 +14,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.testing.simulation.clock import ManualClock
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange, Written
 
-GIVE = frozenset({"give_shard", "move_agents"})
+GIVE = frozenset({"give_shards", "move_agents"})
 """Statements by which a host gives agents away."""
 
 LEASES = 2

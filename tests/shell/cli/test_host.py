@@ -70,17 +70,17 @@ def test_when_a_host_is_killed_another_one_goes_on_and_who_waits_gets_the_answer
             asking.expect("You said “Our shop sells tea.”")
             assert asking.ends() == 0
         ended, goes_on = listed(url)
-        assert (ended["name"], ended["state"], goes_on["name"], goes_on["shards"]) == ("a", "ended", "b", 64)
+        assert (ended["name"], ended["state"], goes_on["name"], goes_on["shards"]) == ("a", "ended", "b", 1024)
         lines = run("--database", url, "hosts").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["a", "b"]
-        assert re.search(r"runs 1 agent, 64 shards, seen \d s ago$", lines[1])
+        assert re.search(r"runs 1 agent, 1,?024 shards, seen \d s ago$", lines[1])
 
 
 def test_a_host_that_is_told_to_end_gives_its_agents_away_first(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     with running(url, "a") as first, running(url, "b") as second:
         assert first.ends(by=signal.SIGTERM) == 0  # a second one would not let it give them away
-        assert shares(url) == {"b": 64}
+        assert shares(url) == {"b": 1024}
         assert run("--database", url, "prompt", "--wait", root(url), "tea").returncode == 0
         assert second.end(signal.SIGINT) == 0
     assert {one["state"] for one in listed(url)} == {"ended"}
@@ -108,7 +108,7 @@ def two_that_keep_their_agents(url: str, directory: Path) -> Iterator[tuple[Prog
         running(url, "a", "--app", "still:app", model=None) as first,
         running(url, "b", "--app", "still:app", model=None) as second,
     ):
-        eventually(lambda: {*shares(url).values()} == {32}, "half of the shards for each")
+        eventually(lambda: {*shares(url).values()} == {512}, "half of the shards for each")
         yield first, second
 
 
@@ -139,7 +139,7 @@ def test_an_agent_is_moved_from_any_terminal(
         shell.say("hello")
         shell.expect("You said")
         shell.say("/hosts")
-        shell.expect(r"a  .*runs 1 agent, 32 shards, seen \d s ago\s+b  .*runs 1 agent, 32 shards")
+        shell.expect(r"a  .*runs 1 agent, 512 shards, seen \d s ago\s+b  .*runs 1 agent, 512 shards")
         shell.say("/move kid a")
         shell.expect("kid .* is run by a from now on")
         assert placed(url) == {"a": 2, "b": 0}
