@@ -221,11 +221,9 @@ class AppendAlone(Append, Addressed):
 
     __slots__ = ("_hearers", "_ledger", "_waited")
 
-    concerns_others = True
-
     def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
         super().__init__(unit, fence)
-        self.alone = True
+        self.alone = self.concerns_others = True
 
     def look_up(self, tx: Transaction) -> None:
         self._hearers = hearers(tx, [self._unit.agent])
