@@ -21,8 +21,8 @@ from typing import Any, Protocol, get_args, get_origin
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import EXACT, TOOL
 from ikigai_actors.agent.turn.state import Answer, Step
-from ikigai_actors.agent.turn.tool_steps import EXACT, TOOL
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.arguments import check_choice, check_count, shown
 from ikigai_actors.errors import (

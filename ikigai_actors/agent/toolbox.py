@@ -15,6 +15,7 @@ from ikigai_actors.tools.fitted import fitted
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.plain_schema import Unsuitable
 from ikigai_actors.tools.policy import Asked, Policy, ToolTraits
+from ikigai_actors.tools.rules.rule import UNFENCED, NewRule, allows_whole
 from ikigai_actors.tools.trees.tree import Copied
 
 FORBIDDEN = "{name} may not be called here. Do without it, or ask the person to allow it by a rule."
@@ -111,6 +112,16 @@ class Toolbox:
         else:
             tools = {name: self._traits[name] for name in allowed if name in self._traits}
         return {**tools, GIVE_RESULT: _GIVE_RESULT} if typed else tools
+
+    def check_rules(self, rules: Iterable[NewRule]) -> None:
+        """Raise `BadInput` where a rule allows all of a bash that has no fence, and nobody has asked for that."""
+        if self._ask is Policy.ALLOW or not any(traits.unfenced for traits in self._traits.values()):
+            return
+        if any(allows_whole(rule.decision, rule.tool, rule.pattern) for rule in rules):
+            raise BadInput(
+                f'{UNFENCED} Have a fence (`ikigai doctor` says how), or allow single commands: "git log *". '
+                "If you want it without a fence, say so: Workspace(fence='none'), or approvals='allow' (--yes)."
+            )
 
     def asked(self, calls: Iterable[Call]) -> dict[str, Asked]:
         """What calls ask for that the patterns of rules are compared with, by id."""

@@ -19,16 +19,15 @@ from typing import TYPE_CHECKING
 from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import PendingCall, asking, pending, recover
+from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall, asking, pending, recover
 from ikigai_actors.agent.turn.state import Phase
-from ikigai_actors.agent.turn.tool_steps import EXACT, TOOL
 from ikigai_actors.arguments import check_choice, check_count, check_timeout, check_type
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.agents.registry import turns_that_asked
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.text import check_text
-from ikigai_actors.tools.rules.rule import exact_pattern
+from ikigai_actors.tools.rules.rule import UNFENCED
 
 if TYPE_CHECKING:
     pass
@@ -53,19 +52,17 @@ class Approvals(OfOneProcess):
             call: one of those that wait.
             always: ``"tool"``, or True, also gives the agent a rule that allows the tool; ``"exact"`` one that allows
                 the same command of bash. A rule applies to all below the agent, too, and can be taken back
-                (`AgentRef.remove_rule`). A rule that asks or denies has precedence.
+                (`AgentRef.remove_rule`). A rule that asks or denies has precedence. `PendingCall.always` has the words
+                that a call takes: a compound command of bash takes none.
             timeout: seconds to wait.
 
         Raises:
-            BadInput: ``always`` is another word, or it is ``"exact"`` and no rule can allow this call alone.
+            BadInput: ``always`` is a word that the call does not take.
         """
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
         rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
-        if rule == EXACT and exact_pattern(call.tool, call.input) is None:
-            raise BadInput(
-                "A rule allows exactly one command of bash, of plain words: no call of another tool, and nothing that "
-                "bash expands, redirects or chains. Approve this call alone, or the tool: always='tool'."
-            )
+        if rule and rule not in call.always:
+            raise BadInput(_why_not(call, rule))
         return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", rule, caller), timeout)
 
     def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
@@ -93,3 +90,15 @@ class Approvals(OfOneProcess):
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself
             actor.deliver(on.Resume(Future()))
         return True
+
+
+def _why_not(call: PendingCall, always: str) -> str:
+    """Why an approval of a call does not hold for later ones."""
+    if call.compound:
+        return (
+            "This command of bash is compound: it expands, redirects or chains something, so it is approved once "
+            "only. A rule can allow all of bash, where a fence holds: set_rule('allow', 'bash')."
+        )
+    if always == EXACT:
+        return f"always='exact' is for commands of bash. Approve this call alone, or all of {call.tool}: always='tool'."
+    return UNFENCED + " Approve this command: always='exact'."

@@ -278,10 +278,10 @@ class Questions:
             raise BadInput(f"{len(questions)} calls of other agents wait: give a number; /approvals lists them.")
         return (mine or list(questions.items()))[0]
 
-    def decide(self, call: PendingCall, approved: bool, *, always: bool = False, reason: str = "") -> bool:
+    def decide(self, call: PendingCall, approved: bool, *, always: str = "", reason: str = "") -> bool:
         """Approve or deny a call; return after the commit whether it was still to be decided."""
         if approved:
-            return self._approvals.approve(call, always=always)
+            return self._approvals.approve(call, always=always or False)
         return self._approvals.deny(call, reason)
 
 

@@ -73,6 +73,7 @@ from ikigai_actors.system.remote.client import Client
 from ikigai_actors.system.remote.follower import Follower, News
 from ikigai_actors.system.remote.publisher import SharedPublisher
 from ikigai_actors.system.remote.tallies import RowTallies
+from ikigai_actors.tools.rules.rule import NewRule
 from supervisors.signals import Status
 
 if TYPE_CHECKING:
@@ -253,6 +254,9 @@ class Directory(OfOneProcess, ABC):
     @abstractmethod
     def check_model(self, model: str) -> None:
         """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
+
+    def _check_new_rule(self, rule: NewRule) -> None:
+        """Raise `BadInput` when a rule allows too much, if this process knows: else it has no effect there."""
 
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:

@@ -39,6 +39,7 @@ from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.policy import Policy
+from ikigai_actors.tools.rules.rule import NewRule, as_rules
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +108,8 @@ class HostOptions:
     """The budget of agent 0, if it has none yet."""
     labels: Mapping[str, str] | None
     """The labels of agent 0; None leaves them."""
+    rules: Sequence[NewRule]
+    """The rules of agent 0, beside those that it has."""
     toolbox: Toolbox
     """The tools at hand; the toolsets are not started yet."""
     toolsets: Sequence[Toolset]
@@ -150,6 +153,7 @@ def check_options(
     budget: Budget | Mapping[str, Any] | None,
     prices: str | os.PathLike[str] | None,
     labels: Mapping[str, str] | None,
+    rules: Iterable[tuple[str, ...]],
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -180,6 +184,7 @@ def check_options(
         prices=priced.over(usual_prices()) if prices is None else prices_in(prices, priced),
         budget=as_budget(budget),
         labels=None if labels is None else check_labels(labels),
+        rules=as_rules(rules),
         toolbox=Toolbox((one for one in given if not isinstance(one, Toolset)), asked),
         toolsets=[one for one in given if isinstance(one, Toolset)],
         approver=approver,

@@ -54,6 +54,7 @@ from ikigai_actors.providers.stand_in import UNWRITTEN, notice, other_writer, wh
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root
+from ikigai_actors.records.agents.rules import set_rules_of_root
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Served
@@ -94,7 +95,7 @@ from ikigai_actors.system.remote.following import FollowingLoop
 from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.tools.rules.rule import Rule
+from ikigai_actors.tools.rules.rule import NewRule, Rule
 from supervisors.signals import Status
 
 logger = logging.getLogger(__name__)
@@ -241,6 +242,7 @@ class ActorSystem(System):
         in_memory: int = MOST_MESSAGES,
         instruments: Iterable[Instrument] = (),
         labels: Mapping[str, str] | None = None,
+        rules: Iterable[tuple[str, ...]] = (),
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
         """Open a database and bring its agents back.
@@ -288,18 +290,20 @@ class ActorSystem(System):
             instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
             labels: on whose account agent 0 works, as ``{"team": "sales"}``, and all that it forks from now on; at most
                 16 short texts, which are stored; see `spending`. None leaves those that it has.
+            rules: of agent 0, so for all agents, each as ``(decision, tool)``, perhaps with a pattern and a scope: see
+                `AgentRef.set_rule`. They are stored, and those that it has already are not set twice.
             parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
 
         Raises:
             StoreInUse: another process runs this database, or a part of it, and this one does not join.
             Fenced: another host of the same name has come while this one waited.
             StoreError: the database cannot be used; the message says what to do.
-            BadInput: an argument cannot be used; nothing was opened.
+            BadInput: an argument cannot be used, or a rule allows all of bash, which has no fence; nothing was opened.
         """
         options = check_options(
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, parts, instruments, budget, prices,
-            labels,
+            labels, rules,
         )  # fmt: skip
         with ExitStack() as undone:
             store = parts.open_store(database)
@@ -323,6 +327,7 @@ class ActorSystem(System):
             undone.pop_all()
             undone.push(system._give_up)
             system._open_toolsets(options.toolsets, host_paths(database, config))
+            system.toolbox.check_rules(options.rules)
             if host.name is not None:  # from now on others give it agents, and it has the tools for them
                 host.begin()
                 host.keep()
@@ -334,6 +339,7 @@ class ActorSystem(System):
                 clear_left_behind(store, host.id, own)
                 if options.labels is not None:
                     label_root(store, own, options.labels)
+                set_rules_of_root(store, options.rules, host.clock.now_ms())
                 if options.budget is not None and not limit_everybody(store, options.budget):
                     logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
                 system._boot(survey(store, host.id, own), own, options)
@@ -620,6 +626,9 @@ class ActorSystem(System):
 
     def check_model(self, model: str) -> None:
         self.asked_models({"model": check_type(model, str, "model", "a model setting")})
+
+    def _check_new_rule(self, rule: NewRule) -> None:
+        self.toolbox.check_rules([rule])
 
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said

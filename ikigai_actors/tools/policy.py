@@ -61,5 +61,9 @@ class ToolTraits:
     """What becomes of calls that ask, in this process: they do, or all of them are allowed, or denied."""
     denial: str = ""
     """The result of its calls when they are denied, and no rule decides."""
+    unfenced: bool = False
+    """Whether it runs whatever a model asks for as the user does, since the fence that it was to have is not there or
+    not whole: then no rule allows all of it.
+    """
     subject: Subject | None = None
     """What the patterns of rules are compared with; None where it has no patterns."""

@@ -270,5 +270,5 @@ def test_what_decides_and_policies_are_checked(world: World) -> None:
         call = PendingCall(system.root.uuid, 1, "1", "change", {})
         with pytest.raises(BadInput, match="Expected always to be one of tool, exact"):
             system.approvals.approve(call, always="ever")
-        with pytest.raises(BadInput, match="A rule allows exactly one command of bash"):
+        with pytest.raises(BadInput, match="'exact' is for commands of bash"):
             system.approvals.approve(call, always="exact")

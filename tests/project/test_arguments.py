@@ -81,6 +81,11 @@ OPENING: list[tuple[dict[str, Any], str]] = [
     ({"lease": 0}, "Expected lease in seconds, above 0"),
     ({"lease": INFINITE}, "Expected lease"),
     ({"approvals": 5}, "Expected approvals to be a function, 'ask', 'deny' or 'allow'; got 5"),
+    ({"rules": "bash"}, "Expected rules to be a list of rules; got 'bash'"),
+    ({"rules": ["deny bash"]}, r"Expected each of rules to be \(decision, tool\), .*; got 'deny bash'"),
+    ({"rules": [("deny",)]}, "Expected each of rules to be"),
+    ({"rules": [(5, "bash")]}, "Expected decision to be one of"),
+    ({"rules": [("allow", "bash", "a;b")]}, "Expected a pattern for bash"),
     ({"on_orphan": "bury"}, "Expected on_orphan to be one of reparent, cascade, stop, continue; got 'bury'"),
 ]
 

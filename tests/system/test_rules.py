@@ -1,16 +1,18 @@
 """Rules decide on the calls of an agent and of those below it, from their commit on, whichever process sets them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, BadInput, Reply
 from ikigai_actors.errors import RuleNotFound
 from ikigai_actors.records.agents.rules import MOST_RULES
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 from ikigai_actors.tools.function import FunctionTool, tool
+from ikigai_actors.tools.policy import Compared, Subject
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.damage import damage
 from tests.kit.databases import eventually
@@ -269,3 +271,83 @@ def test_a_question_of_a_turn_that_was_cut_off_is_decided_by_a_rule_from_meanwhi
         assert system.root.reply(timeout=DEADLINE).text == "well"
         assert system.approvals.pending() == []
     assert done == []
+
+
+def test_a_system_opens_with_rules_of_agent_0_and_sets_none_twice(durable: str) -> None:
+    done: list[str] = []
+    rules = [("deny", "do"), ("ask", "bash", "git push *", "self")]
+    for kid in ("ann", "bob"):
+        script = scripted([], ann=[calling(do("a")), "pity"], bob=[calling(do("a")), "pity"])
+        with ActorSystem.open(durable, script, tools=[doing(done)], rules=rules) as system:
+            assert shown(system.root) == ["deny do", "ask bash git push * (this agent alone)"]
+            assert system.root.fork("go", name=kid).reply(timeout=DEADLINE).text == "pity"
+    with ActorSystem.open(durable, scripted(), rules=rules[:1]) as system:
+        assert len(system.root.rules()) == 2
+    assert done == []
+
+
+def shell(ran: list[str], unfenced: bool) -> FunctionTool:
+    """A bash that runs nothing."""
+
+    @tool(policy=Policy.ASK)
+    def bash(command: str) -> str:
+        ran.append(command)
+        return "ran"
+
+    subject = Subject(Compared.COMMAND, lambda given: str(given["command"]))
+    return replace(bash, traits=replace(bash.traits, unfenced=unfenced, subject=subject))
+
+
+def bash(*commands: str) -> Reply:
+    return calling(*(("bash", {"command": command}) for command in commands))
+
+
+@pytest.mark.parametrize("rule", [("allow", "bash"), ("allow", "b*"), ("allow", "*"), ("allow", "bash", "* --help")])
+def test_no_rule_allows_all_of_a_bash_without_its_fence(durable: str, rule: tuple[str, ...]) -> None:
+    ran: list[str] = []
+    script = scripted([bash("ls --help", "git log"), "well"])
+    unfenced = shell(ran, True)
+    with pytest.raises(BadInput, match="bash runs without the fence"):
+        ActorSystem.open(durable, script, tools=[unfenced], rules=[rule])
+    with ActorSystem.open(durable, script, tools=[unfenced]) as system:
+        with pytest.raises(BadInput, match=r"If you want it without a fence, say so: .*--yes"):
+            system.root.set_rule(*rule)
+        with AttachedSystem.open(durable) as other:
+            other.root.set_rule(*rule)  # it cannot know, and its rule has no effect here
+        system.root.set_rule("allow", "bash", "git log *")
+        assert system.root.prompt("go").get(timeout=DEADLINE).text == "well"
+    assert ran == ["git log"]
+    for tools, approvals in (([shell(ran, False)], "deny"), ([unfenced], "allow")):
+        script = scripted([bash("ls --help"), "well"])
+        with ActorSystem.open(durable, script, tools=tools, rules=[rule], approvals=approvals) as system:
+            assert system.root.prompt("go").get(timeout=DEADLINE).text == "well"
+    assert ran == ["git log", "ls --help", "ls --help"]
+
+
+@pytest.mark.parametrize(
+    ("command", "unfenced", "words"),
+    [("ls -l", False, ("exact", "tool")), ("ls -l", True, ("exact",)), ("ls | wc", False, ()), ("ls $A", True, ())],
+)
+def test_an_approval_holds_for_later_calls_as_far_as_a_rule_can_say(
+    durable: str, command: str, unfenced: bool, words: tuple[str, ...]
+) -> None:
+    ran: list[str] = []
+    script = scripted([bash(command), bash(command, "pwd"), "well"])
+    with ActorSystem.open(durable, script, tools=[shell(ran, unfenced)], approvals="ask") as system:
+        reply = system.root.prompt("go")
+        eventually(system.approvals.pending, "a question")
+        with AttachedSystem.open(durable) as other:
+            assert other.approvals.pending() == system.approvals.pending()
+        [call] = system.approvals.pending()
+        assert (call.always, call.compound) == (words, not words)
+        for always in {"exact", "tool"}.difference(words):
+            with pytest.raises(BadInput, match="approved once only" if not words else "without the fence"):
+                system.approvals.approve(call, always=always)
+        assert system.approvals.approve(call, always=words[0] if words else False)
+        eventually(lambda: len(ran) == 1 + bool(words), "the next calls")
+        eventually(system.approvals.pending, "a further question")
+        assert {one.input["command"] for one in system.approvals.pending()} == {"pwd", *([] if words else [command])}
+        for one in system.approvals.pending():
+            system.approvals.deny(one)
+        assert reply.get(timeout=DEADLINE).text == "well"
+        assert shown(system.root) == ([f"allow bash {command}"] if words else [])

@@ -22,7 +22,7 @@ What a crash leaves of a call, and what resuming makes of it:
     done                          done                      its result stays
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -30,8 +30,8 @@ from typing import Any
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.records.transfer.rights import STARTED_ELSEWHERE
-from ikigai_actors.tools.policy import Asked, Policy, ToolTraits
-from ikigai_actors.tools.rules.rule import Rule, Rules, deciding
+from ikigai_actors.tools.policy import SHELL, Asked, Policy, ToolTraits
+from ikigai_actors.tools.rules.rule import Rule, Rules, deciding, exact_pattern
 
 FORK, WAIT, GIVE_RESULT = "fork", "wait", "give_result"
 """The built-in calls that the turn knows by name: the result of a fork comes last, a wait takes time, and the last one,
@@ -47,6 +47,9 @@ PERHAPS_RUN = (
 )
 """The result of a call that was cut off, when its tool is not idempotent."""
 
+
+TOOL, EXACT = "tool", "exact"
+"""Which later calls an approval lets run unasked: all of the tool, or the same command of bash."""
 
 _NOBODY = (
     "This call of {name} needs somebody's approval, and nobody can be asked here, so it was denied. A person allows it "
@@ -81,6 +84,8 @@ class Call:
     """How often it was started, as its committed ``tool_call`` messages count."""
     elsewhere: bool = False
     """Whether it was started in another database, from which its agent came."""
+    unfenced: bool = False
+    """Whether it asks for an unfenced tool, as `ToolTraits.unfenced`."""
     rule: Rule | None = None
     """The rule that decides on it, as `ruled` finds it; None for the policy of its tool."""
 
@@ -104,6 +109,23 @@ class PendingCall:
     """The tool's name."""
     input: Mapping[str, Any]
     """The arguments."""
+    unfenced: bool = False
+    """Whether it is a command of bash, and the fence is not there that bash was to have."""
+
+    @property
+    def compound(self) -> bool:
+        """Whether it is a command of bash that a rule cannot allow by itself: it expands, redirects or chains."""
+        return self.tool == SHELL and exact_pattern(self.tool, self.input) is None
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """What `Approvals.approve` takes as ``always`` for it, the narrowest first.
+
+        ``exact`` is this command of bash alone, ``tool`` the whole tool. A compound command is approved once only.
+        """
+        if self.tool != SHELL:
+            return (TOOL,)
+        return () if self.compound else (EXACT,) if self.unfenced else (EXACT, TOOL)
 
 
 Approver = Callable[[PendingCall], bool | str]
@@ -129,6 +151,8 @@ def recover(messages: Iterable[Message]) -> Calls:
             case Kind.APPROVAL:
                 now = Progress.APPROVED if message.data.get("approved") else Progress.ASKING
                 calls = progress(calls, (message.data.get("tool_use_id"),), now)
+                if message.data.get("unfenced"):
+                    calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.TOOL_CALL:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.RUNNING)
                 if message.data.get(STARTED_ELSEWHERE):
@@ -161,6 +185,11 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
     )
 
 
+def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
+    """The calls, of which those with these ids are marked as unfenced."""
+    return tuple(replace(call, unfenced=True) if call.id in ids else call for call in calls)
+
+
 def running(calls: Calls) -> bool:
     """Whether an ordinary call runs."""
     return any(call.progress is Progress.RUNNING and call.name != WAIT for call in calls)
@@ -179,7 +208,7 @@ def at_rest(calls: Calls) -> bool:
 
 def pending(agent: str, call: Call) -> PendingCall:
     """An agent's call, as the one who decides on it sees it."""
-    return PendingCall(agent, call.reply, call.id, call.name, call.input)
+    return PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced)
 
 
 def asking(calls: Calls) -> Calls:
@@ -192,11 +221,12 @@ def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
-def ruled(calls: Calls, rules: Rules, asked: Mapping[str, Asked]) -> Calls:
+def ruled(calls: Calls, tools: Mapping[str, ToolTraits], rules: Rules, asked: Mapping[str, Asked]) -> Calls:
     """The calls, each with the rule that decides on it. No rule decides whether a turn may give its value.
 
     Args:
         calls: all calls of a reply.
+        tools: those of the agent.
         rules: those in force for the agent.
         asked: what the calls ask for, by id.
     """
@@ -205,7 +235,7 @@ def ruled(calls: Calls, rules: Rules, asked: Mapping[str, Asked]) -> Calls:
     return tuple(
         call
         if call.name == GIVE_RESULT or call.progress not in _BEFORE
-        else replace(call, rule=deciding(rules, call.name, asked.get(call.id)))
+        else replace(call, rule=deciding(rules, call.name, asked.get(call.id), _unfenced(call, tools)))
         for call in calls
     )
 
@@ -291,6 +321,10 @@ def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
     if call.progress is Progress.APPROVED:
         return True
     return call.progress in (Progress.WAITING, Progress.ASKING) and _policy(call, tools) is Policy.ALLOW
+
+
+def _unfenced(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
+    return call.name in tools and tools[call.name].unfenced
 
 
 def _builtin(call: Call, tools: Mapping[str, ToolTraits]) -> bool:

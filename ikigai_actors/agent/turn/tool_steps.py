@@ -3,7 +3,7 @@
 Pure; the calls themselves are described in `ikigai_actors.agent.turn.calls`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
     GIVE_RESULT,
     PERHAPS_RUN,
+    TOOL,
     WAIT,
     Call,
     Calls,
@@ -19,7 +20,9 @@ from ikigai_actors.agent.turn.calls import (
     asking,
     denial,
     denied,
+    marked_unfenced,
     next_builtin_call,
+    pending,
     progress,
     ruled,
     running,
@@ -41,9 +44,6 @@ from ikigai_actors.records.messages.messages import NO_DATA, Kind
 from ikigai_actors.tools.policy import Policy, ToolTraits
 from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
-
-TOOL, EXACT = "tool", "exact"
-"""Which later calls an approval lets run unasked: all of the tool, or the same command of bash."""
 
 MAX_STEPS = 50
 """The most model requests of a turn, where no setting says."""
@@ -68,7 +68,7 @@ def continue_calls(
 
 
 def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
-    calls = ruled(state.calls, state.rules or (), event.asked)
+    calls = ruled(state.calls, tools, state.rules or (), event.asked)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(tools)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
@@ -76,7 +76,8 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
     if to_ask := to_be_asked(calls, tools):
-        return _ask(state, to_ask, now)
+        unfenced = [call.id for call in to_ask if tools[call.name].unfenced]
+        return _ask(replace(state, calls=marked_unfenced(state.calls, unfenced)), to_ask, unfenced, now)
     if chosen := startable(calls, tools):
         return _start(state, chosen, now)
     if running(state.calls) or waits(state.calls):
@@ -189,13 +190,13 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     decided = Progress.APPROVED if event.approved else Progress.DONE
     after = advance(state, messages, calls=progress(state.calls, (call.id,), decided))
-    unit = LogUnit(state.uuid, messages, rule=_always(call, event))
+    unit = LogUnit(state.uuid, messages, rule=_always(state.uuid, call, event))
     return Step(after, unit, (Answer(event.caller, True),), event.caller)
 
 
-def _always(call: Call, event: on.Decide) -> NewRule | None:
+def _always(agent: str, call: Call, event: on.Decide) -> NewRule | None:
     """The rule that lets later calls run unasked."""
-    if not event.approved or not event.always:
+    if not event.approved or event.always not in pending(agent, call).always:
         return None
     pattern = "" if event.always == TOOL else exact_pattern(call.name, call.input)
     return None if pattern is None else NewRule(Policy.ALLOW, call.name, pattern)
@@ -226,9 +227,9 @@ def refuse(state: State, call: str, reason: str, now: int) -> Step:
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
-def _ask(state: State, chosen: Calls, now: int) -> Step:
+def _ask(state: State, chosen: Calls, unfenced: Collection[str], now: int) -> Step:
     """Write the questions whether calls may run. They are asked once they are committed."""
-    return _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval)
+    return _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval, unfenced)
 
 
 def _start(state: State, chosen: Calls, now: int) -> Step:
@@ -237,9 +238,16 @@ def _start(state: State, chosen: Calls, now: int) -> Step:
 
 
 def _record(
-    state: State, chosen: Calls, now: int, kind: Kind, there: Progress, effect: type[AskApproval] | type[RunTool]
+    state: State,
+    chosen: Calls,
+    now: int,
+    kind: Kind,
+    there: Progress,
+    effect: type[AskApproval] | type[RunTool],
+    unfenced: Collection[str] = (),
 ) -> Step:
-    messages = messages_of(state.uuid, state.head, now, tuple((kind, call.name, call.data) for call in chosen))
+    drafts = ((kind, call.name, call.data | ({"unfenced": True} if call.id in unfenced else {})) for call in chosen)
+    messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     ids = [call.id for call in chosen]
     after = advance(state, messages, calls=progress(state.calls, ids, there))
     return Step(after, LogUnit(state.uuid, messages), tuple(effect(state.request, call) for call in ids))

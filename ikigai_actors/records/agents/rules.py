@@ -10,11 +10,12 @@ not begun, on every host. The row of the agent counts as changed then, so hosts 
 it that the rules decide now.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ikigai_actors.errors import AgentError, BadInput, RuleNotFound
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.records.agents import registry
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, check_rule
@@ -123,6 +124,22 @@ class RemoveRule(_ChangesRules):
         tx.run("remove_rule", agent=self._uuid, id=self._id, now=self._now)
         tx.run("mark_ruled", uuid=self._uuid)
         return _rule(in_force[self._id])
+
+
+def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
+    """Give agent 0 rules, but for those that it has, in one transaction. Raises `BadInput` when it has too many."""
+
+    def write(tx: Transaction) -> None:
+        tx.run("tree_change")
+        root = registry.root(tx)
+        assert root is not None  # it was made before
+        tx.run("lock_agents", uuids=[root.uuid])
+        for rule in rules:
+            write_rule(tx, root.uuid, rule, now)
+        tx.notify(None)
+
+    if rules:
+        store.write(write)
 
 
 def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:

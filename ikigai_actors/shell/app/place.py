@@ -136,7 +136,7 @@ class AppPlace(ShellPlace):
     def go_to(self, agent: AgentRef) -> None:
         self._window.visit(agent.uuid)
 
-    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+    def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         number, call = self.questions.choose(number, self.current.uuid)
         in_time = self.questions.decide(call, approved, always=always, reason=reason)
         if not in_time or call.agent != self.current.uuid:

@@ -21,7 +21,7 @@ from ikigai_actors.shell.line.input import Keyboard
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.line.output import Screen
 from ikigai_actors.shell.line.turn_follower import TurnFollower
-from ikigai_actors.shell.text.call_page import described_call, visible
+from ikigai_actors.shell.text.call_page import answers, described_call
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.naming import label_in, named, said_by
@@ -243,7 +243,7 @@ class Shell(ShellPlace):
         self.current.aio.signal(Signal.INT)
         return True
 
-    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+    def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         """Approve or deny a call that waits; show the next question of the current agent, or the rest of its turn."""
         number, call = self.questions.choose(number, self.current.uuid)
         agent = self.system.handle(call.agent)
@@ -266,7 +266,10 @@ class Shell(ShellPlace):
             return False
         if self.attended and (self.keyboard.ahead or not self.questions.was_shown(number)):
             raise BadInput(f"“{key}” was typed before the question was shown: read it, and answer again.")
-        self.decide(number, key != "n", always=key == "a")
+        reach = questions[number].always[-1:] if key == "a" else ("",)
+        if not reach:
+            raise BadInput("This command of bash is compound, so it is approved once only: y runs it, n does not.")
+        self.decide(number, key != "n", always=reach[0])
         return True
 
     def leave_the_dead(self) -> None:
@@ -301,7 +304,7 @@ class Shell(ShellPlace):
             between = "\n    " if "\n" in asks else "   "
             self.screen.line(f"{asks}{between}/approve {number} or /deny {number}", bold=True)
             if call.agent == self.current.uuid:
-                self.screen.line(f"    y runs it, n does not, a runs {visible(call.tool)} always")
+                self.screen.line(f"    {answers(call)}")
 
     def _is_due(self, command: BackgroundCommand) -> bool:
         """Whether a command is done. One whose agent is idle now is a commit away from it, and waited for."""

@@ -80,3 +80,13 @@ def _spelled(sign: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def answers(call: PendingCall) -> str:
+    """The keys that answer a question, with what they do."""
+    match call.always[-1:]:
+        case ("tool",):
+            return f"y runs it, n does not, a runs {visible(call.tool)} always"
+        case ("exact",):
+            return "y runs it, n does not, a runs this command always"
+    return "y runs it, n does not"

@@ -45,19 +45,20 @@ def list_approvals(place: "Place") -> object:
 @verb("approve")
 @click.argument("number", cls=ShellArgument, metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option("--call", cls=ScriptOption, metavar="CALL", type=TEXT, help=_CALL)
-@click.option("--always", is_flag=True, help="This agent need not ask for this tool again.")
+@click.option("--always", "always", flag_value="tool", help="This agent need not ask for this tool again.")
+@click.option("--exact", "always", flag_value="exact", help="This agent need not ask for this command of bash again.")
 def approve(
-    place: "Place", agent: "AgentRef", always: bool, number: int | None = None, call: str | None = None
+    place: "Place", agent: "AgentRef", always: str | None, number: int | None = None, call: str | None = None
 ) -> object:
     """Let a call run that waits for approval.
 
     In a shell N is its number in /approvals; without it, the first call of the current agent.
     """
     if isinstance(place, ShellPlace):
-        place.decide(number, True, always=always)
+        place.decide(number, True, always=always or "")
         return None
     waits = _one_of(place, agent, call)
-    return _decided(place, waits, place.system.approvals.approve(waits, always=always), "runs")
+    return _decided(place, waits, place.system.approvals.approve(waits, always=always or False), "runs")
 
 
 @verb("deny")

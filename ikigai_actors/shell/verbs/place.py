@@ -114,13 +114,13 @@ class ShellPlace(Place, Protocol):
     def go_to(self, agent: "AgentRef") -> None:
         """Make an agent the current one."""
 
-    def decide(self, number: int | None, approved: bool, *, always: bool = False, reason: str = "") -> None:
+    def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         """Approve or deny a call that waits.
 
         Args:
             number: the call's number in `questions`; None is the first of the current agent, or the only one.
             approved: whether it may run.
-            always: whether later calls of its tool are approved without asking.
+            always: which later calls run unasked: one of `PendingCall.always`; empty for none.
             reason: why it is denied, for the model.
 
         Raises:

@@ -996,9 +996,11 @@ class Commands(BaseRef[H]):
 
         Raises:
             AgentNotFound, AgentDead: there is no such living agent.
-            BadInput: it is no rule, or the agent has 200.
+            BadInput: it is no rule, or the agent has 200; or it allows all of bash, which runs here without the fence
+                that it was to have.
         """
         new = NewRule(*check_rule(decision, tool, pattern, scope))
+        self.system._check_new_rule(new)
         return self._write(AddRule(self.uuid, new, self.system.clock.now_ms()), timeout)
 
     def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import check_choice, check_type
+from ikigai_actors.arguments import check_choice, check_type, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.policy import SHELL, Asked, Compared, Policy
@@ -24,6 +24,9 @@ from ikigai_actors.tools.rules.commands import fits, may_run, pattern_words, pla
 
 LONGEST_PATTERN = 2_000
 """Characters of a pattern."""
+
+UNFENCED = "bash runs without the fence that it was to have, so no rule allows all of it."
+"""Why a rule is refused."""
 
 _TOOL = re.compile(r"[A-Za-z0-9_*-]{1,128}")
 
@@ -55,6 +58,11 @@ class Rule:
     def __str__(self) -> str:
         words = (self.decision, self.tool, *([self.pattern] if self.pattern else []))
         return " ".join(words) + (" (this agent alone)" if self.scope is Scope.SELF else "")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it allows any command of bash."""
+        return allows_whole(self.decision, self.tool, self.pattern)
 
     def names(self, tool: str) -> bool:
         """Whether the rule is about a tool."""
@@ -94,15 +102,22 @@ class NewRule(NamedTuple):
 _STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)
 
 
-def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None) -> Rule | None:
+def allows_whole(decision: Policy, tool: str, pattern: str) -> bool:
+    """Whether a rule allows any command of bash, whatever the rest of its pattern says."""
+    any_command = not pattern or (pattern_words(pattern) or ("",))[0] is None
+    return decision is Policy.ALLOW and _name_fits(tool, SHELL) and any_command
+
+
+def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bool = False) -> Rule | None:
     """The rule that decides on a call: the first of the strictest that fit; None where none does.
 
     Args:
         rules: those of the agent, and of all agents above it.
         tool: the name of the tool.
         asked: what the call asks for; None for a tool without patterns.
+        unfenced: as `ToolTraits.unfenced`.
     """
-    fit = [rule for rule in rules if rule.fits(tool, asked)]
+    fit = [rule for rule in rules if rule.fits(tool, asked) and not (unfenced and rule.is_whole)]
     return next((rule for strict in _STRICTEST_FIRST for rule in fit if rule.decision is strict), None)
 
 
@@ -112,6 +127,23 @@ def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
     words = plain_words(command) if tool == SHELL and isinstance(command, str) else None
     pattern = None if words is None else shlex.join(words)
     return pattern if pattern is not None and len(pattern) <= LONGEST_PATTERN else None
+
+
+def as_rules(rules: object) -> list[NewRule]:
+    """The rules that a program gives, each as ``(decision, tool)``, perhaps with a pattern and a scope.
+
+    Raises `BadInput`.
+    """
+    if isinstance(rules, str) or not isinstance(rules, Iterable):
+        raise BadInput(f"Expected rules to be a list of rules; got {shown(rules)}.")
+    made = []
+    for one in rules:
+        if not isinstance(one, tuple | list) or not 2 <= len(one) <= len(NewRule._fields):
+            raise BadInput(
+                f"Expected each of rules to be (decision, tool), or with a pattern and a scope; got {shown(one)}."
+            )
+        made.append(NewRule(*check_rule(*one)))
+    return made
 
 
 def check_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> tuple[Policy, str, str, Scope]:

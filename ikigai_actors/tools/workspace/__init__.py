@@ -8,7 +8,8 @@ through a link, gives an error result. Exchanging a directory for a link meanwhi
 
 bash runs behind a fence: it reads the directory, a private home and the system's programs, writes the first two, and
 reaches nothing else on the machine (see `ikigai_actors.tools.fence`). Where the machine has no fence a person is told
-so, and bash does what the user may do. bash, write and edit ask for approval.
+so, and bash does what the user may do; then no rule allows all of it, unless ``fence="none"`` asks for that. bash,
+write and edit ask for approval.
 
 Each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
@@ -34,6 +35,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
+from ikigai_actors.tools.fence.tiers import Tier
 from ikigai_actors.tools.function import FunctionTool, Tool
 from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.workspace.beneath import Root
@@ -114,7 +116,10 @@ class Workspace(Toolset):
             Compared.PATH, lambda given: root.shown(str(given.get("file_path") or given.get("path") or "."))
         )
         commands = Subject(Compared.COMMAND, lambda given: str(given.get("command", "")))
-        return [*(_ruled_by(one, paths) for one in of_files), _ruled_by(bash_tool(self._shells), commands)]
+        whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.tier != Tier.NONE)
+        bash = _ruled_by(bash_tool(self._shells), commands)
+        bash = replace(bash, traits=replace(bash.traits, unfenced=not whole))
+        return [*(_ruled_by(one, paths) for one in of_files), bash]
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
         """The names beneath the directory that the file tools do not write."""
