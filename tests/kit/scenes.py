@@ -106,8 +106,8 @@ class Scene(NamedTuple):
 
 SCENES: Mapping[str, Scene] = {
     "talk": Scene((), r"└ Saturday[\s\S]*2 unread", back=()),
-    "tree": Scene(("f3",), r"seller ✉1[\s\S]*clerk", back=("f3",)),
-    "processes": Scene(("f4", "t"), r"TOKENS▾[\s\S]*seller +waits for model", "seller"),
+    "tree": Scene(("f3",), r"seller  1 mail[\s\S]*clerk", back=("f3",)),
+    "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
     "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/bisect"),
@@ -182,5 +182,5 @@ def same(system: System, shown: str) -> str:
             shown = shown.replace(record.uuid[:length], str(number) * length)
     shown = re.sub(f"[{SPINNER}]", SPINNER[0], shown.replace("&#160;", "\xa0"))
     shown = re.sub(r"[ \xa0\d]\d([ \xa0])s\b", r"\g<1>0\g<1>s", shown)
-    shown = re.sub(r"([ \xa0])\d+s(?=[ \xa0]+│)", lambda age: age[1] * len(age[0]), shown)  # since a sign of life
+    shown = re.sub(r"[ \xa0]{2}0[ \xa0]s(?=[ \xa0]*│)", lambda age: age[0][0] * 5, shown)  # since a sign of life
     return re.sub(r"\d{4}-\d\d-\d\d([ \xa0])\d\d:\d\d:\d\d", r"2026-01-01\g<1>12:00:00", shown)

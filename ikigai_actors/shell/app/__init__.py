@@ -2,7 +2,7 @@
 
     application.py      what runs it, its threads, its end; driver.py: how it reads the keyboard
     agent_page.py       one agent: transcript, prompt, and how the transcript is filled
-    screens/            the main screen, and those of keys, processes, mail and documents
+    screens/            the main screen, and those of keys, agents, mail and documents
     transcript/         lines that scroll, and what they are made of
     widgets/            the prompt, the bars, the tree, the bar of questions
     page_events.py      events of the system, kept until they are shown

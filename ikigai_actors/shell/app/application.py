@@ -39,15 +39,17 @@ from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.place import AppPlace, SerialExecutor
+from ikigai_actors.shell.app.screens.agents import AgentScreen
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
 from ikigai_actors.shell.app.screens.main import MainScreen
-from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
 from ikigai_actors.shell.app.terminal import HUNG_UP, is_gone, terminal
 from ikigai_actors.shell.app.theme import DARK, DARK_THEME, LIGHT_THEME, OWN_THEME, THEMES, variables
 from ikigai_actors.shell.app.typed_key import as_typed
+from ikigai_actors.shell.app.widgets.agent_list import Doings
+from ikigai_actors.shell.app.widgets.tree_panel import Arranged
 from ikigai_actors.shell.line.interrupts import Interrupts
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES, last_active
 from ikigai_actors.shell.verbs.slash import commands
@@ -121,15 +123,18 @@ class Application(App[int]):
         """The events of the system."""
         self.questions, self.words = self.events.questions, self.events.words
         self._snapshots = Snapshots(
-            system, self.questions, first.uuid, partial(self._post, self._show), self._fail, prices, spent
+            system, self.questions, first.uuid, self._prepare_to_show, self._fail, prices, spent
         )
         self.events.changed = self._snapshots.poke
         for notice in (*notices, *trouble):
             self.events.notice(notice)
         if first.turn and system.state_of(first) == "interrupted":
             self.events.notice(_CUT_OFF)
+        self._recall = Recall(history)
+        self._agents: AgentScreen | None = None  # while it is open
+        self._doings = Doings(self._press, self._say, self.later)
         self.main = MainScreen(
-            system.handle(first.uuid), self.events, Recall(history), self._threads, self.later, self._do, self._press,
+            system.handle(first.uuid), self.events, self._recall, self._threads, self.later, self._do, self._doings,
             self._look, provider, model,
         )  # fmt: skip
         """The screen that is usually seen."""
@@ -278,9 +283,19 @@ class Application(App[int]):
         """Show the keys."""
         self.push_screen(KeysScreen(self.main))
 
-    def action_processes(self) -> None:
-        """Show the processes; go to the one that is chosen."""
-        self.push_screen(ProcessScreen(), lambda uuid: self.main.visit(uuid) if uuid is not None else None)
+    def action_agents(self) -> None:
+        """Show all agents; go to the one that is chosen."""
+        if self._agents is not None:
+            return
+
+        def left(uuid: str | None) -> None:
+            self._agents = None
+            if uuid is not None:
+                self.main.visit(uuid)
+            self._look(self.main.page.agent.uuid, touch=False)
+
+        self._agents = AgentScreen(self._doings)
+        self.push_screen(self._agents, left)
         self._look(self.main.page.agent.uuid, touch=False)
 
     def action_mail(self) -> None:
@@ -295,7 +310,7 @@ class Application(App[int]):
         """The entries of the command palette: screens, and the slash commands."""
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
         yield SystemCommand("Keys", "Show the keys", self.action_keys)
-        yield SystemCommand("Processes", "All agents, like top", self.action_processes)
+        yield SystemCommand("Agents", "All agents, like htop", self.action_agents)
         yield SystemCommand("Mail", "The mail of this agent", self.action_mail)
         yield SystemCommand("Documents", "The documents that all agents share", self.action_documents)
         yield SystemCommand("Tree", "Show or hide the tree of agents", self.main.action_tree)
@@ -332,11 +347,18 @@ class Application(App[int]):
             with self._context():
                 callback(*arguments)
 
-    def _show(self, snapshot: Snapshot) -> None:
-        self.main.update_from(snapshot)
+    def _prepare_to_show(self, snapshot: Snapshot) -> None:
+        """Arrange the rows of the screen in sight, on the thread of the snapshots, and then show them."""
+        if (screen := self._agents) is None:
+            self._post(self._show, snapshot, self.main.prepare(snapshot))
+            return
+        if snapshot.everybody:
+            self._post(screen.table.update_from, snapshot, screen.table.prepare(snapshot))
+        self._post(self._show, snapshot)
+
+    def _show(self, snapshot: Snapshot, tree: Arranged | None = None) -> None:
+        self.main.update_from(snapshot, tree)
         self._entitle(f"{'? ' if snapshot.questions else ''}{snapshot.names[snapshot.current.uuid]} · ikigai")
-        if isinstance(self.screen, ProcessScreen):
-            self.screen.update_from(snapshot)
 
     def _entitle(self, title: str) -> None:
         """Give the page of a browser a title."""
@@ -350,7 +372,7 @@ class Application(App[int]):
 
     def _look(self, uuid: str, touch: bool = True) -> None:
         """An agent is shown from now on."""
-        everybody = self.main.wants_everybody or isinstance(self.screen, ProcessScreen)
+        everybody = self.main.wants_everybody or self._agents is not None
         self._snapshots.focus(uuid, everybody)
         if touch:
             self._destination = uuid
@@ -359,6 +381,12 @@ class Application(App[int]):
     def _do(self, agent: AgentRef, line: str, queued: bool = False) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)
         self._serial.do(partial(AppPlace(self, agent, printer, queued).do, line), line)
+
+    def _say(self, uuid: str, text: str) -> None:
+        """Prompt an agent that may have no page; a line with a slash is run for it."""
+        self._recall.remember(text)
+        place = AppPlace(self, self.system.handle(uuid), Toast(partial(self._post, partial(self.notify, markup=False))))
+        self._serial.do(partial(place.do, text), text)
 
     def _press(self, line: str) -> None:
         """Run the command of a key; of keys that are pressed fast, each where the one before it has led."""

@@ -84,8 +84,8 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
 
     --by LABEL shows what requests to models have cost instead, for each value of a label that agents or prompts have.
 
-    Reads the database, beside a running shell or without one. F4 in the shell shows more: how long agents have waited
-    for the model, for example, which only the process that runs them knows.
+    Reads the database, beside a running shell or without one. F4 in the shell shows more: what each agent does,
+    for how long, and how fast its answer comes.
     """
     from ikigai_actors.shell.cli.stats import as_lines, as_object, read_figures, read_spending, spending_lines
 

@@ -42,12 +42,8 @@ def registry_as_json(found: Overview, tree: bool = False) -> str:
     shown = labels(found.records)
     if not tree:
         return as_json([_row(found, record, shown) for record in found.records], indent=2)
-    depths: dict[str | None, int] = {}
-    rows = []
-    for record, _ in drawn(found.records, dead_too=True):
-        depths[record.uuid] = depths.get(record.supervisor_uuid, -1) + 1
-        rows.append(_row(found, record, shown) | {"depth": depths[record.uuid]})
-    return as_json(rows, indent=2)
+    nodes = drawn(found.records, lambda record: True)
+    return as_json([_row(found, node.record, shown) | {"depth": node.depth} for node in nodes], indent=2)
 
 
 def _row(found: Overview, record: AgentRecord, shown: Mapping[str, str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ikigai_actors.providers.prices import MICRO
 from ikigai_actors.records.budgets.budget import UNITS, BudgetStatus, amount_text
+from ikigai_actors.shell.text.words import in_thousands, money
 
 
 def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
@@ -25,11 +26,27 @@ def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
 
 
 def budget_text(found: BudgetStatus) -> str:
-    """A budget in few words, by its dollars, or else its tokens, or else what it limits."""
-    unit = next((one for one in ("usd", "tokens") if one in found.granted), next(iter(found.granted)))
-    held = found.held.get(unit, 0)
+    """A budget in few words, by the unit that people look at first."""
+    unit, held = main_unit(found), found.held.get(main_unit(found), 0)
     told = f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, found.granted[unit])}"
     return f"{told}, {_shown(unit, held)} held" if held else told
+
+
+def short_budget(found: BudgetStatus) -> tuple[str, float]:
+    """What is spent of a budget, as on a meter: ``$1.24 of $5.00``, and which part that is."""
+    unit = main_unit(found)
+    spent, granted = found.spent.get(unit, 0), found.granted[unit]
+    part = spent / granted if granted else 1.0
+    if unit == "usd":
+        return f"{money(spent)} of {money(granted)}", part
+    if unit == "tokens":
+        return f"{in_thousands(int(spent))} of {in_thousands(int(granted))} tokens", part
+    return f"{_shown(unit, spent)} of {_shown(unit, granted)}", part
+
+
+def main_unit(found: BudgetStatus) -> str:
+    """The unit of a budget that people look at first: its dollars, or else its tokens, or else what it limits."""
+    return next((one for one in ("usd", "tokens") if one in found.granted), next(iter(found.granted)))
 
 
 def _shown(unit: str, amount: float) -> str:

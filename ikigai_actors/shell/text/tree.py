@@ -48,6 +48,8 @@ class Node(NamedTuple):
     record: AgentRecord
     branch: str
     """The lines of the drawing before it."""
+    depth: int
+    """How many agents are above it in the drawing."""
 
 
 def tree_lines(
@@ -73,7 +75,7 @@ def tree_lines(
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
     """
     shown = labels(records)
-    nodes = drawn([one for one in records if one.uuid not in trials.hidden], dead_too)
+    nodes = drawn([one for one in records if one.uuid not in trials.hidden], lambda one: dead_too or one.living)
     dead = {record.uuid for record in records if not record.living}
     names = [node.branch + shown[node.record.uuid] + _former_name(node.record, shown) for node in nodes]
     words = [state(node.record) for node in nodes]
@@ -120,24 +122,19 @@ def summary(records: Iterable[AgentRecord]) -> str:
     return ", ".join([f"{counts['running']} running", *between, f"{counts['dead']} dead"])
 
 
-def _with_living(records: Sequence[AgentRecord]) -> list[AgentRecord]:
-    """The living agents, and the dead ones above them."""
+def drawn(records: Sequence[AgentRecord], wanted: Callable[[AgentRecord], bool], deepest: int = DEEPEST) -> list[Node]:
+    """The nodes of the agents that are wanted, and of those above them, in the order of the drawing.
+
+    Down to ``deepest`` levels are drawn.
+    """
     by_uuid = {record.uuid: record for record in records}
     shown: set[str] = set()
     for record in records:
-        above: AgentRecord | None = record if record.living else None
+        above: AgentRecord | None = record if wanted(record) else None
         while above is not None and above.uuid not in shown:
             shown.add(above.uuid)
             above = by_uuid.get(above.supervisor_uuid or "")
-    return [record for record in records if record.uuid in shown]
-
-
-def drawn(records: Sequence[AgentRecord], dead_too: bool = False, deepest: int = DEEPEST) -> list[Node]:
-    """The nodes of all agents, in the order of the drawing, down to ``deepest`` levels.
-
-    Dead agents are drawn where living ones are below them, or all of them with ``dead_too``.
-    """
-    return _depth_first(records if dead_too else _with_living(records), deepest)
+    return _depth_first([record for record in records if record.uuid in shown], deepest)
 
 
 def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
@@ -158,7 +155,7 @@ def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
             if record.uuid in seen:
                 continue
             seen.add(record.uuid)
-            nodes.append(Node(record, branch))
+            nodes.append(Node(record, branch, depth))
             children = in_order(record.uuid, below.get(record.uuid, []))
             for place, child in enumerate(reversed(children)):
                 stack.append((child, *_branch(indent, depth + 1, deepest, last=place == 0), depth + 1))

@@ -1,27 +1,22 @@
 """Lists of rows, by themselves and on the screens: the cursor, the window, clicks, and rows as they look."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.widgets import Static, TextArea
 
-from ikigai_actors import ActorSystem, Message, OfflineProvider, Reply, Request, ScriptedProvider, Signal, Usage
+from ikigai_actors import ActorSystem, Message, OfflineProvider
 from ikigai_actors.errors import IkigaiError, StoreUnavailable
 from ikigai_actors.providers.prices import Prices
 from ikigai_actors.records.spending import Expenses
-from ikigai_actors.shell.app.screens.processes import ProcessScreen
 from ikigai_actors.shell.app.snapshot import Snapshot, Snapshots
+from ikigai_actors.shell.app.theme import DARK, variables
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.store import open_store
 from ikigai_actors.system.conversation import Questions
-from tests.kit.app_pilot import Stage, on_stage, open_memory
-from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
@@ -29,6 +24,9 @@ from tests.kit.open_on import open_on
 
 class Listed(App[None]):
     """A list and nothing else."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variables(DARK)
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,91 +93,10 @@ def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() 
     listed(play)
 
 
-def test_the_tree_shows_who_is_stopped_ends_or_is_dead_and_a_click_goes_there() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("f3")
-        await stage.expect("■ ├─ paused")
-        await stage.expect(r"✝ └─ late")
-        await stage.expect(r"·    └─ orphan")
-        lines = stage.text.split("\n")
-        row = next(number for number, line in enumerate(lines) if "paused" in line)
-        await stage.pilot.click("#tree", offset=(8, row))
-        await stage.expect(r"─ .*\[paused\].*stopped")
-        assert isinstance(stage.application.focused, TextArea)
-
-    with open_memory() as system:
-        system.root.fork(name="paused").signal(Signal.STOP)
-        late = system.root.fork(name="late", on_orphan="continue")
-        late.fork(name="orphan")
-        late.kill()
-        system.touch(system.root)
-        on_stage(system, play)
-
-
 def watching(
     system: ActorSystem, deliver: Callable[[Snapshot], None] = print, fail: Callable[[IkigaiError], None] = print
 ) -> Snapshots:
     return Snapshots(system, Questions(system.approvals), system.root.uuid, deliver, fail, Prices({}), Expenses())
-
-
-def test_the_figures_of_whole_branches_have_the_dead_too_and_the_last_line_what_the_budget_has_left(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "prices.toml").write_text("[tea]\ninput = 0\noutput = 1000\n")
-    location = f"sqlite:///{tmp_path / 'team.db'}"
-
-    def reply(request: Request) -> Reply:
-        return Reply("ok", usage=Usage(0, 30), model="tea-1")
-
-    async def play(stage: Stage) -> None:
-        await stage.expect(r"budget \$0\.09 of \$5\.00")
-        await stage.press("f4")
-        await stage.expect(r"TOKENS +COST[\s\S]*boss .* 30 +\$0\.0300")
-        await stage.press("b")
-        await stage.expect(r"Σ TOKENS +Σ COST[\s\S]*boss .* 90 +\$0\.0900")
-        await stage.press("b", "escape")
-
-    with ActorSystem.open(
-        location, ScriptedProvider(reply), prices=tmp_path / "prices.toml", budget={"usd": 5}
-    ) as system:
-        boss = system.root.fork("go", name="boss")
-        gone = boss.fork("go")
-        leaf = gone.fork("go", name="leaf")
-        for one in (boss, gone, leaf):
-            one.reply(timeout=DEADLINE)
-        gone.kill()
-    with ActorSystem.open(location, ScriptedProvider(reply)) as system:  # the figures go on over a restart
-        on_stage(system, play)
-
-
-def test_the_processes_have_a_column_of_hosts_where_there_are_several() -> None:
-    class Processes(App[None]):
-        def on_mount(self) -> None:
-            self.push_screen(ProcessScreen())
-
-    async def run(moment: Snapshot, here: str) -> None:
-        dear = replace(moment.current, spent_tokens=12_000, spent_usd=500_000)
-        app = Processes()
-        async with app.run_test(size=(80, 10)) as pilot:
-            await pilot.pause()
-            screen = app.screen
-            assert isinstance(screen, ProcessScreen)
-            screen.update_from(moment)
-            assert "HOST" not in str(screen.query_one("#head", Static).content)
-            await pilot.press("h")  # no column to sort by
-            screen.update_from(replace(moment, hosts={here: "team-host-12", "other": "team-host-3"}))
-            assert "HOST" in str(screen.query_one("#head", Static).content)
-            assert " …ost-12 idle " in screen.query_one(Rows).render_line(0).text
-            assert screen.query_one(Rows).render_line(0).text.rstrip().endswith(" s")
-            screen.update_from(replace(moment, hosts={"other": "team-host-3"}, everybody=(dear,)))
-            assert "COST" in str(screen.query_one("#head", Static).content)
-            assert re.search(r" 12k +\$0\.50 ", screen.query_one(Rows).render_line(0).text)
-            assert " -       idle " in screen.query_one(Rows).render_line(0).text
-
-    with open_memory() as system:
-        moment = watching(system)._take(system.root.uuid, everybody=True)
-        assert moment.current.owner is not None
-        asyncio.run(run(moment, moment.current.owner))
 
 
 def test_snapshots_go_on_when_the_store_is_back() -> None:

@@ -9,15 +9,10 @@ from textual.containers import VerticalScroll
 
 from ikigai_actors import (
     ActorSystem,
-    FunctionProvider,
     OfflineProvider,
-    Reply,
-    Request,
     ScriptedProvider,
-    Usage,
 )
 from tests.kit.app_pilot import Stage, on_stage
-from tests.kit.blocking_provider import Gate
 
 pytestmark = pytest.mark.slow("every screen of the application")
 
@@ -29,86 +24,6 @@ def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
     system.agent("seller").fork(name="clerk")
     system.touch(system.root)
     return system
-
-
-def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
-    gate = Gate()
-
-    async def play(stage: Stage) -> None:
-        await stage.press("f3")
-        await stage.expect(r"· ├─ buyer *│")
-        await stage.expect(r"·    └─ clerk|· +└─ clerk")
-        stage.system.agent("buyer").prompt("work")
-        await stage.expect(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ├─ buyer")
-        stage.system.send("buyer", "hello")
-        await stage.expect(r"buyer ✉1")
-        gate.open()
-        await stage.expect(r"· ├─ buyer")
-        stage.system.agent("buyer").fork(name="new-one")
-        await stage.expect("new-one")
-        await stage.press("down", "enter")
-        await stage.expect(r"─ .*\[buyer\].*1 unread")
-        await stage.press("f3")
-        await stage.expect_gone(r"├─")
-
-    with crew(gate.provider) as system:
-        on_stage(system, play)
-
-
-def test_what_is_typed_at_the_tree_goes_to_the_prompt() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("f3")
-        await stage.expect("buyer")
-        await stage.type("/switch seller")
-        await stage.press("enter")
-        await stage.expect(r"─ .*\[seller\]")
-
-    with crew() as system:
-        on_stage(system, play)
-
-
-def test_the_processes_are_sorted_and_choosing_one_goes_there() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.press("f4")
-        await stage.expect("SINCE▾")
-        await stage.expect(r"seller +idle")
-        await stage.press("m")
-        await stage.expect("MAIL▾")
-        await stage.until(lambda: stage.text.split("\n")[1].startswith("clerk"))
-        await stage.press("n")
-        await stage.until(lambda: "buyer" in stage.text.split("\n")[1] or "NAME▾" in stage.text)
-        await stage.press("m")
-        await stage.until(lambda: stage.text.split("\n")[1].startswith("clerk"))
-        await stage.press("home", "enter")
-        await stage.expect(r"─ .*\[clerk\]")
-
-    with crew() as system:
-        system.send("clerk", "hello")
-        on_stage(system, play)
-
-
-def test_processes_show_what_was_restarted_and_what_it_cost(tmp_path: Path) -> None:
-    def work(request: Request) -> Reply:
-        if request.name == "clerk" and failures:
-            raise LookupError(failures.pop())
-        return Reply("done", usage=Usage(2_000_000 if request.name == "buyer" else 1_000, 10), model="tea-1")
-
-    async def play(stage: Stage) -> None:
-        await stage.press("f4", "r")
-        await stage.expect("REST▾")
-        await stage.until(lambda: re.match(r"clerk .* 1 +\d+ s$", stage.text.split("\n")[1]))
-        await stage.press("c")
-        await stage.expect("COST▾")
-        await stage.until(lambda: re.match(r"buyer .* \$2\.00 ", stage.text.split("\n")[1]))
-        await stage.press("escape")
-        await stage.expect(r"tokens 0\+0, all 2\.0M\+20 \$2\.00")
-
-    failures = ["stumbles"]
-    (tmp_path / "prices.toml").write_text("[tea]\ninput = 1\noutput = 1\n")
-    with crew(FunctionProvider(work, "code"), tmp_path / "prices.toml") as system:
-        for name in ("buyer", "clerk"):
-            system.agent(name).prompt("go").get(timeout=20)
-        on_stage(system, play, history=tmp_path / "history")
 
 
 def test_mail_is_listed_opened_and_deleted() -> None:

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, Static
+from textual.widgets import ContentSwitcher, Input, Static
 
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS
 from ikigai_actors.errors import SystemClosed
@@ -27,10 +27,11 @@ from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import status_bars
+from ikigai_actors.shell.app.widgets.agent_list import Doings
 from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, QuestionBar
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.app.widgets.tree_panel import TreePanel
+from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
 from ikigai_actors.shell.text.mentions import is_command
@@ -73,7 +74,7 @@ class MainScreen(Screen[None]):
         Binding("f2,ctrl+g", "answer", "Answer a question", priority=True),
         Binding("f3,ctrl+t", "tree", "Tree", priority=True),
         Binding("f1", "app.keys", "Keys", show=False, priority=True),
-        Binding("f4", "app.processes", "Processes", priority=True),
+        Binding("f4", "app.agents", "Agents", priority=True),
         Binding("f5", "app.mail", "Mail", priority=True),
         Binding("f6", "app.documents", "Documents", priority=True),
         Binding("ctrl+z", "app.suspend_process", "Suspend", priority=True),
@@ -83,7 +84,7 @@ class MainScreen(Screen[None]):
 
     def __init__(
         self, first: AgentRef, page_events: PageEvents, recall: Recall, workers: Executor, later: Later, do: Do,
-        press: Callable[[str], None],
+        doings: Doings,
         looked_at: Callable[[str], None], provider: str, model: str,
     ) -> None:  # fmt: skip
         """Make the screen.
@@ -95,20 +96,20 @@ class MainScreen(Screen[None]):
             workers: the threads that lay out long markdown and pictures.
             later: runs work on another thread.
             do: runs a line that was submitted.
-            press: runs the line of a key.
+            doings: run the line of a key, and act on agents of the tree.
             looked_at: called with the uuid of the agent that is shown from now on.
             provider: the lower bar's name for the default provider.
             model: the upper bar's name for the model of an agent that has set none; empty when it is not known.
         """
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
-        self._tree, self._question = TreePanel(), QuestionBar()
+        self._tree, self._question = TreePanel(doings), QuestionBar()
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._upper, self._lower = Static(id="upper"), Static(id="lower")
         self._system, self._first = first.system, first.uuid
         self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
         self._model = model
-        self._later, self._do, self._press, self._looked_at = later, do, press, looked_at
+        self._later, self._do, self._press, self._looked_at = later, do, doings.press, looked_at
         store = first.system.store
         self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
         self._pages: dict[str, Page] = {}  # the page that was visited last is at the end
@@ -177,13 +178,15 @@ class MainScreen(Screen[None]):
 
     def spin(self, doing: tuple[str, float] | None) -> None:
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
-        if self.wants_everybody:
-            self._tree.spin()
         if (progress := status_bars.progress_text(doing)) != self._progress:
             self._progress = progress
             self._show_bars()
 
-    def update_from(self, snapshot: Snapshot) -> None:
+    def prepare(self, snapshot: Snapshot) -> Arranged | None:
+        """Arrange the tree of a snapshot, if it is in sight; for other threads, since it takes long."""
+        return self._tree.prepare(snapshot) if self.wants_everybody and snapshot.everybody else None
+
+    def update_from(self, snapshot: Snapshot, tree: Arranged | None = None) -> None:
         """Show a snapshot of the current agent; when the agent has just died, go to its heir."""
         if snapshot.current.uuid != self._current:
             return
@@ -195,8 +198,8 @@ class MainScreen(Screen[None]):
             reason = snapshot.current.exit_reason or "no reason is known"
             self.visit(snapshot.heir.uuid, f"{snapshot.current.short} is dead ({tidy(reason)}); /switch reads it")
             return
-        if self.wants_everybody:
-            self._tree.update_from(snapshot)
+        if tree is not None:
+            self._tree.update_from(snapshot, tree)
         self._show_bars()
 
     @property
@@ -238,9 +241,12 @@ class MainScreen(Screen[None]):
     def turn_to(self, event: events.Event) -> None:
         """Focus the prompt when an event is meant for it.
 
-        That is a paste, wherever the focus is, and text that is typed in the tree or the transcript.
+        That is a paste, wherever the focus is, and text that is typed in the transcript.
         """
-        typed = isinstance(event, events.Key) and event.is_printable and not isinstance(self.focused, QuestionBar)
+        if isinstance(self.focused, Input):  # an entry of the tree
+            return
+        taken = isinstance(self.focused, QuestionBar) or self._tree.has_keyboard
+        typed = isinstance(event, events.Key) and event.is_printable and not taken
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
             self.set_focus(self.page.prompt)
 
@@ -273,6 +279,10 @@ class MainScreen(Screen[None]):
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Go to the agent that was chosen in the tree."""
         self.visit(event.key)
+
+    def on_agent_list_left(self) -> None:
+        """Give the keyboard back to the prompt."""
+        self.set_focus(self.page.prompt)
 
     def on_question_bar_answered(self, event: QuestionBar.Answered) -> None:
         """Approve or deny the call of a question."""
@@ -309,9 +319,12 @@ class MainScreen(Screen[None]):
         self.notify("Ctrl-C again leaves, and so does Ctrl-D.", timeout=_TWICE)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the transcript, or the question that has the focus, by a window: up for -1, down for 1."""
+        """Scroll by a window, up for -1, down for 1: the question or the tree with the focus, else the transcript."""
         if self.focused is self._question:
             self._question.page(by)
+            return
+        if self._tree.has_keyboard:
+            self._tree.rows.action_page(by)
             return
         transcript = self.page.transcript
         transcript.scroll_relative(y=by * max(1, transcript.size.height - 2), animate=False, immediate=True)
@@ -332,9 +345,12 @@ class MainScreen(Screen[None]):
         self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
 
     def action_tree(self) -> None:
-        """Show the tree and focus it, or hide it."""
-        self._tree.display = not self._tree.display
-        self.set_focus(self._tree if self._tree.display else self.page.prompt)
+        """Show the tree and give it the keyboard, or hide it."""
+        if self._tree.display:
+            self._tree.display = False
+            self.set_focus(self.page.prompt)
+        else:
+            self._tree.open()
         self._looked_at(self._current)
 
     def action_fold(self, what: str) -> None:

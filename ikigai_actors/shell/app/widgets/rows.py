@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.console import Console
-from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding
@@ -14,13 +13,17 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-_CURSOR = Style(reverse=True)
-
 
 class Rows(ScrollView, can_focus=True):
     """A list of rows from which a person chooses one."""
 
-    DEFAULT_CSS = "Rows { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
+
+    DEFAULT_CSS = """
+    Rows { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    Rows > .rows--cursor { background: $chosen; text-style: bold; }
+    Rows:ansi > .rows--cursor { text-style: reverse; }
+    """
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("up", "move(-1)", show=False),
@@ -43,6 +46,7 @@ class Rows(ScrollView, can_focus=True):
         key: Callable[[Any], str],
         line: Callable[[Any], Text],
         id: str | None = None,  # noqa: A002 - Textual names it so
+        whole: Callable[[Any], int] = lambda item: 0,
     ) -> None:
         """Make an empty list.
 
@@ -50,16 +54,26 @@ class Rows(ScrollView, can_focus=True):
             key: gives the key of an item, which stays the same when the list is shown again.
             line: gives the line that shows an item.
             id: the id of the widget.
+            whole: gives the columns of a line that the row at the cursor shows to their end, scrolled sideways.
         """
         super().__init__(id=id)
-        self._key, self._line = key, line
+        self._key, self._line, self._whole = key, line, whole
         self._items: Sequence[Any] = ()
         self._at = 0
+
+    @property
+    def item(self) -> Any:
+        """The item at the cursor; None in an empty list."""
+        return self._items[self._at] if self._items else None
 
     @property
     def key(self) -> str | None:
         """The key of the row at the cursor; None in an empty list."""
         return self._key(self._items[self._at]) if self._items else None
+
+    def go_to(self, key: str) -> None:
+        """Move the cursor to the row with this key, if there is one."""
+        self.show(self._items, key)
 
     def show(self, items: Sequence[Any], key: str | None = None) -> None:
         """Show these items; the cursor stays on its row, or goes to the one with this key."""
@@ -77,10 +91,12 @@ class Rows(ScrollView, can_focus=True):
         index, width = y + self.scroll_offset.y, self.size.width
         if index >= len(self._items):
             return Strip.blank(width, self.rich_style)
-        text = self._line(self._items[index])
-        text.truncate(width, pad=True, overflow="ellipsis")
-        strip = Strip(text.render(_CONSOLE, end="")).adjust_cell_length(width)
-        return strip.apply_style(self.rich_style + _CURSOR if index == self._at else self.rich_style)
+        item = self._items[index]
+        text, here = self._line(item), index == self._at
+        hidden = max(0, self._whole(item) - width) if here else 0
+        text.truncate(width + hidden, pad=True, overflow="ellipsis")
+        strip = Strip(text.render(_CONSOLE, end="")).crop(hidden).adjust_cell_length(width)
+        return strip.apply_style(self.get_component_rich_style("rows--cursor") if here else self.rich_style)
 
     def action_move(self, by: int) -> None:
         """Move the cursor by rows: up when ``by`` is negative."""

@@ -1,91 +1,140 @@
-"""The tree panel shows the agents, live, beside the transcript. Choosing one goes there; typing goes to the prompt."""
+"""The tree panel shows the agents, live, beside the transcript. Choosing one goes there."""
 
-from itertools import cycle
-from typing import NamedTuple
+from dataclasses import replace
+from functools import partial
+from time import time
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 
-from ikigai_actors.agent.statistics import AgentStatistics
-from ikigai_actors.agent.turn.state import Phase, is_working
-from ikigai_actors.records.agents.registry import AgentRecord
-from ikigai_actors.records.hosts.liveness import LATELY, Sign
+from ikigai_actors.records.hosts.liveness import LATELY
+from ikigai_actors.shell.app.agent_rows import agent_rows, colour_of
 from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette
+from ikigai_actors.shell.app.tree_rows import TreeRow, TreeView, tree_rows
+from ikigai_actors.shell.app.widgets.agent_list import AgentList, Doings, Keys
 from ikigai_actors.shell.app.widgets.rows import Rows
-from ikigai_actors.shell.app.widgets.status_bars import SPINNER
 from ikigai_actors.shell.text.harmless import one_line
-from ikigai_actors.shell.text.tree import Node, drawn
+from ikigai_actors.shell.text.words import counted, duration
 
-MARK, LEVEL = 2, 3
-"""Columns of the mark before a row, and of one level of the tree."""
+SIGN, LEVEL = 2, 3
+"""Columns of the sign before a name, and of one level of the tree."""
 
 _NAME = 14
 """The fewest columns for a name, with the depth of an agent below the last level; a narrow window has fewer."""
 
-_SIGNS = {Phase.INTERRUPTED.value: "‖", Phase.WAITING_FOR_APPROVAL.value: "?"}
+Arranged = tuple[TreeView, list[TreeRow]]
+"""The rows of a tree, and the view that they are for."""
 
 
-class _Row(NamedTuple):
-    node: Node
-    statistics: AgentStatistics | None
-    name: str
-    current: bool
-    sign: Sign | None
-
-
-class TreePanel(Rows):
+class TreePanel(AgentList):
     """The tree of agents."""
 
     DEFAULT_CSS = """
-    TreePanel { width: 34; max-width: 45%; height: 100%; dock: left; border-right: solid $foreground 30%; }
+    TreePanel { width: 38; max-width: 45%; height: 100%; dock: left; border-right: solid $edge; padding-left: 1; }
+    TreePanel .keys { padding: 0; }
     """
 
-    def __init__(self) -> None:
-        super().__init__(lambda row: row.node.record.uuid, self._row, id="tree")
-        self._spinner = cycle(SPINNER)
-        self._sign = next(self._spinner)
-        self._snapshot: Snapshot | None = None
+    KEYS: Keys = (
+        ("Enter", "open"), ("←→", "fold"), ("/", "filter"), ("k", "kill"), ("Esc", ""), ("p", "prompt"),
+        ("s", "stop"), ("c", "continue"), ("b", "budget"), ("Space", "mark"),
+    )  # fmt: skip
 
-    def update_from(self, snapshot: Snapshot) -> None:
-        """Show the tree of a snapshot; without the focus, the cursor goes to the current agent."""
-        self._snapshot = snapshot
-        nodes = drawn(snapshot.everybody, deepest=max(1, (self.size.width - MARK - _NAME) // LEVEL))
-        here = snapshot.current.uuid
-        rows = [
-            _Row(node, snapshot.statistics.get(uuid), snapshot.names[uuid], uuid == here, snapshot.signs.get(uuid))
-            for node in nodes
-            for uuid in (node.record.uuid,)
-        ]
-        self.show(rows, None if self.has_focus else here)
+    def __init__(self, doings: Doings) -> None:
+        super().__init__(doings, Rows(lambda row: row.agent.uuid, self._row, whole=_name_end), id="tree")
+        self._view = TreeView()
+        self._asked_for = False  # whether the cursor has still to go to the current agent
+        self.actions |= {
+            "left": partial(self._fold, True), "right": partial(self._fold, False),
+            "b": self._show_budget,
+        }  # fmt: skip
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether what is typed is for the tree."""
+        return self.display and self.has_pseudo_class("focus-within")
+
+    def open(self) -> None:
+        """Show it, with the cursor at the current agent, and give it the keyboard."""
+        self.display, self._asked_for = True, True
+        self.rows.focus()
+
+    def prepare(self, snapshot: Snapshot) -> Arranged:
+        """Arrange the rows of a snapshot; for other threads, since it takes long."""
+        view = replace(self._view, current=snapshot.current.uuid)
+        return view, tree_rows(agent_rows(snapshot, int(time() * 1_000)), view)
+
+    def update_from(self, snapshot: Snapshot, arranged: Arranged) -> None:
+        """Show the tree of a snapshot; without the keyboard, the cursor goes to the current agent."""
+        self.snapshot, (view, rows) = snapshot, arranged
+        if view == replace(self._view, current=view.current):
+            here = self._asked_for or not self.has_keyboard
+            self.rows.show(rows, view.current if here else None)
+            self._asked_for = False
+
+    def want(self, text: str) -> None:
+        self._look(replace(self._view, wanted=text))
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw as many levels as fit into the new width."""
-        if self._snapshot is not None:
-            self.update_from(self._snapshot)
+        levels = max(1, (event.size.width - 1 - SIGN - _NAME) // LEVEL)
+        self._look(replace(self._view, deepest=levels))
+        self.paint()
 
-    def spin(self) -> None:
-        """Turn the spinners of the agents at work."""
-        self._sign = next(self._spinner)
-        self.refresh()
+    def _look(self, view: TreeView) -> None:
+        self._view = view
+        if (snapshot := self.snapshot) is not None:
+            self._doings.later(lambda: self.prepare(snapshot), partial(self.update_from, snapshot))
 
-    def _row(self, row: _Row) -> Text:
-        record = row.node.record
-        text = Text(f"{self._mark(record, row.statistics)} {row.node.branch}", "dim")
-        text.append(one_line(row.name), "bold" if row.current else "dim" if not record.living else "")
-        if record.unread:
-            text.append(f" ✉{record.unread}")
-        if row.statistics is not None and (out := row.statistics.tokens.output_tokens):
-            text.append(f" {out}t", "dim")
-        if row.sign is not None and row.statistics is not None and is_working(row.statistics.state):
-            if row.sign.tokens:
-                text.append(f" {row.sign.tokens}t/{LATELY}s", "dim")
-            elif row.sign.seconds >= LATELY:
-                text.append(f" {row.sign.seconds:.0f}s", "dim")
-        return text
+    def _fold(self, fold: bool) -> None:
+        """Fold or open the branch at the cursor; from one that is folded or ends, Left goes to the agent above."""
+        row = self.rows.item
+        if not isinstance(row, TreeRow):
+            return
+        if fold and (row.folded or not row.below):
+            self.rows.go_to(row.parent)
+        elif row.below:
+            self._look(replace(self._view, folds={**self._view.folds, row.agent.uuid: fold}))
 
-    def _mark(self, record: AgentRecord, statistics: AgentStatistics | None) -> str:
-        if record.status != "running":
-            return {"dead": "✝", "stopped": "■"}.get(record.status, "▪")
-        if statistics is None:
-            return " "
-        return self._sign if is_working(statistics.state) else _SIGNS.get(statistics.state, "·")
+    def _show_budget(self) -> None:
+        if (uuid := self.rows.key) is not None:
+            self._doings.press(f"/budget {uuid}")
+
+    def _row(self, row: TreeRow) -> Text:
+        here = self.snapshot is not None and row.agent.uuid == self.snapshot.current.uuid
+        return tree_line(row, here, row.agent.uuid in self.marked, self.colours)
+
+
+def tree_line(row: TreeRow, current: bool, marked: bool, colours: Palette) -> Text:
+    """One agent: its sign and its name; what is folded below it, its unread mail, and how its answer gets on."""
+    agent = row.agent
+    text = (
+        Text()
+        .append(row.branch, colours.line)
+        .append(f"{agent.activity.sign} ", colour_of(agent.activity.kind, colours))
+    )
+    name = colours.ink if row.wanted else colours.past
+    text.append(one_line(agent.name), f"bold {name}" if current else name)
+    if current:
+        text.append(" ‹", f"bold {colours.accent}")
+    if marked:
+        text.append(" ✓", f"bold {colours.accent}")
+    if row.folded:
+        text.append(f" ▸ {row.below.agents:,}", colours.past)
+        if row.below.waiting:
+            text.append(f", {row.below.waiting:,} for you", colours.waits)
+        if row.below.working:
+            text.append(f", {row.below.working:,} working", colours.accent)
+    if agent.record.unread:
+        text.append(f"  {counted(agent.record.unread, 'mail')}", colours.ink)
+    if agent.rate:
+        text.append(f"  {agent.rate:.0f}/s", colours.past)
+    elif agent.silent >= LATELY:
+        text.append(f"  {duration(agent.silent)}", colours.past)
+    return text
+
+
+def _name_end(row: TreeRow) -> int:
+    """The columns of a line up to the end of its name."""
+    return cell_len(row.branch) + SIGN + cell_len(one_line(row.agent.name))

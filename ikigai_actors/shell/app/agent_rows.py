@@ -1,0 +1,114 @@
+"""The agents of a snapshot as rows: what each of them does, for how long, and what it has spent. Pure.
+
+The tree and the screen of agents show the same rows. They are made on the thread of the snapshots.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ikigai_actors.agent.turn.state import is_working
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.liveness import LATELY
+from ikigai_actors.records.spending import spent_by_branches
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import Activity, activity
+
+NEEDS_A_PERSON = ("asks", "budget", "interrupted")
+"""The kinds of activity that go on when a person does something, the most urgent first."""
+
+WORKS = ("answering", "tool", "thinking", "waiting")
+
+URGENCY = {kind: place for place, kind in enumerate((*NEEDS_A_PERSON, *WORKS, "stopped", "idle", "dead"))}
+"""The place of each kind of activity in a list of what matters now."""
+
+
+class AgentRow(NamedTuple):
+    """One agent."""
+
+    record: AgentRecord
+    name: str
+    """What people call it, and what finds it."""
+    activity: Activity
+    seconds: float
+    """How long it has done so; 0 when that is not known."""
+    rate: float
+    """Tokens of its answer a second, lately."""
+    silent: float
+    """Seconds since its latest sign of life, while it works; else 0."""
+    turns: int
+    inbox: int
+    restarts: int
+    tokens: int
+    """Spent in its life, or by its whole branch; the same in micro-dollars."""
+    usd: int
+    host: str
+    """The name of its host, where there are several."""
+
+    @property
+    def uuid(self) -> str:
+        """Its uuid."""
+        return self.record.uuid
+
+    @property
+    def works(self) -> bool:
+        """Whether it is in a turn that goes on by itself."""
+        return self.activity.kind in WORKS
+
+    @property
+    def waits(self) -> bool:
+        """Whether it goes on when a person does something."""
+        return self.activity.kind in NEEDS_A_PERSON
+
+    def has(self, wanted: str) -> bool:
+        """Whether its name, state or host has this text, in small letters."""
+        return wanted in f"{self.name} {self.activity.word} {self.host}".casefold()
+
+
+def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[AgentRow]:
+    """A row for each agent of a snapshot that has everybody, the dead too.
+
+    Args:
+        snapshot: the moment.
+        now: milliseconds since 1970.
+        branches: whether an agent's row has what it and all that descend from it have spent, the dead too.
+    """
+    asks = {call.agent: Activity("asks", f"asks: {one_line(call.tool)}") for call in snapshot.questions.values()}
+    spent = spent_by_branches(snapshot.everybody) if branches else None
+    rows = []
+    for record in snapshot.everybody:
+        uuid, told = record.uuid, snapshot.statistics.get(record.uuid)
+        tokens, usd = (record.spent_tokens, record.spent_usd) if spent is None else spent[uuid]
+        state, since = (told.state, told.since) if told is not None else (record.status, 0)
+        turns, inbox = (told.turns, told.inbox) if told is not None else (0, 0)
+        sign = snapshot.signs.get(uuid) if is_working(state) else None
+        asked = asks.get(uuid)
+        words = asked if asked is not None else activity(state, sign is not None and bool(sign.tokens))
+        rate, silent = ((sign.tokens or 0) / LATELY, sign.seconds) if sign is not None else (0.0, 0.0)
+        lasts, restarts = (now - since) / 1_000 if since else 0.0, snapshot.restarts.get(uuid, 0)
+        figures = (lasts, rate, silent, turns, inbox, restarts, tokens, usd)
+        rows.append(AgentRow(record, snapshot.names[uuid], words, *figures, snapshot.hosts.get(record.owner or "", "")))
+    return rows
+
+
+def colour_of(kind: str, colours: Palette) -> str:
+    """The colour of a kind of activity."""
+    if kind in WORKS:
+        return colours.accent
+    return colours.waits if kind in NEEDS_A_PERSON or kind == "stopped" else colours.past
+
+
+def below(records: Sequence[AgentRecord], chosen: Collection[str]) -> int:
+    """How many living agents are below some in the tree of supervisors, which are not counted themselves."""
+    children: dict[str | None, list[AgentRecord]] = {}
+    for record in records:
+        children.setdefault(record.supervisor_uuid, []).append(record)
+    found, stack = set[str](), list(chosen)
+    while stack:
+        for child in children.get(stack.pop(), ()):
+            if child.uuid not in found:
+                found.add(child.uuid)
+                stack.append(child.uuid)
+    living = {record.uuid for record in records if record.living}
+    return len((found & living) - set(chosen))

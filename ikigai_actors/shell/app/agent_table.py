@@ -1,0 +1,204 @@
+"""The table of the screen of agents: its columns, its order, and the figures above it. Pure.
+
+table(rows, Order(by="cost"))     the rows that are wanted, the dearest first
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from ikigai_actors.providers.prices import MICRO
+from ikigai_actors.shell.app.agent_rows import URGENCY, WORKS, AgentRow, colour_of
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette
+from ikigai_actors.shell.text.budgets import short_budget
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import SIGNS, duration, in_thousands, money
+
+
+def _urgency(row: AgentRow) -> tuple[int, float]:
+    """What needs a person, and then what works, whatever has lasted longest first; of the rest, who did something last.
+
+    The rate decides nothing: rows would change places all the time, below the hand that acts on them.
+    """
+    place, quiet = URGENCY[row.activity.kind], not (row.works or row.waits)
+    return (place, row.seconds if quiet else -row.seconds)
+
+
+class Column(NamedTuple):
+    """A column."""
+
+    width: int
+    """Its columns, with the blanks before a figure or after a word; 0 for the name, which takes what is left."""
+    cell: Callable[[AgentRow], str]
+    sort: Callable[[AgentRow], Any]
+    """What rows are sorted by, the most interesting first."""
+    least: int = 0
+    """The narrowest window that has it."""
+
+
+TABLE_COLUMNS: Mapping[str, Column] = {
+    "agent": Column(0, lambda row: row.name, lambda row: row.name.casefold()),
+    "state": Column(18, lambda row: row.activity.word, _urgency),
+    "for": Column(8, lambda row: duration(row.seconds) if row.seconds else "", lambda row: -row.seconds, 48),
+    "rate": Column(7, lambda row: f"{row.rate:.0f}/s" if row.rate else "", lambda row: -row.rate, 60),
+    "mail": Column(6, lambda row: str(row.record.unread or ""), lambda row: -row.record.unread, 76),
+    "tokens": Column(8, lambda row: in_thousands(row.tokens) if row.tokens else "", lambda row: -row.tokens, 40),
+    "cost": Column(9, lambda row: money(row.usd / MICRO) if row.usd else "", lambda row: -row.usd, 72),
+    "restarts": Column(10, lambda row: str(row.restarts or ""), lambda row: -row.restarts, 92),
+    "turns": Column(7, lambda row: str(row.turns or ""), lambda row: -row.turns, 100),
+    "queue": Column(7, lambda row: str(row.inbox or ""), lambda row: -row.inbox, 110),
+    "host": Column(12, lambda row: row.host, lambda row: row.host.casefold(), 110),
+}
+"""By name, in the order of the screen."""
+
+SIGN = 4
+"""Columns of a mark and a sign before a name, and of the blank after the last column."""
+
+_METER = 10
+
+_FEW, _FEWEST = 0.8, 0.95
+"""The parts of a budget that are spent when its meter warns, and when it alarms."""
+
+_NAME = 18
+"""The fewest columns of a name, where the window has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a person wants to see."""
+
+    by: str = "state"
+    """The column that sorts."""
+    turned: bool = False
+    """Whether its order is turned round."""
+    wanted: str = ""
+    """The text that a name, state or host has."""
+    branches: bool = False
+    """Whether whole branches are summed up."""
+
+
+class Meters(NamedTuple):
+    """The figures of all agents."""
+
+    agents: int
+    working: int
+    kinds: Mapping[str, int]
+    """How many do what: by kinds of activity."""
+    rate: float
+    """Tokens a second of all of them."""
+
+
+def meters(rows: Sequence[AgentRow]) -> Meters:
+    """Sum rows up."""
+    kinds = Counter(row.activity.kind for row in rows)
+    return Meters(len(rows), sum(kinds[kind] for kind in WORKS), kinds, sum(row.rate for row in rows))
+
+
+class Table(NamedTuple):
+    """The rows in order."""
+
+    order: Order
+    rows: Sequence[AgentRow]
+    """The living that are wanted, in order."""
+    widest: int
+    """Columns of the longest name among them."""
+    meters: Meters
+    """The figures of all that live."""
+
+
+def table(everybody: Sequence[AgentRow], order: Order) -> Table:
+    """Put those who are wanted in order; the dead are left out."""
+    living = [row for row in everybody if row.record.living]
+    rows = [row for row in living if row.has(order.wanted)] if order.wanted else living.copy()
+    rows.sort(key=TABLE_COLUMNS[order.by].sort, reverse=order.turned)
+    return Table(order, rows, max((cell_len(row.name) for row in rows), default=0), meters(living))
+
+
+def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:
+    """The columns that a window has room for, by name, with their widths.
+
+    Args:
+        width: columns of the window.
+        widest: columns of the longest name.
+        hosts: whether there are several hosts.
+    """
+    shown = {name: one.width for name, one in TABLE_COLUMNS.items() if one.least <= width and (hosts or name != "host")}
+    shown["agent"] = min(width - SIGN - sum(shown.values()), max(_NAME, widest) + 2)
+    return shown
+
+
+def meter_line(told: Meters, snapshot: Snapshot, width: int, colours: Palette) -> Text:
+    """The figures of all agents: how many there are and do what, their rate, and what is spent of the budget.
+
+    What there is none of is left out, and so is what has no room.
+    """
+    kinds = told.kinds
+    counts = (
+        (told.agents, "agent" if told.agents == 1 else "agents", colours.ink),
+        (told.working, "working", colours.accent),
+        (kinds["asks"], "asks you" if kinds["asks"] == 1 else "ask you", colours.waits),
+        (kinds["budget"], "short of budget", colours.waits),
+        (kinds["interrupted"], "interrupted", colours.waits),
+        (kinds["stopped"], "stopped", colours.waits),
+        (snapshot.abandoned, "overdue calls", colours.failed),
+        (round(told.rate), "tokens/s", colours.ink),
+    )
+    line = Text(" ")
+    for number, word, colour in counts:
+        if number and line.cell_len + len(f"{number:,} {word}") < width:
+            line.append(f"{number:,}", f"bold {colour}").append(f" {word}   ", colours.past)
+    spent = Text()
+    if snapshot.budget is not None:
+        words, share = short_budget(snapshot.budget)
+        spent.append(f"{words} ", colours.ink).append_text(meter(share, _METER, colours))
+    elif snapshot.all_cost:
+        spent.append(money(snapshot.all_cost), f"bold {colours.ink}").append(" spent", colours.past)
+    if line.cell_len + spent.cell_len < width:
+        line.append_text(spent)
+    return line
+
+
+def meter(share: float, width: int, colours: Palette) -> Text:
+    """A bar that is filled as far as a budget is spent."""
+    used = round(max(0.0, min(1.0, share)) * width)
+    colour = colours.failed if share >= _FEWEST else colours.waits if share >= _FEW else colours.accent
+    return Text().append("━" * used, colour).append("─" * (width - used), colours.line)
+
+
+def head_line(shown: Mapping[str, int], order: Order, colours: Palette) -> Text:
+    """The names of the columns; the one that sorts is bold, with the way in which it does."""
+    line = Text(" " * (SIGN - 1))
+    for name, width in shown.items():
+        words = f"Σ {name}" if order.branches and name in ("tokens", "cost") else name
+        if name == order.by:
+            words += " ▴" if order.turned else " ▾"
+        style = f"bold {colours.ink}" if name == order.by else colours.past
+        line.append(_cell(words, name, width), style)
+    return line
+
+
+def row_line(row: AgentRow, shown: Mapping[str, int], marked: bool, colours: Palette) -> Text:
+    """One agent."""
+    kind = row.activity.kind
+    colour = colour_of(kind, colours)
+    line = Text().append("✓" if marked else " ", f"bold {colours.accent}").append(f"{SIGNS[kind]} ", colour)
+    for name, width in shown.items():
+        style = colours.ink if name == "agent" else colour if name == "state" or kind == "idle" else colours.ink
+        line.append(_cell(one_line(TABLE_COLUMNS[name].cell(row)), name, width), style)
+    return line
+
+
+def _cell(words: str, name: str, width: int) -> str:
+    """A cell: words begin at the left, and are cut to leave a blank; figures end at the right."""
+    if name == "host":  # after a figure; the names of hosts differ at their ends
+        while cell_len(words) > width - 2:
+            words = f"…{words.lstrip('…')[1:]}"
+        return set_cell_size(f"  {words}", width)
+    if name not in ("agent", "state"):
+        return f"{words:>{width}}"
+    return set_cell_size(words if cell_len(words) < width else f"{set_cell_size(words, width - 2).rstrip()}…", width)

@@ -1,0 +1,117 @@
+"""The rows of the tree panel: who is in sight, which branches are folded, and what is below these. Pure.
+
+    ? lead
+    ├─ ● seller  54/s
+    │  └─ ◐ labels
+    └─ ○ press-office  ▸ 9, 2 working
+
+A branch is folded when the person has folded it. In a tree of many agents deep branches are folded by themselves, but
+none in which somebody works, waits for the person, or is the agent in sight.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ikigai_actors.shell.app.agent_rows import AgentRow
+from ikigai_actors.shell.text.tree import DEEPEST, drawn
+
+LARGE_TREE = 300
+"""In a tree of more agents than this, deep branches are folded by themselves."""
+
+DEEP = 3
+"""From this depth on; agent 0 has depth 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """What a person wants to see of the tree."""
+
+    current: str = ""
+    """The agent in sight, by uuid."""
+    folds: Mapping[str, bool] = field(default_factory=dict)
+    """What the person has folded (True) and opened (False), by uuid."""
+    wanted: str = ""
+    """Only agents whose name, state or host has this text, and those above them. No branch is folded then."""
+    deepest: int = DEEPEST
+    """The most levels that are drawn."""
+
+
+class Below(NamedTuple):
+    """The agents below one."""
+
+    agents: int = 0
+    working: int = 0
+    waiting: int = 0
+    """For a person."""
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return self.agents > 0
+
+
+class TreeRow(NamedTuple):
+    """One line of the tree."""
+
+    agent: AgentRow
+    branch: str
+    """The lines of the drawing before it."""
+    parent: str
+    """The agent above it in the drawing, by uuid; empty for none."""
+    below: Below
+    folded: bool
+    """Whether those below it are left out."""
+    wanted: bool
+    """Whether it is here for itself; else for one below it."""
+
+
+def tree_rows(everybody: Sequence[AgentRow], view: TreeView) -> list[TreeRow]:
+    """The lines of the tree, depth first."""
+    agents = {row.uuid: row for row in everybody}
+
+    def wanted(row: AgentRow) -> bool:
+        return row.record.living and (not view.wanted or row.has(view.wanted))
+
+    nodes = drawn([row.record for row in everybody], lambda record: wanted(agents[record.uuid]), view.deepest)
+    places = [(agents[node.record.uuid], node.depth) for node in nodes]
+    sums, opened = _below(places), _above(agents, view.current)
+    rows, path, skipped = list[TreeRow](), list[str](), 0
+    for node, (agent, depth), below in zip(nodes, places, sums, strict=True):
+        del path[depth:]
+        parent = path[-1] if path else ""
+        path.append(agent.uuid)
+        if skipped:
+            skipped -= 1
+            continue
+        by_itself = (
+            len(nodes) > LARGE_TREE and depth >= DEEP and not (below.working or below.waiting or agent.uuid in opened)
+        )
+        folded = bool(below) and not view.wanted and view.folds.get(agent.uuid, by_itself)
+        skipped = below.agents if folded else 0
+        rows.append(TreeRow(agent, node.branch, parent, below, folded, wanted(agent)))
+    return rows
+
+
+def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
+    """What is below each agent; they are given depth first, with their depths."""
+    sums, pending = list[Below](), dict[int, Below]()  # what is below an agent that is yet to come, by its depth
+    for agent, depth in reversed(places):
+        below = pending.pop(depth, Below())
+        sums.append(below)
+        others = pending.get(depth - 1, Below())
+        pending[depth - 1] = Below(
+            others.agents + below.agents + 1,
+            others.working + below.working + agent.works,
+            others.waiting + below.waiting + agent.waits,
+        )
+    return sums[::-1]
+
+
+def _above(agents: Mapping[str, AgentRow], uuid: str) -> set[str]:
+    """An agent's supervisors, up to agent 0."""
+    found = set[str]()
+    agent = agents.get(uuid)
+    while agent is not None and (above := agent.record.supervisor_uuid or "") not in found:
+        found.add(above)
+        agent = agents.get(above)
+    return found

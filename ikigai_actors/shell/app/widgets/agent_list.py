@@ -1,0 +1,247 @@
+"""A list of agents with its keys, the same in the tree and on the screen of agents.
+
+The keys act on the agent at the cursor, or on those that are marked. Below the rows is one line: the keys, a question
+before somebody is killed, or an input for a filter or a prompt.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from ikigai_actors.shell.app.agent_rows import below
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette, palette
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import counted
+
+Keys = Sequence[tuple[str, str]]
+"""Keys, and what they do."""
+
+
+class Doings(NamedTuple):
+    """How a list acts on agents."""
+
+    press: Callable[[str], None]
+    """Runs a slash command, with its answer as a notice."""
+    say: Callable[[str, str], None]
+    """Prompts an agent, by uuid."""
+    later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
+    """Does work on another thread, and then something here with the result."""
+
+
+class _Question(NamedTuple):
+    """A question before agents are killed."""
+
+    uuids: tuple[str, ...]
+    text: str
+    answers: Mapping[str, tuple[str, str | None]]
+    """For each key its words, and the options of the command; None keeps them."""
+
+
+class AgentList(Vertical):
+    """Agents as rows."""
+
+    DEFAULT_CSS = """
+    AgentList .keys { height: auto; max-height: 4; padding: 0 1; }
+    AgentList .entry { height: 1; display: none; padding: 0 1; background: $surface; }
+    AgentList .entry Static { width: auto; color: $accent; text-style: bold; }
+    AgentList .entry Input { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface; }
+    """
+
+    KEYS: Keys = ()
+    """The keys that its last line shows, the most useful first."""
+
+    @dataclass
+    class Left(Message):
+        """Escape was pressed, and there was nothing to take back."""
+
+    def __init__(self, doings: Doings, rows: Rows, id: str | None = None) -> None:  # noqa: A002 - Textual names it so
+        """Make it, with the rows that it shows."""
+        super().__init__(id=id)
+        self.rows = rows
+        self.snapshot: Snapshot | None = None
+        """The moment that is shown, with everybody; None before the first."""
+        self.marked: frozenset[str] = frozenset()
+        """The agents that are marked, by uuid."""
+        self._doings = doings
+        self._keys, self._label, self._input = Static(classes="keys"), Static(), Input(compact=True)
+        self._entry = Horizontal(self._label, self._input, classes="entry")
+        self._question: _Question | None = None
+        self._wanted = ""  # the filter, as it was typed
+        self._prompted = ""  # the agent for which a prompt is entered; empty while a filter is
+        self.actions: dict[str, Callable[[], None]] = {
+            "s": lambda: self._signal("STOP"), "c": lambda: self._signal("CONT"), "k": self._ask, "p": self._prompt,
+            "slash": self._filter, "ctrl+f": self._filter, "space": self._mark,
+        }  # fmt: skip
+        """What its keys do, beside those of `Rows`."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the rows, the entry and the keys."""
+        yield self.rows
+        yield self._entry
+        yield self._keys
+
+    @property
+    def colours(self) -> Palette:
+        """The colours of the theme."""
+        return palette(self.app.current_theme)
+
+    def want(self, text: str) -> None:
+        """Show only those whose name, state or host has this text, in small letters; all for an empty one."""
+        raise NotImplementedError("each kind of list arranges its own rows")
+
+    def paint(self) -> None:
+        """Draw the line below the rows."""
+        question, colours = self._question, self.colours
+        if question is None:
+            self._keys.update(key_line(self.KEYS, self.size.width - 2, colours))
+            return
+        text = Text(f"{question.text}  ", f"bold {colours.waits}")
+        for key, (what, _) in question.answers.items():
+            text.append(key, f"bold {colours.waits}").append(f" {what}  ", colours.ink)
+        self._keys.update(text)
+
+    def on_key(self, event: events.Key) -> None:
+        """Do what a key says that neither the rows nor the entry has taken.
+
+        Bindings would not do: such a key goes up to the application first, and later keys would overtake it.
+        """
+        if event.key == "escape":
+            taken = self._take_back()
+        elif self._question is not None:
+            taken = self._answer(self._question, event.key)
+        elif self.rows.has_focus and (action := self.actions.get(event.key)) is not None:
+            taken = True
+            action()
+        elif self._input.has_focus and event.key in ("up", "down"):
+            taken = True
+            self.rows.action_move(1 if event.key == "down" else -1)
+        else:
+            return
+        if taken:
+            event.stop()
+            event.prevent_default()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while a person types."""
+        event.stop()
+        if not self._prompted:
+            self._wanted = event.value
+            self.want(event.value.strip().casefold())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Say a prompt, or go back to the rows: a filter stays."""
+        event.stop()
+        if self._prompted and (text := event.value.strip()):
+            self._doings.say(self._prompted, text)
+        self._end_entry()
+
+    def _take_back(self) -> bool:
+        """Take back what was begun last."""
+        if self._question is not None:
+            self._question = None
+            self.paint()
+        elif self._prompted:
+            self._end_entry()
+        elif self._entry.display:
+            self._wanted = ""
+            self._end_entry()
+            self.want("")
+        elif self.marked:
+            self.marked = frozenset()
+            self.rows.refresh()
+        else:
+            self.post_message(self.Left())
+        return True
+
+    def _enter(self, label: str, placeholder: str, value: str = "") -> None:
+        """Show the entry with a text that is there already."""
+        self._label.update(label)
+        self._input.placeholder = placeholder
+        with self._input.prevent(Input.Changed):
+            self._input.value = value
+        self._entry.display = True
+
+    def _end_entry(self) -> None:
+        """Give the keyboard back to the rows. A filter stays in sight, and comes back after a prompt."""
+        self._prompted = ""
+        self.rows.focus()
+        if self._wanted:
+            self._enter("/", "", self._wanted)
+        else:
+            self._entry.display = False
+
+    def _filter(self) -> None:
+        self._enter("/", "name or state", self._wanted)
+        self._input.focus()
+
+    def _prompt(self) -> None:
+        if (key := self.rows.key) is not None:
+            self._prompted = key
+            self._enter(f"{self._called(key)} ›", "a prompt, or / for a command")
+            self._input.focus()
+
+    def _mark(self) -> None:
+        if (key := self.rows.key) is not None:
+            self.marked ^= {key}
+            self.rows.action_move(1)
+
+    def _chosen(self) -> tuple[str, ...]:
+        """The agents that keys act on: of those that are marked, the living."""
+        records = self.snapshot.everybody if self.snapshot is not None and self.marked else ()
+        if marked := tuple(one.uuid for one in records if one.living and one.uuid in self.marked):
+            return marked
+        return () if (key := self.rows.key) is None else (key,)
+
+    def _signal(self, name: str) -> None:
+        for uuid in self._chosen():
+            self._doings.press(f"/signal {name} {uuid}")
+
+    def _ask(self) -> None:
+        if (uuids := self._chosen()) and self.snapshot is not None:
+            more = below(self.snapshot.everybody, uuids)
+            who = self._called(uuids[0]) if len(uuids) == 1 else counted(len(uuids), "agent")
+            self._question = kill_question(uuids, who, more)
+            self.paint()
+
+    def _answer(self, question: _Question, key: str) -> bool:
+        if (answer := question.answers.get(key)) is None:
+            return True  # a key that answers nothing
+        self._question = None
+        if (options := answer[1]) is not None:
+            for uuid in question.uuids:
+                self._doings.press(f"/kill {uuid}{options}")
+            self.marked = frozenset()
+        self.paint()
+        return True
+
+    def _called(self, uuid: str) -> str:
+        return one_line(self.snapshot.names.get(uuid, uuid) if self.snapshot is not None else uuid)
+
+
+def kill_question(uuids: tuple[str, ...], who: str, more: int) -> _Question:
+    """The question before agents are killed; ``more`` is how many are below them."""
+    if not more:
+        return _Question(uuids, f"Kill {who}?", {"y": ("kill", ""), "n": ("keep", None)})
+    only = "only it" if len(uuids) == 1 else "only them"
+    answers = {"y": ("all", " --cascade"), "o": (only, ""), "n": ("keep", None)}
+    return _Question(uuids, f"Kill {who} and {more:,} below?", answers)
+
+
+def key_line(keys: Keys, width: int, colours: Palette) -> Text:
+    """Keys and what they do, as many as fit."""
+    text = Text()
+    for key, what in keys:
+        if text.cell_len + cell_len(f"{key} {what}") > width:
+            break
+        text.append(key, colours.accent).append(f" {what}  ", colours.past)
+    return text
