@@ -98,6 +98,7 @@ CREATE TABLE agents (
     imported_at     BIGINT,                              -- when it came from a file. With born = 0 it stands for one that is
                                                          -- not here: its log tells of forks that are elsewhere
     pruned_at       BIGINT,                              -- dead: when its messages and mail were deleted, or began to be
+    pruned_hash     BYTEA,                               -- the hash of its latest message, which was deleted
     timed           BIGINT NOT NULL DEFAULT 0,           -- timers it ever had: the id of the latest
     stuck           BIGINT NOT NULL DEFAULT 0,           -- the turn in which its supervisor was told that it gives no sign of life
     branch          TEXT,                                -- the child of agent 0 that it comes from, or itself; NULL: agent 0
@@ -140,6 +141,8 @@ CREATE TABLE messages (
     content    TEXT NOT NULL,
     data       TEXT,                                     -- a JSON object, or NULL
     created_at BIGINT NOT NULL,
+    hash       BYTEA NOT NULL,                           -- SHA-256 of the message and of all that its agent remembers
+                                                         -- before it: see ikigai_actors/records/log/chain.py
     PRIMARY KEY (agent_uuid, id)
 );
 -- The walk backwards ends at the latest clear.

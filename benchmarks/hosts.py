@@ -152,8 +152,10 @@ def _commits(place: Place, hosts: int, each: int) -> tuple[float, float]:
                 raise AssertionError(f"A host could not write: {failed[0][:1]}")
             raw = [
                 [
-                    [message.row() for message in together]
-                    for together in zip(*(population.conversation(uuid, each, each) for uuid in mine), strict=True)
+                    [*together]
+                    for together in zip(
+                        *(population.hashed(population.conversation(uuid, each, each)) for uuid in mine), strict=True
+                    )
                 ]
                 for mine in agents
             ]

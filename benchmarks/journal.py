@@ -180,8 +180,8 @@ def _by_bulk_insert(place: Place, agents: int, count: int, at_once: int) -> floa
     """Rows per second."""
     with ExitStack() as stack:
         database, _, _, uuids = writable(stack, place, agents)
-        logs = [population.conversation(uuid, 0, -(-count // agents)) for uuid in uuids]
-        rows = iter([message.row() for together in zip(*logs, strict=True) for message in together][:count])
+        logs = [population.hashed(population.conversation(uuid, 0, -(-count // agents))) for uuid in uuids]
+        rows = iter([row for together in zip(*logs, strict=True) for row in together][:count])
         batches: list[list[Values]] = []
         while batch := list(islice(rows, at_once)):
             batches.append(batch)

@@ -20,7 +20,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Row, Store
 from ikigai_actors.store.migrations import ensure_schema
 
-COLUMNS = "agent_uuid, id, kind, content, data, created_at"
+COLUMNS = "agent_uuid, id, kind, content, data, created_at, hash"
 MAIL_COLUMNS = "recipient, id, sender, kind, body, created_at, read_at"
 _SIZES = """
 SELECT COUNT(*), SUM(LENGTH(agent_uuid) + LENGTH(kind) + LENGTH(content) + COALESCE(LENGTH(data), 0) + 16) FROM messages
@@ -139,7 +139,7 @@ class SQLiteDatabase:
 
     def insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         """``executemany``, in one transaction."""
-        self._insert(connection, f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._insert(connection, f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def insert_mail(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         """``executemany``, in one transaction."""
@@ -202,7 +202,7 @@ class PostgresDatabase:
 
     def insert(self, connection: Any, rows: list[Row]) -> None:
         """Binary COPY; its transaction is its own."""
-        self._copy(connection, f"messages ({COLUMNS})", ["text", "int8", "text", "text", "text", "int8"], rows)
+        self._copy(connection, f"messages ({COLUMNS})", ["text", "int8", "text", "text", "text", "int8", "bytea"], rows)
 
     def insert_mail(self, connection: Any, rows: list[Row]) -> None:
         """Binary COPY; its transaction is its own."""

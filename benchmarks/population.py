@@ -1,7 +1,7 @@
 """Agents and messages in bulk, through the store's own append: a million messages without a million turns."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from zlib import crc32
@@ -11,6 +11,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.log.append import FIRST_EPOCH
+from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -42,12 +43,22 @@ def conversation(uuid: str, base: int, count: int) -> Iterator[Message]:
             )
 
 
+def hashed(messages: Iterable[Message], before: bytes = EMPTY_HASH) -> list[Row]:
+    """Messages of one log as rows of the database, after a history with this hash."""
+    rows: list[Row] = []
+    for message in messages:
+        row = message.row()
+        before = hash_after(before, row)
+        rows.append((*row, before))
+    return rows
+
+
 def alone(database: Database, count: int) -> str:
     """Agent 0 with a log of so many messages; returns its uuid."""
     uuid = _root(database)
     store = prepared(database.url)
     try:
-        _append(store, (message.row() for message in conversation(uuid, 0, count)))
+        _append(store, iter(hashed(conversation(uuid, 0, count))))
     finally:
         store.close()
     database.settle()
@@ -85,10 +96,16 @@ def _family(database: Database, count: int, each: int, parent_of: Callable[[int]
         for place in range(1, count):
             forks[place] = forks[parent_of(place)] + each  # from the head of its parent
         _register(store, ((uuids[place], uuids[parent_of(place)], forks[place]) for place in range(1, count)))
-        _append(
-            store,
-            (message.row() for place in range(count) for message in conversation(uuids[place], forks[place], each)),
-        )
+        hashes = [EMPTY_HASH] * count
+
+        def rows() -> Iterator[Row]:
+            for place in range(count):
+                before = hashes[parent_of(place)] if place else EMPTY_HASH
+                log = hashed(conversation(uuids[place], forks[place], each), before)
+                hashes[place] = log[-1][-1]
+                yield from log
+
+        _append(store, rows())
     finally:
         store.close()
     database.settle()

@@ -64,7 +64,10 @@ UPDATE tree SET version = version + 1 WHERE one = 1
 -- name: lock_agents
 -- Second: all agents that the units touch, in one statement and one order, so that no two transactions wait for each other.
 -- NO KEY: appending to the log of one agent must not wait for a fork that only refers to it.
-SELECT {locked} FROM agents a WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
+-- With the hash of the latest message of those that append to their logs.
+SELECT {locked}, CASE WHEN a.uuid = ANY(:writers) THEN
+       (SELECT m.hash FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1) END AS head_hash
+  FROM agents a WHERE uuid = ANY(:uuids) ORDER BY uuid FOR NO KEY UPDATE
 
 -- name: lock_dying
 -- The same of many, of whom most have nothing that counts at their death: only those are returned that have, and those who stay.
@@ -74,6 +77,15 @@ SELECT * FROM locked l WHERE l.budget IS NOT NULL OR l.held_at > 0 OR l.uuid = A
 -- name: look_at_agent
 -- The same without the lock: the row of the tree is held, and that is enough to know that the agent lives, and whose it is.
 SELECT {locked} FROM agents a WHERE uuid = :uuid
+
+-- name: hash_at
+-- The hash of a message of an agent's history, from the log of whoever holds it: an agent's own begins behind its fork point.
+WITH RECURSIVE line(uuid, parent, fork) AS (
+    SELECT a.uuid, a.parent_uuid, a.fork_message_id FROM agents a WHERE a.uuid = :uuid
+    UNION SELECT a.uuid, a.parent_uuid, a.fork_message_id FROM agents a JOIN line ON a.uuid = line.parent
+     WHERE line.fork >= CAST(:position AS BIGINT))
+SELECT m.hash FROM line JOIN messages m ON m.agent_uuid = line.uuid AND m.id = CAST(:position AS BIGINT)
+ WHERE line.fork < CAST(:position AS BIGINT)
 
 -- name: agent_by_uuid
 SELECT {agent} FROM agents a WHERE uuid = :uuid
@@ -742,6 +754,16 @@ UPDATE shards SET host = :host, epoch = epoch + 1
 SELECT agent_uuid, id, kind, CASE kind WHEN 'steer' THEN content ELSE '' END, data, created_at FROM messages
  WHERE (agent_uuid, id) > (:agent, :id) ORDER BY agent_uuid, id LIMIT :most
 
+-- name: hashed_after
+-- The same, whole and with the hashes.
+SELECT agent_uuid, id, kind, content, data, created_at, hash FROM messages
+ WHERE (agent_uuid, id) > (:agent, :id) ORDER BY agent_uuid, id LIMIT :most
+
+-- name: hashed_section
+-- A stretch of one log, with the hashes.
+SELECT agent_uuid, id, kind, content, data, created_at, hash FROM messages
+ WHERE agent_uuid = :uuid AND id > :start AND id <= :end ORDER BY id
+
 -- name: figures
 -- What is counted for a person who asks how much there is.
 SELECT (SELECT COUNT(*) FROM mail WHERE kind <> 'prompt'),
@@ -861,7 +883,12 @@ SELECT a.uuid FROM agents a
  WHERE a.status = 'dead' AND a.ended_at < CAST(:before AS BIGINT) AND a.pruned_at IS NULL AND a.uuid NOT IN (SELECT uuid FROM needed)
 
 -- name: mark_pruned
-UPDATE agents SET pruned_at = :now, unread = 0 WHERE uuid = ANY(:uuids)
+UPDATE agents SET pruned_at = :now, unread = 0, pruned_hash =
+       (SELECT m.hash FROM messages m WHERE m.agent_uuid = agents.uuid ORDER BY m.id DESC LIMIT 1)
+ WHERE uuid = ANY(:uuids)
+
+-- name: pruned_hashes
+SELECT a.uuid, a.pruned_hash FROM agents a WHERE a.pruned_hash IS NOT NULL
 
 -- name: half_pruned
 SELECT a.uuid FROM agents a

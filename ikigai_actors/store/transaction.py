@@ -20,10 +20,11 @@ T = TypeVar("T")
 Parameters = dict[str, Any]
 _PLACE = itemgetter(0, 1)
 
-_TEXT, _NUMBER = "text", "int8"
+_TEXT, _NUMBER, _BYTES = "text", "int8", "bytea"
 COLUMNS = {
     "messages": {
         "agent_uuid": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _TEXT, "created_at": _NUMBER,
+        "hash": _BYTES,
     },
     "mail": {
         "recipient": _TEXT, "id": _NUMBER, "sender": _TEXT, "kind": _TEXT, "body": _TEXT, "created_at": _NUMBER,

@@ -34,6 +34,8 @@ class Locked(NamedTuple):
     held_risk_tokens: int = 0
     held_risk_usd: int = 0
     held_host: str | None = None
+    head_hash: bytes | None = None
+    """The hash of the latest message in its log; None without one, and where no unit appends to it."""
 
 
 class Part(Protocol):
@@ -68,7 +70,7 @@ class LockedRows(dict[str, Locked]):
     def lock(self, tx: Transaction, uuids: Iterable[str]) -> None:
         """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
         if wanted := sorted(set(uuids) - self.keys()):
-            self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted))
+            self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted, writers=[]))
 
     def lock_dying(self, tx: Transaction, dying: Collection[str], kept: Collection[str]) -> None:
         """Lock the rows of agents that die and of those who stay, all in one statement.
@@ -150,6 +152,11 @@ class Unit:
         """Uuids of the agents whose rows are locked before it runs."""
         return tuple(uuid for name in self.locks if (uuid := getattr(self, name)) is not None)
 
+    @property
+    def writer(self) -> str | None:
+        """The uuid of the agent to whose log it appends."""
+        return None
+
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
         """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to be run otherwise."""
         raise NotImplementedError  # no ABC: see `Addressed`
@@ -192,6 +199,10 @@ class Around(Addressed):
     def touches(self) -> tuple[str, ...]:
         return self._act.touches
 
+    @property
+    def writer(self) -> str | None:
+        return self._act.writer
+
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
     """Lock what units need, in the order that all writers keep: the tree, then the agents' rows."""
@@ -204,7 +215,8 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
         if isinstance(unit, Addressed):
             unit.look_up(tx)
     uuids = sorted({uuid for unit in units for uuid in unit.touches})
-    return LockedRows(tx.run("lock_agents", uuids=uuids) if uuids else ())
+    writers = [unit.writer for unit in units if unit.writer is not None]
+    return LockedRows(tx.run("lock_agents", uuids=uuids, writers=writers) if uuids else ())
 
 
 def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:

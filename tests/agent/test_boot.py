@@ -10,9 +10,11 @@ from ikigai_actors.actors.garbage import everything_stays
 from ikigai_actors.agent.boot import Origin, Unrestorable, survey
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.agents.registry import ensure_root, make_root
+from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import sql
+from tests.kit.logs import write_log
 from tests.kit.trees import HOST, add, add_host, change, plant, record, says
 
 
@@ -32,8 +34,9 @@ def family(store: Store) -> Store:
         add(tx, "heir of quiet", "quiet", fork=4)
         add(tx, "dead", "root", fork=99)
         tx.run("bury", uuids=["dead"], cause="killed", sender=None, reason="test", now=2)
+        chain = HashChain()
         for messages in (says("root", 1, 2, 3), says("child", 3, 4), says("grandchild", 5)):
-            tx.append([message.row() for message in messages])
+            write_log(tx, messages, chain)
 
     store.write(work)
     return store

@@ -24,6 +24,7 @@ from ikigai_actors.records.messages.replies import spent_of
 from ikigai_actors.store import Store
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.echo import echo, kinds, open_echo
+from tests.kit.logs import write_log
 from tests.kit.open_on import open_on
 from tests.kit.tool_scripts import calling, scripted
 
@@ -68,8 +69,8 @@ def test_fsck_knows_what_an_undo_names(store: Store) -> None:
         for agent in (child, child, system.root):
             agent.undo()
         assert check(store) == []
-        wrong = Message(uuid, 5, Kind.REWIND, "", {"before": 2}, 1).row()
-        store.write(lambda tx: tx.append([wrong]))
+        wrong = Message(uuid, 5, Kind.REWIND, "", {"before": 2}, 1)
+        store.write(lambda tx: write_log(tx, [wrong]))
         [violation] = check(store)
         assert (violation.invariant, violation.agent) == (Invariant.REWIND, uuid)
 

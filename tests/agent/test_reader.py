@@ -11,6 +11,7 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.faults import FaultyStore
+from tests.kit.logs import write_log
 from tests.kit.trees import plant
 
 
@@ -54,7 +55,7 @@ def test_every_log_that_is_wanted_is_given(store: Store) -> None:
 
 def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_theirs(store: Store) -> None:
     plant(store, good="root", hole="root")
-    store.write(lambda tx: tx.append([Message("hole", 5, "user", "", {}, 1).row()]))
+    store.write(lambda tx: write_log(tx, [Message("hole", 5, "user", "", {}, 1)]))
     given = ask(store, "good", "hole", "nobody")
     assert isinstance(given["good"], Log)
     assert isinstance(given["hole"], HistoryError)

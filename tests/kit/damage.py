@@ -1,8 +1,10 @@
 """A sound family of agents in a database, and damage to it that no program of ours could do."""
 
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import astuple
+from operator import itemgetter
 from typing import Any
 
 import psycopg
@@ -11,10 +13,13 @@ from ikigai_actors.records.agents.labels import set_id, set_of
 from ikigai_actors.records.agents.registry import make_root
 from ikigai_actors.records.budgets.amounts import SpendingRow
 from ikigai_actors.records.budgets.spendings import keep_labels
+from ikigai_actors.records.log.chain import EMPTY_HASH, HashChain, hash_after
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store import Store, Transaction
+from ikigai_actors.store.base import Row
 from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.logs import write_log
 from tests.kit.trees import add, add_host
 
 Draft = tuple[str, dict[str, Any]]
@@ -111,11 +116,12 @@ def found_family(store: Store) -> None:
         budgets(tx)
         tx.append([SpendingRow("root", 5, set_id(TEA), 1, 3, 0)], "spendings")
         keep_labels(tx, TEA)
+        chain = HashChain()
         for uuid, (fork, drafts) in LOGS.items():
             messages = [
                 Message(uuid, place, kind, "text", data, 1) for place, (kind, data) in enumerate(drafts, fork + 1)
             ]
-            tx.append([message.row() for message in messages])
+            write_log(tx, messages, chain)
 
     ensure_schema(store)
     store.write(work)
@@ -139,20 +145,48 @@ def budgets(tx: Transaction) -> None:
         tx.schema.execute(statement)
 
 
-def damage(url: str, *statements: str) -> None:
-    """Run statements as no program of ours could: without foreign keys, checks and unique indexes."""
+def damage(url: str, *statements: str, hashes: bool = True) -> None:
+    """Run statements as no program of ours could: without foreign keys, checks and unique indexes.
+
+    ``hashes``: give every message the hash that its history then has, so that only other laws see what was done.
+    """
     if url.startswith("sqlite:///"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
             connection.execute("PRAGMA ignore_check_constraints = ON")
             for statement in ("DROP INDEX agents_root", "DROP INDEX agents_name", *statements):
                 connection.execute(statement)
+            if hashes:
+                for given in _new_hashes(lambda sql: connection.execute(sql).fetchall()):
+                    connection.execute("UPDATE messages SET hash = ? WHERE agent_uuid = ? AND id = ?", given)
         return
     with psycopg.connect(url, autocommit=True) as server:
         server.execute("SET session_replication_role = replica")  # without foreign keys
         for statement in statements:
             while not _done(server, statement):
                 pass
+        if hashes:
+            for given in _new_hashes(lambda sql: server.execute(sql.encode()).fetchall()):
+                server.execute("UPDATE messages SET hash = %s WHERE agent_uuid = %s AND id = %s", given)
+
+
+def _new_hashes(select: Callable[[str], list[Row]]) -> Iterator[tuple[bytes, str, int]]:
+    """The hash that each message should have, with its place."""
+    agents = select("SELECT uuid, parent_uuid, fork_message_id FROM agents")
+    above = {agent: (parent, fork) for agent, parent, fork in agents}
+    logs: dict[str, dict[int, Row]] = {}
+    for row in select("SELECT agent_uuid, id, kind, content, data, created_at FROM messages ORDER BY id"):
+        logs.setdefault(row[0], {})[row[1]] = row
+    known: dict[tuple[str | None, int], bytes] = {}
+    for uuid, position in sorted(((agent, at) for agent, log in logs.items() for at in log), key=itemgetter(1)):
+        holder: str | None = uuid
+        seen = set[str | None]()
+        while holder not in seen and holder in above and above[holder][1] >= position - 1:
+            seen.add(holder)
+            holder = above[holder][0]
+        before = known.get((holder, position - 1), EMPTY_HASH)
+        known[uuid, position] = hash_after(before, logs[uuid][position])
+        yield known[uuid, position], uuid, position
 
 
 def _done(server: "psycopg.Connection[Any]", statement: str) -> bool:
@@ -185,8 +219,8 @@ def without(uuid: str, condition: str) -> str:
 
 def more(uuid: str, *rows: tuple[int, str, str]) -> str:
     """The statement that adds messages: position, kind, data."""
-    values = ", ".join(f"('{uuid}', {position}, '{kind}', '', '{data}', 1)" for position, kind, data in rows)
-    return f"INSERT INTO messages (agent_uuid, id, kind, content, data, created_at) VALUES {values}"
+    values = ", ".join(f"('{uuid}', {position}, '{kind}', '', '{data}', 1, 'none')" for position, kind, data in rows)
+    return f"INSERT INTO messages (agent_uuid, id, kind, content, data, created_at, hash) VALUES {values}"
 
 
 def mail(recipient: str, number: int, assignment: str) -> str:

@@ -9,6 +9,7 @@ from ikigai_actors.store import Transaction
 from ikigai_actors.store.journal import CommitResult, Done
 from ikigai_actors.store.unit import Locked, TreeLock, Unit
 from tests.kit.databases import DEADLINE
+from tests.kit.logs import write_log
 from tests.kit.trees import says
 
 Step = Callable[[Transaction], object]
@@ -35,7 +36,7 @@ class Task(Unit):
     def write(self, tx: Transaction, locked: Mapping[str, Locked]) -> object:
         self.locked.append(dict(locked))
         answer = self.does(tx)
-        tx.append([message.row() for message in self.messages])
+        write_log(tx, self.messages)
         return answer
 
 

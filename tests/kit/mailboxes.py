@@ -59,14 +59,14 @@ def fill(store: Store, recipient: str, count: int, sender: str | None = "b") -> 
 
 def deliver(tx: Transaction, recipient: str, kind: str, body: str = "news") -> Mail:
     """Deliver in a transaction whose unit takes the lock by itself, as that of a death does."""
-    locked = LockedRows(tx.run("lock_agents", uuids=[recipient]))
+    locked = LockedRows(tx.run("lock_agents", uuids=[recipient], writers=[]))
     mail = mailbox.write_mail(tx, locked, recipient, None, body, NOW, kind)
     locked.settle(tx)
     return mail
 
 
 def taken_in(tx: Transaction, recipient: str, limit: int) -> Taken:
-    locked = LockedRows(tx.run("lock_agents", uuids=[recipient]))
+    locked = LockedRows(tx.run("lock_agents", uuids=[recipient], writers=[]))
     taken = mailbox.take_mail(tx, locked, recipient, NOW, limit=limit)
     locked.settle(tx)
     return taken

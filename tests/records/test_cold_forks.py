@@ -16,6 +16,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.echo import echo, kinds, open_echo
+from tests.kit.logs import write_log
 from tests.kit.open_on import open_on
 from tests.kit.trees import says
 
@@ -26,7 +27,7 @@ def lengthen(system: ActorSystem, agent: AgentRef, count: int = MANY) -> None:
     """Give an agent a long log, behind its actor's back: the system is to be closed then."""
     head = len(agent.history(all=True))
     log = says(agent.uuid, *range(head + 1, head + count + 1))
-    system.store.write(lambda tx: tx.append([message.row() for message in log]))
+    system.store.write(lambda tx: write_log(tx, log))
 
 
 @contextmanager
@@ -133,7 +134,7 @@ def test_a_turn_that_was_cut_off_forks_unread_and_is_resumed_as_ever(durable: st
     with closing(open_store(durable)) as store:
         with open_on(Kept(store), ScriptedProvider(echo)) as system:
             root = system.root.uuid
-        store.write(lambda tx: tx.append([message.row() for message in says(root, 1, content="asked")]))
+        store.write(lambda tx: write_log(tx, says(root, 1, content="asked")))
         store.write(lambda tx: tx.run("set_turn", uuid=root, turn=1))
     with reopened(durable) as system:
         child = system.root.fork()

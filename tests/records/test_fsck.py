@@ -149,6 +149,9 @@ CASES: list[Case] = [
     (Invariant.DATA, "a", more("a", (12, "configure", '{"model": 5}'))),
     (Invariant.DATA, "a", more("a", (12, "configure", '{"compact": "perhaps"}'))),
     (Invariant.DATA, "a", more("a", (12, "mail", '{"unread": "many"}'))),
+    (Invariant.HASH, "a", message("a", 9, "content = 'other'")),
+    (Invariant.HASH, "b", message("b", 10, "created_at = 2")),
+    (Invariant.HASH, "c", message("c", 12, "content = 'other'")),
     (Invariant.TIME, "root", message("root", 5, "created_at = 0")),
     (Invariant.TIME, "g", message("g", 11, "created_at = -1")),
     (Invariant.FORK_POINT, "g", without("a", ">= 10")),
@@ -330,7 +333,8 @@ def on_each_database() -> Iterator[ParameterSet]:
 def test_each_violation_is_found_and_is_the_only_one_reported(
     family: Store, durable: str, invariant: Invariant, uuid: str | None, statements: str | list[str]
 ) -> None:
-    damage(durable, *([statements] if isinstance(statements, str) else statements))
+    given = [statements] if isinstance(statements, str) else statements
+    damage(durable, *given, hashes=invariant is not Invariant.HASH)
     found = check(family)
     assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
     assert inspect(family, batch=1).violations == found

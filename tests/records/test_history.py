@@ -20,6 +20,7 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.migrations import ensure_schema
+from tests.kit.logs import write_log
 from tests.kit.trees import add
 
 NO_STORE = cast("Store", None)  # nothing is read here
@@ -300,7 +301,7 @@ class Stored:
         """The agent writes; without a log when its owner holds none, and then no control message."""
         new = message(uuid, len(self.oracles[uuid].everything) + 1, kind, content, **data)
         self.oracles[uuid].add(new)
-        self._waiting.append(lambda tx: tx.append([new.row()]))
+        self._waiting.append(lambda tx: write_log(tx, [new]))
         if uuid in self.held:
             self.held[uuid] = self.log_cache.grow(self.held[uuid], [new])
         else:

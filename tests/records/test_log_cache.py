@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from ikigai_actors.errors import AgentNotFound, HistoryError
+from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.records.log.history import ReplayRange
 from ikigai_actors.records.log.lineage import read_ranges, read_whole
 from ikigai_actors.records.log.log import Log
@@ -15,6 +16,7 @@ from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.damage import agent, damage
+from tests.kit.logs import write_log
 from tests.kit.trees import add, change
 
 Row = tuple[str, str | None, int, Sequence[str]]
@@ -29,13 +31,13 @@ def plant(store: Store, *agents: Row) -> None:
     """Write agents and their logs as a runtime would have."""
 
     def work(tx: Transaction) -> None:
+        chain = HashChain()
         for uuid, parent, fork, kinds in agents:
             add(tx, uuid, parent, fork=fork)
-            tx.append(
-                [
-                    Message(uuid, place, kind, f"{uuid}{place}", {}, 1).row()
-                    for place, kind in enumerate(kinds, fork + 1)
-                ]
+            write_log(
+                tx,
+                [Message(uuid, place, kind, f"{uuid}{place}", {}, 1) for place, kind in enumerate(kinds, fork + 1)],
+                chain,
             )
 
     store.write(work)
@@ -43,7 +45,7 @@ def plant(store: Store, *agents: Row) -> None:
 
 def break_row(store: Store, uuid: str, position: int, data: str) -> None:
     """Replace a message's data by what no JSON is."""
-    store.write(lambda tx: tx.append([(uuid, position, "user", "broken", data, 1)]))
+    store.write(lambda tx: tx.append([(uuid, position, "user", "broken", data, 1, b"")]))
 
 
 def contents(log_cache: LogCache, uuid: str) -> list[str]:
@@ -126,7 +128,7 @@ def test_an_agent_that_clears_goes_on_in_a_new_log_and_its_earlier_child_keeps_t
     log_cache = LogCache(store)
     old, child = load_many(log_cache, "root", "child")
     messages = [Message("root", 3 + n, kind, "", {}, 1) for n, kind in enumerate(("interrupted", "clear", "configure"))]
-    store.write(lambda tx: tx.append([message.row() for message in messages]))
+    store.write(lambda tx: write_log(tx, messages))
     new = log_cache.grow(old, messages)
     assert (new.base, new.head, old.head, log_cache.at_hand("root")) == (4, 5, 3, new)
     assert new.ended is not None
@@ -145,7 +147,7 @@ def test_a_log_that_fell_behind_is_read_on_for_who_needs_more_and_never_has_a_ho
     root, first = load_many(log_cache, "root", "first")
     log_cache.forget("root")  # as its actor does when it writes without a log
     more = [Message("root", 2, "fork", "", {}, 1), Message("root", 3, "user", "", {}, 1)]
-    store.write(lambda tx: tx.append([message.row() for message in more]))
+    store.write(lambda tx: write_log(tx, more))
     plant(store, ("second", "root", 2, ["user"]))
     assert root.head == 1
     [second] = load_many(log_cache, "second")
@@ -164,7 +166,7 @@ def test_who_reads_from_outside_gets_what_is_committed_before_its_owner_hears_of
     root, child = load_many(log_cache, "root", "child")
     reply = Message("child", 2, "assistant", "", {}, 1)
     clear = [Message("root", 2, "clear", "", {}, 1), Message("root", 3, "user", "", {}, 1)]
-    store.write(lambda tx: tx.append([message.row() for message in (reply, *clear)]))
+    store.write(lambda tx: write_log(tx, (reply, *clear)))
     assert [m.id for m in log_cache.load("child").visible()] == [1, 2]
     after = log_cache.load("root")
     assert [m.id for m in after.visible()] == [3]
@@ -282,7 +284,7 @@ def test_the_conversation_leaves_out_what_a_model_never_sees(store: Store) -> No
     kinds = ["user", "fork", "assistant", "mark", "user", "rewind", "fork", "tool_call", "tool_result", "mail"]
     plant(store, ("root", None, 0, kinds), ("child", "root", 10, ["fork", "user"]))
     store.write(
-        lambda tx: tx.append([Message("child", 13, "rewind", "", {"mark": 4}, 1).row()]),
+        lambda tx: write_log(tx, [Message("child", 13, "rewind", "", {"mark": 4}, 1)]),
     )
     log = LogCache(store).load("child")
     assert [one.message.id for one in log.conversation(12)] == [12, 10, 9, 5, 3, 1]

@@ -208,7 +208,7 @@ def test_a_file_of_an_earlier_program_shrinks_by_writing_it_anew_when_nobody_run
         ensure_schema(store)
         store._vacuum("PRAGMA auto_vacuum = NONE; VACUUM")  # type: ignore[attr-defined]  # as files were made before
         plant(store, kid="root")
-        store.write(lambda tx: tx.append([("kid", 1, "user", "long" * 200_000, None, 1)]))
+        store.write(lambda tx: tx.append([("kid", 1, "user", "long" * 200_000, None, 1, b"")]))
         change(store, "kid", "status = 'dead', ended_at = 1, exit_cause = 'killed', exit_reason = ''")
         prune_logs(store, CUT, 7)
         store.write(lambda tx: tx.run("end_hosts"))

@@ -54,7 +54,7 @@ def test_rows_that_come_in_bulk_have_the_columns_of_their_table(table: str) -> N
         connection.executescript(SCRIPT)
         found = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}') ORDER BY cid").fetchall()
     connection.close()
-    types = {"TEXT": "text", "BIGINT": "int8"}
+    types = {"TEXT": "text", "BIGINT": "int8", "BYTEA": "bytea"}
     assert [*COLUMNS[table].items()] == [(name, types[kind]) for name, kind in found]
 
 

@@ -12,6 +12,7 @@ from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.store.base import Row, Store, Transaction
 from tests.conftest import NewDatabase
 from tests.kit.echo import open_echo
+from tests.kit.logs import write_log
 from tests.kit.trees import says
 
 
@@ -97,7 +98,7 @@ def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlit
         database = new_sqlite()
         with ActorSystem.open(database, OfflineProvider()) as system:
             log = says(system.root.uuid, *range(1, count + 1))
-            system.store.write(lambda tx: tx.append([message.row() for message in log]))
+            system.store.write(lambda tx: write_log(tx, log))
         with ActorSystem.open(database, OfflineProvider()) as system:
             child = system.root.fork()
             store = Counted(system.store)

@@ -107,7 +107,7 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
     stopped = take(url, lease=4 * SHORT)  # what follows begins while it lasts
     with closing(open_store(url)) as store:
         plant(store, stopped.id)
-    rows = Stalling(("a", 1, "user", "text", None, 1), ("a", 2, "user", "text", None, 1))
+    rows = Stalling(("a", 1, "user", "text", None, 1, b""), ("a", 2, "user", "text", None, 1, b""))
 
     def stand_still() -> None:
         with psycopg.connect(url, application_name=f"ikigai {stopped.id}") as connection:

@@ -27,7 +27,7 @@ def bury(tx: Transaction, uuid: str) -> None:
 
 
 def statuses(tx: Transaction, *uuids: str) -> dict[str, str]:
-    return {row[0]: row[1] for row in tx.run("lock_agents", uuids=uuids)}
+    return {row[0]: row[1] for row in tx.run("lock_agents", uuids=uuids, writers=[])}
 
 
 class Race:
@@ -124,7 +124,7 @@ def test_a_cascade_waits_for_a_birth_of_another_host_and_then_sees_the_child(rac
 
 def test_a_death_waits_for_a_change_of_whomever_it_concerns_and_reads_those_that_count(race: Race) -> None:
     def change(tx: Transaction) -> None:
-        tx.run("lock_agents", uuids=["b"])
+        tx.run("lock_agents", uuids=["b"], writers=[])
         tx.run("set_turn", uuid="b", turn=7)
         sql(tx, "UPDATE agents SET held_at = 7 WHERE uuid = 'a'")
 
@@ -147,7 +147,7 @@ def test_nobody_is_born_below_whom_a_cascade_of_another_host_has_hit(race: Race)
     def cascade(tx: Transaction) -> None:
         tx.run("tree_change")
         uuids = [one.uuid for one in descendants(tx, "a")]
-        tx.run("lock_agents", uuids=["root", "a", *uuids])
+        tx.run("lock_agents", uuids=["root", "a", *uuids], writers=[])
         asked.append(race.start(race.third, grandchild))
         eventually(lambda: race.waits_for(backend(tx)), "the grandchild's birth")
         for uuid in ("a", *uuids):
@@ -207,7 +207,7 @@ def test_of_two_births_with_one_name_the_later_one_finds_it_taken(race: Race) ->
 def test_a_fork_waits_for_a_death_and_then_sees_that_its_parent_is_dead(race: Race) -> None:
     def death(tx: Transaction) -> None:
         tx.run("tree_change")
-        tx.run("lock_agents", uuids=["root", "a"])
+        tx.run("lock_agents", uuids=["root", "a"], writers=[])
         bury(tx, "a")
 
     def fork(tx: Transaction) -> dict[str, str]:
@@ -220,7 +220,7 @@ def test_a_fork_waits_for_a_death_and_then_sees_that_its_parent_is_dead(race: Ra
 def test_who_locks_an_agent_that_is_dying_waits_and_sees_it_dead(race: Race) -> None:
     def death(tx: Transaction) -> None:
         tx.run("tree_change")
-        tx.run("lock_agents", uuids=["root", "a"])
+        tx.run("lock_agents", uuids=["root", "a"], writers=[])
         bury(tx, "a")
 
     assert race.run(death, lambda tx: statuses(tx, "a", "c"))[1] == {"a": "dead", "c": "running"}
@@ -229,12 +229,12 @@ def test_who_locks_an_agent_that_is_dying_waits_and_sees_it_dead(race: Race) -> 
 def test_a_death_waits_for_who_locked_the_agent(race: Race) -> None:
     def append(tx: Transaction) -> dict[str, str]:
         found = statuses(tx, "a")
-        tx.append([("a", 1, "user", "the last word", None, 1)])
+        tx.append([("a", 1, "user", "the last word", None, 1, b"")])
         return found
 
     def death(tx: Transaction) -> int:
         tx.run("tree_change")
-        tx.run("lock_agents", uuids=["root", "a"])
+        tx.run("lock_agents", uuids=["root", "a"], writers=[])
         bury(tx, "a")
         return len(sql(tx, "SELECT id FROM messages WHERE agent_uuid = 'a'"))
 

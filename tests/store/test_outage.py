@@ -21,6 +21,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.errors import HistoryError
 from tests.kit.blocking_provider import DEADLINE, Hanging
+from tests.kit.logs import write_log
 
 pytestmark = pytest.mark.slow("waits for a database")
 
@@ -87,8 +88,8 @@ def test_a_database_that_vanishes_stops_the_system_with_one_error_and_buries_nob
 def damage(system: ActorSystem, uuid: str) -> None:
     """A message beyond the head: the log has a hole."""
     head = system.agent(uuid).history(all=True)[-1].id
-    row = Message(uuid, head + 2, "user", "stray", {}, 1).row()
-    system.store.write(lambda tx: tx.append([row]))
+    row = Message(uuid, head + 2, "user", "stray", {}, 1)
+    system.store.write(lambda tx: write_log(tx, [row]))
 
 
 def test_an_agent_whose_log_has_a_hole_is_buried_when_it_is_first_read_and_the_rest_go_on(durable: str) -> None:

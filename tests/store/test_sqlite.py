@@ -37,7 +37,7 @@ def test_a_large_transaction_writes_each_page_once(tmp_path: Path) -> None:
         sql(
             tx,
             f"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < {MESSAGES})"
-            " INSERT INTO messages SELECT 'root', i, 'user', printf('%.3000c', 'x'), NULL, 1 FROM n",
+            " INSERT INTO messages SELECT 'root', i, 'user', printf('%.3000c', 'x'), NULL, 1, x'00' FROM n",
         )
         for number in [*range(1, MESSAGES + 1)] * 2:  # one by one: for an UPDATE of many rows it keeps a journal
             sql(tx, f"UPDATE messages SET created_at = created_at + 1 WHERE agent_uuid = 'root' AND id = {number}")

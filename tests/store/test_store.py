@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 def message(agent: str, number: int, content: str = "hello", data: str | None = None) -> Row:
-    return (agent, number, "user", content, data, 1_700_000_000_000)
+    return (agent, number, "user", content, data, 1_700_000_000_000, b"hash")
 
 
 def messages(store: Store) -> list[Row]:
@@ -94,7 +94,7 @@ def test_lists_of_any_length_find_their_rows(store: Store) -> None:
     store.write(lambda tx: add_agents(tx, **{"root": None, "agent 7": "root", "agent 11": "root", "it''s": "root"}))
 
     def found(uuids: list[str] | tuple[str, ...]) -> set[str]:
-        return {row[0] for row in store.write(lambda tx: tx.run("lock_agents", uuids=uuids))}
+        return {row[0] for row in store.write(lambda tx: tx.run("lock_agents", uuids=uuids, writers=[]))}
 
     assert found(many) == {"agent 7", "agent 11"}
     assert found(("it's", '"', "\\")) == {"it's"}
@@ -103,7 +103,7 @@ def test_lists_of_any_length_find_their_rows(store: Store) -> None:
 
 def test_none_is_null(store: Store) -> None:
     assert store.read(lambda tx: tx.run("agent_by_uuid", uuid=None)) == []
-    assert store.write(lambda tx: tx.run("lock_agents", uuids=None)) == []
+    assert store.write(lambda tx: tx.run("lock_agents", uuids=None, writers=None)) == []
 
 
 def test_texts_and_integers_come_back_as_they_were(store: Store) -> None:

@@ -100,7 +100,7 @@ def test_a_host_that_is_not_fenced_though_another_has_come_is_found() -> None:
         _, anna = prompted(world)
         first = world.process
         world.take_over()
-        first.store.write(lambda tx: tx.append([(anna.uuid, 2, "mark", "x", "{}", 1)]))
+        first.store.write(lambda tx: tx.append([(anna.uuid, 2, "mark", "x", "{}", 1, b"")]))
         with pytest.raises(Broken, match="fenced: "):
             world.settle()
         world.checks = False

@@ -158,7 +158,7 @@ GIVE = "give_shards"
 
 def log_of(host: SimulatedHost, agent: str) -> None:
     """Append to the log of an agent, whoever runs it."""
-    host.process.store.write(lambda tx: tx.append([(agent, 9, "user", "x", "{}", 5)]))
+    host.process.store.write(lambda tx: tx.append([(agent, 9, "user", "x", "{}", 5, b"")]))
 
 
 def test_who_writes_in_the_log_of_an_agent_that_another_host_runs_is_found(world: Simulation) -> None:

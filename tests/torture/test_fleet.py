@@ -101,7 +101,7 @@ def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -
     assert life._replace(found=life.found._replace(agents=agents)).faults() == {"escaped"}
 
 
-MESSAGE = "INSERT INTO messages VALUES ('agent', %s, 'user', 'text', NULL, 1)"
+MESSAGE = "INSERT INTO messages VALUES ('agent', %s, 'user', 'text', NULL, 1, 'none')"
 
 
 def test_who_writes_for_an_agent_of_another_host_is_found_and_so_are_two_in_one_epoch(

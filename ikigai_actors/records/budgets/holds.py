@@ -67,7 +67,7 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
     hosts have spent is added to the limits, and their portions are gone.
     """
     uuids = [uuid for (uuid,) in tx.run("held_in", host=host, shards=[str(shard) for shard in shards])]
-    locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids)) if uuids else ())
+    locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids), writers=[]) if uuids else ())
     ledger = BudgetLedger(tx, locked, {row.budget for row in locked.values()}, {})
     _spend(tx, ledger, locked.values())
     ledger.write()

@@ -24,6 +24,7 @@
     position           a log's positions run from the fork point + 1 without holes
     data               a message's data is a JSON object with what its kind has, and a setting is of its type
     time               a message was written after 1970 began
+    hash               a message's hash is that of itself and of all that its agent remembers before it
     fork-point         an agent was forked no later than at its parent's head
     fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
     fork-at            the ``fork`` messages of parent and child have the fork point, and no step is in progress there
@@ -92,6 +93,7 @@ from ikigai_actors.records.fsck.rules import check_rule_rows
 from ikigai_actors.records.fsck.spendings import check_label_sets, check_spendings
 from ikigai_actors.records.fsck.timers import check_timers
 from ikigai_actors.records.fsck.trees import check_trees
+from ikigai_actors.records.proof.chain_check import ChainCheck, Problem, messages_of_all, starts_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.migrations import mistyped_columns
 from supervisors.orphans import OrphanPolicy
@@ -157,12 +159,15 @@ def judge(
     def rows() -> Iterator[list[Row]]:
         for uuid in sorted(new):
             position = new[uuid].fork_message_id
-            while some := tx.run("log_section", uuid=uuid, start=position, end=position + _BATCH):
+            while some := tx.run("hashed_section", uuid=uuid, start=position, end=position + _BATCH):
                 yield some
                 position = some[-1][1]
 
+    chain = ChainCheck(starts_of(_with_grafts_cut(new).values()))
     for row in (row for some in passing(rows()) for row in some):
         logs.read(row)
+        found += _misfits(chain.read(row))
+    found += _misfits(chain.conclude())
     if logs.conclude():
         for row in (row for some in rows() for row in some):
             logs.resolve(row)
@@ -189,10 +194,13 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(hosts)]
     found += _shards(records, hosts, dict(tx.run("shards")))
     logs = LogCheck(_with_grafts_cut(records), rooted)
-    for row in _messages(tx, batch):
+    chain = ChainCheck(starts_of(_with_grafts_cut(records).values()))
+    for row in messages_of_all(tx, batch):
         logs.read(row)
+        found += _misfits(chain.read(row))
+    found += _misfits(chain.conclude())
     if logs.conclude():
-        for row in _messages(tx, batch):
+        for row in messages_of_all(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
     found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
@@ -209,12 +217,12 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     return Report(len(records), logs.messages, found, [*note_budgets(tx)])
 
 
-def _messages(tx: Transaction, batch: int) -> Iterator[Row]:
-    """Every message, log by log, each in order."""
-    agent, position = "", 0
-    while rows := tx.run("messages_after", agent=agent, id=position, most=batch):
-        yield from rows
-        agent, position = rows[-1][:2]
+def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
+    """The hashes that do not fit, as violations. What is missing is found by other laws."""
+    for problem in problems:
+        if problem.what == "altered":
+            text = f"expected the hash of message {problem.position} to be that of its history; it is another one"
+            yield Violation(Invariant.HASH, problem.agent, text)
 
 
 def climb(above: Mapping[str, str | None]) -> tuple[list[list[str]], set[str]]:

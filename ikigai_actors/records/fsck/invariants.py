@@ -31,6 +31,7 @@ class Invariant(StrEnum):
     POSITION = "position"
     DATA = "data"
     TIME = "time"
+    HASH = "hash"
     FORK_POINT = "fork-point"
     FORK_MESSAGE = "fork-message"
     FORK_AT = "fork-at"

@@ -23,6 +23,7 @@ from ikigai_actors.records.budgets.limits import add_budget
 from ikigai_actors.records.budgets.purse import Purse, Short
 from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.log.branches import check_branch
+from ikigai_actors.records.log.chain import HashChain
 from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
@@ -84,6 +85,10 @@ class AppendCall(Around):
         self._agent, self._to_message, self._fence, self._rules = agent, to_message, fence, rules
 
     @property
+    def writer(self) -> str:
+        return self._agent
+
+    @property
     def touches(self) -> tuple[str, ...]:
         """The agent itself, and the agents that the act touches.
 
@@ -103,7 +108,7 @@ class AppendCall(Around):
         except RunAlone as alone:
             raise RunAlone(self.around(alone.unit)) from None
         message = self._to_message(answer)
-        tx.append([message.row()])
+        tx.append(locked.part(HashChain, HashChain).link(tx, [message.row()], row.head_hash))
         locked.others.add(uuid)
         return CallAppended(message, answer)
 
@@ -119,16 +124,18 @@ class Append(Unit):
 
     __slots__ = (
         "_fence", "_purse", "_rows", "_unit", "alone", "concerns_hosts", "concerns_others", "touches", "tree",
+        "writer",
     )  # fmt: skip
 
     touches: tuple[str, ...]
+    writer: str
 
     def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
         """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
         self._unit = unit
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
-        self.touches = _touched(unit)
+        self.touches, self.writer = _touched(unit), unit.agent
         rules = unit.rule is not None
         # A merge looks at what another agent has written: that must be in the tables.
         self.alone = rules or unit.merged is not None
@@ -174,6 +181,11 @@ class Append(Unit):
         write_blobs(tx, unit.blobs)
         if unit.labels:
             keep_labels(tx, unit.labels)
+        chain = locked.part(HashChain, HashChain)
+        rows = chain.link(tx, rows, row.head_hash)
+        for birth in unit.births:
+            first = [message.row() for message in birth.messages]
+            tx.append(chain.bear(tx, birth.parent_uuid, birth.fork_message_id, first))
         tx.append(rows)
         if unit.spent:
             tx.append(unit.spent, "spendings")
@@ -274,7 +286,7 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
 
 
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:
-    """Write the children's rows and first messages, all or none. ``counted``: whether a budget counts the living."""
+    """Write the children's rows, all or none. ``counted``: whether a budget counts the living."""
     if parent.status != "running":
         raise AgentStopped(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
@@ -305,7 +317,6 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
             keep_labels(tx, birth.labels)
         if birth.budget is not None:
             add_budget(tx, birth.uuid, birth.parent_uuid, birth.budget, birth.created_at)
-    tx.append([message.row() for birth in births for message in birth.messages])
 
 
 def _registered(tx: Transaction, birth: Birth) -> bool:

@@ -98,7 +98,7 @@ def _left_over(tx: Transaction) -> list[str]:
 def _mark(tx: Transaction, before: int, now: int) -> None:
     tx.run("tree_change")  # nobody is born or dies meanwhile
     if uuids := _due(tx, before):
-        tx.run("lock_agents", uuids=uuids)
+        tx.run("lock_agents", uuids=uuids, writers=[])
         tx.run("mark_pruned", uuids=uuids, now=now)
 
 

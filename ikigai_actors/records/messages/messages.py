@@ -181,12 +181,12 @@ class Message:
 
     @staticmethod
     def from_row(row: tuple[Any, ...]) -> "Message":
-        """The message that a row of table ``messages`` holds.
+        """The message that a row of table ``messages`` holds, with its hash or without.
 
         Raises `HistoryError` when the row holds no message: its data does not parse, or lacks what messages of its kind
         have.
         """
-        uuid, position, kind, content, text, created_at = row
+        uuid, position, kind, content, text, created_at = row[:6]
         if not (type(content) is str and isinstance(kind, str) and type(created_at) is int):
             raise HistoryError(f"Message {position} of agent {uuid} has a content, kind or time of a wrong type.", uuid)
         if text is None:

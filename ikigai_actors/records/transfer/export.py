@@ -175,6 +175,7 @@ class Branch:
         """By the uuids of the agents after which they are named."""
         self._parents = {one.uuid: ORIGIN + uuid for uuid, origin in self.origins.items() for one in origin.agents}
         self._own = registry.own_counts(tx)
+        self._pruned_hashes = {uuid: stored.hex() for uuid, stored in tx.run("pruned_hashes")}
         self._from_clear = from_clear
 
     def counts(self) -> Counter[str]:
@@ -282,7 +283,9 @@ class Branch:
                 yield "blob", {"sha256": sha256, "media": media[sha256], "bytes": base64.b64encode(data).decode()}
 
     def _agent(self, one: AgentRecord) -> Fields:
-        given = {name: getattr(one, name) for name in RECORDS["agent"] if name not in ("parent", "supervisor")}
+        elsewhere = ("parent", "supervisor", "pruned_hash")
+        given = {name: getattr(one, name) for name in RECORDS["agent"] if name not in elsewhere}
+        given["pruned_hash"] = self._pruned_hashes.get(one.uuid)
         given["parent"] = self._parents.get(one.uuid, self._within(one.parent_uuid))
         given["supervisor"] = self._within(one.supervisor_uuid)
         given["exit_sender"] = self._within(one.exit_sender)
@@ -293,11 +296,11 @@ class Branch:
         for uuid, origin in self.origins.items():
             for row in (row for part in origin.parts for row in self._section(*part)):
                 left_out = self._from_clear and not origin.shows(row[1])
-                shown = (uuid, row[1], Kind.OMITTED, "", None, row[5]) if left_out else row
+                shown = (uuid, row[1], Kind.OMITTED, "", None, row[5], row[6]) if left_out else row
                 yield "message", _message(ORIGIN + uuid, shown)
             for position, one in origin.births.items():
                 if position > origin.end:
-                    yield "message", _message(ORIGIN + uuid, _birth(position, one))
+                    yield "message", _message(ORIGIN + uuid, (*_birth(position, one), None))
         for one in self.agents.values():
             if one.pruned_at is None:
                 end = one.fork_message_id + self._own[one.uuid]
@@ -320,7 +323,7 @@ class Branch:
 
     def _section(self, uuid: str, start: int, end: int) -> Iterator[Row]:
         for low in range(start, end, _AT_ONCE):
-            yield from self._tx.run("log_section", uuid=uuid, start=low, end=min(low + _AT_ONCE, end))
+            yield from self._tx.run("hashed_section", uuid=uuid, start=low, end=min(low + _AT_ONCE, end))
 
     def _documents(self) -> Iterator[tuple[str, Fields]]:
         for path, number, author, body, created_at in self._tx.run("documents_by", uuids=list(self.agents)):
@@ -363,10 +366,10 @@ def _birth(position: int, of: AgentRecord) -> Row:
 
 
 def _message(agent: str, row: Row) -> Fields:
-    _, position, kind, content, data, created_at = row
+    _, position, kind, content, data, created_at, stored = row
     return {
         "agent": agent, "id": position, "kind": str(kind), "content": content, "data": exported_data(data),
-        "created_at": created_at,
+        "created_at": created_at, "hash": None if stored is None else stored.hex(),
     }  # fmt: skip
 
 

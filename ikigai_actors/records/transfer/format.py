@@ -15,7 +15,11 @@ The log of an origin goes up to the furthest fork point of those who inherit fro
 each one's birth after its fork point, by a ``fork``: where its parent wrote that, or after the furthest fork point if
 the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents has
 no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels, and what requests had
-cost was not in the file; before format 4 rules were not.
+cost was not in the file; before format 4 rules were not, and no message had a hash.
+
+``hash`` is that of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. Only the
+births after the furthest fork point of an origin have null, since they are not where the parent has them. A message
+that was left out keeps the hash of what stood there.
 
 A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
 was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
@@ -37,8 +41,14 @@ from ikigai_actors.records.messages.messages import encode_data
 FORMAT = 4
 """The version of the format that this program writes. It reads all versions up to that."""
 
-LABELLED = 3
-"""The first version whose agents have labels."""
+_LATER: Mapping[str, Mapping[str, tuple[int, Any]]] = {
+    "agent": {"labels": (3, {}), "pruned_hash": (4, None)},
+    "message": {"hash": (4, None)},
+}
+"""The fields that records have since a version of the format, and the values that those of older files get."""
+
+HASHED = 4
+"""The first version of the format whose messages have hashes."""
 
 ORIGIN = "origin:"
 """Before the uuid of the agent after which an origin is named: what its messages and its children call it."""
@@ -63,7 +73,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
         "exit_reason": _MAYBE_TEXT, "created_at": _NUMBER, "ended_at": _MAYBE_NUMBER, "on_orphan": _TEXT,
         "strategy": _TEXT, "intensity": _NUMBER, "period": _NUMBER, "deadline": _MAYBE_NUMBER,
         "exit_cause": _MAYBE_TEXT, "exit_sender": _MAYBE_TEXT, "spent_tokens": _NUMBER, "spent_usd": _NUMBER,
-        "pruned_at": _MAYBE_NUMBER, "labels": _LABELS,
+        "pruned_at": _MAYBE_NUMBER, "pruned_hash": _MAYBE_TEXT, "labels": _LABELS,
     },
     "rule": {
         "agent": _TEXT, "id": _NUMBER, "decision": _TEXT, "tool": _TEXT, "pattern": _TEXT, "scope": _TEXT,
@@ -71,6 +81,7 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
     },
     "message": {
         "agent": _TEXT, "id": _NUMBER, "kind": _TEXT, "content": _TEXT, "data": _DATA, "created_at": _NUMBER,
+        "hash": _MAYBE_TEXT,
     },
     "mail": {
         "recipient": _TEXT, "id": _NUMBER, "sender": _MAYBE_TEXT, "outside": _MAYBE_TEXT, "kind": _TEXT, "body": _TEXT,
@@ -232,8 +243,9 @@ def _decode(line: bytes, number: int, version: int) -> Record:
         _check_format(kind, found)
     if not isinstance(kind, str) or kind not in RECORDS:
         raise wrong_line(number, f"expected one of the records {', '.join(RECORDS)}; got {kind!r:.60}")
-    if kind == "agent" and version < LABELLED:
-        found.setdefault("labels", {})
+    for name, (since, value) in _LATER.get(kind, {}).items():
+        if version < since:
+            found.setdefault(name, value)
     wanted = RECORDS[kind]
     if found.keys() != wanted.keys():
         wrong = sorted(found.keys() ^ wanted.keys())[0]

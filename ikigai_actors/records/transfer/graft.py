@@ -41,12 +41,14 @@ from ikigai_actors.records.agents.rules import write_rule
 from ikigai_actors.records.budgets.ledger import BudgetLedger, Hearers, hearers
 from ikigai_actors.records.budgets.spendings import keep_labels
 from ikigai_actors.records.fsck.check import judge
+from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import complaint
+from ikigai_actors.records.proof.chain_check import fork_points
 from ikigai_actors.records.transfer.format import ORIGIN, Record, data_object, data_text, read_file
-from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes
+from ikigai_actors.records.transfer.manifest import Manifest, blob_bytes, hash_bytes, log_starts
 from ikigai_actors.records.transfer.rights import counts, earlier_rules, restricted, without_rights
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.copy import TableSum
@@ -64,7 +66,7 @@ the file become its next ones.
 _BATCH = 1_000
 """Rows that are written together."""
 
-_MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at")
+_MESSAGES = ("agent_uuid", "id", "kind", "content", "data", "created_at", "hash")
 _RULES = ("agent_uuid", "id", "decision", "tool", "pattern", "scope", "created_at")
 _MAIL = ("recipient", "id", "sender", "kind", "body", "created_at", "read_at", "data")
 _DOCUMENTS = ("path", "version", "author", "body", "created_at")
@@ -75,7 +77,7 @@ _COLUMNS = (
     "uuid", "name", "parent_uuid", "supervisor_uuid", "fork_message_id", "status", "turn", "restart", "exit_reason",
     "created_at", "ended_at", "epoch", "on_orphan", "strategy", "intensity", "period", "deadline", "exit_cause",
     "exit_sender", "mailed", "unread", "shard", "born", "budget", "spent_tokens", "spent_usd", "imported_at",
-    "pruned_at", "branch", "labels",
+    "pruned_at", "branch", "pruned_hash", "labels",
 )  # fmt: skip
 
 
@@ -90,6 +92,8 @@ class Imported(NamedTuple):
     """The position of the latest message of each, by uuid."""
     renewed: int
     """How many of them have another uuid than in the file."""
+    rehashed: int
+    """How many messages have another hash than in the file, since uuids in them, or before them, are others."""
     version: int
     """The version of the tree."""
 
@@ -209,8 +213,13 @@ class Graft:
         self._origins = [self._origin(uuid, whose) for uuid, whose in manifest.origins.items()]
         self._documents = _new_documents(tx, manifest.documents, file.documents)
         self._heads = {self.uuids[uuid]: head for uuid, head in manifest.heads.items()}
+        self._pruned_hashes = {self.uuids[uuid]: stored for uuid, stored in manifest.pruned_hashes.items()}
         self._sum = TableSum()
         self._rules = Counter[str]()
+        self._points = fork_points(log_starts(manifest.agents.values()))
+        self._at_points: dict[tuple[str, int], bytes] = dict.fromkeys(self._points.values(), EMPTY_HASH)
+        self._ends: dict[str, bytes] = {}  # the hashes of the latest messages, by the uuids of the file
+        self._rehashed = 0
 
     def load(self) -> None:
         """Write all rows."""
@@ -271,10 +280,12 @@ class Graft:
         if not restricted({}, above):
             return
         rows: list[Row] = []
+        in_file = {here: uuid for uuid, here in self.uuids.items()}
         for one in self.records:
             if one.pruned_at is None and (changes := restricted(_settings(self._tx, one.uuid), above)):
                 self._heads[one.uuid] += 1
-                rows.append((one.uuid, self._heads[one.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now))
+                row = (one.uuid, self._heads[one.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now)
+                rows.append((*row, hash_after(self._end(in_file[one.uuid]), row)))
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
 
     def add_earlier_rules(self) -> None:
@@ -293,7 +304,9 @@ class Graft:
         """The agents that were brought."""
         renewed = sum(self.uuids[uuid] != uuid for uuid in self._manifest.agents)
         version = registry.tree_version(self._tx)
-        return Imported(self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, version)
+        return Imported(
+            self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, self._rehashed, version
+        )
 
     def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
         grafted = one.parent_uuid is None
@@ -352,7 +365,7 @@ class Graft:
         )  # fmt: skip
 
     def _row(self, one: AgentRecord) -> Row:
-        return (*(getattr(one, name) for name in _COLUMNS[:-1]), set_of(one.labels))
+        return (*(getattr(one, name) for name in _COLUMNS[:-2]), self._pruned_hashes.get(one.uuid), set_of(one.labels))
 
     def _message(self, record: Record) -> Row:
         given = record.fields
@@ -362,7 +375,25 @@ class Graft:
         if (known := data_object(data)) is not None:
             kept = without_rights(kind, known, self._manifest.in_open_turn(given["agent"], given["id"]))
             data = data if kept == known else kept
-        return (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
+        row = (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
+        return (*row, self._hash(record, row))
+
+    def _hash(self, record: Record, row: Row) -> bytes:
+        """The hash of a message as it is here. What was left out keeps that of what stood there."""
+        uuid, stored = record.fields["agent"], hash_bytes(record, "hash")
+        left_out = stored is not None and row[2] == Kind.OMITTED
+        made = stored if stored is not None and left_out else hash_after(self._end(uuid), row)
+        self._rehashed += stored is not None and made != stored
+        self._ends[uuid] = made
+        if (place := (uuid, row[1])) in self._at_points:
+            self._at_points[place] = made
+        return made
+
+    def _end(self, uuid: str) -> bytes:
+        """The hash of the history of an agent as far as it is here, by its uuid in the file."""
+        if (known := self._ends.get(uuid)) is not None:
+            return known
+        return self._at_points[self._points[uuid]] if uuid in self._points else EMPTY_HASH
 
     def _parent_at(self, uuid: str, position: int) -> str | None:
         """The parent, as it is called here, that the first message of an agent names."""

@@ -6,8 +6,9 @@ no agent has. What histories must keep beyond that is judged by fsck's checker, 
 
 import base64
 import binascii
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -24,15 +25,18 @@ from ikigai_actors.records.messages.blobs import hashes_in
 from ikigai_actors.records.messages.forms import Form, birth_form, problem_of, prompt_form
 from ikigai_actors.records.messages.messages import Kind, encode_data
 from ikigai_actors.records.messages.outputs import expected
-from ikigai_actors.records.transfer.format import ORIGIN, RECORDS, Record, data_object, wrong_line
+from ikigai_actors.records.proof.chain_check import ChainCheck, LogStart
+from ikigai_actors.records.transfer.format import HASHED, ORIGIN, RECORDS, Record, data_object, data_text, wrong_line
 from ikigai_actors.records.transfer.preview import Arrival, ImportPreview
 from ikigai_actors.records.transfer.rights import counts, earlier_rules
+from ikigai_actors.store.base import Row
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 from supervisors.causes import Cause
 from supervisors.signals import Status
 
 MESSAGE_KINDS = {kind.value: kind for kind in Kind}
 CAUSES = tuple(cause.value for cause in Cause)
+_HASH = re.compile("[0-9a-f]{64}")
 MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
@@ -76,6 +80,9 @@ class Manifest:
         self._schemas: set[str] = set()  # that prompts ask for, and that are sound
         self._models: set[str] = set()  # that settings name
         self._tools: set[str] = set()
+        self._chain: ChainCheck | None = None
+        self.pruned_hashes: dict[str, bytes] = {}
+        """The hashes of the latest messages of pruned agents."""
         number = 0
         for record in records:
             try:
@@ -115,6 +122,7 @@ class Manifest:
     def _header(self, record: Record) -> None:
         self.top = record.fields["top"]
         self._foretold = record.fields["counts"]
+        self._is_hashed = record.fields["format"] >= HASHED
 
     def _origin(self, record: Record) -> None:
         of = record.fields["of"]
@@ -128,6 +136,8 @@ class Manifest:
         row = agent_record(record.fields)
         self._check_agent(record.line, row)
         self._check_family(record.line, row)
+        if (stored := hash_bytes(record, "pruned_hash")) is not None:
+            self.pruned_hashes[row.uuid] = stored
         self.agents[row.uuid] = row
         self.heads[row.uuid] = row.fork_message_id
 
@@ -198,7 +208,17 @@ class Manifest:
             case Kind.ASSISTANT if self.in_open_turn(uuid, position):
                 self._called_in(data)
         self.heads[uuid] = position
+        if self._is_hashed:
+            self._check_hash(record)
         self._refers(record)
+
+    def _check_hash(self, record: Record) -> None:
+        """Whether a message has the hash of its history; those that it follows come before it."""
+        if self._chain is None:  # all agents are known
+            self._chain = ChainCheck(log_starts(self.agents.values()))
+        for problem in self._chain.read(message_row(record)):
+            text = f"expected the hash of message {problem.position} of {problem.agent} to be that of its history"
+            raise wrong_line(record.line, f"{text}; it is another one, so something was changed")
 
     def _check_data(self, line: int, data: Mapping[str, Any], form: Form | None) -> None:
         """Whether what an agent reads when it goes on can be read: costs, calls, attachments, types of values."""
@@ -348,9 +368,43 @@ class Manifest:
             raise wrong_line(line, f"expected {origin} to record the birth of agent {row.uuid}; it does not")
 
 
+def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
+    """Where the logs of a file begin, those of its origins included; as far as these have hashes."""
+    starts = {one.uuid: LogStart(one.parent_uuid, one.fork_message_id) for one in agents if one.pruned_at is None}
+    for start in list(starts.values()):
+        if start.parent is not None and start.parent.startswith(ORIGIN):
+            known = starts.get(start.parent, LogStart(None, 0, 0)).hashed or 0
+            starts[start.parent] = LogStart(None, 0, max(known, start.fork))
+    return starts
+
+
+def message_row(record: Record) -> Row:
+    """A message of a file as a row of ``messages``, with its hash; None where it has none."""
+    given = record.fields
+    written = (
+        given["agent"],
+        given["id"],
+        given["kind"],
+        given["content"],
+        data_text(given["data"]),
+        given["created_at"],
+    )
+    return (*written, hash_bytes(record, "hash"))
+
+
+def hash_bytes(record: Record, name: str) -> bytes | None:
+    """The hash in a field. Raises `ImportRefused` when it is none."""
+    text = record.fields[name]
+    if text is None:
+        return None
+    if not _HASH.fullmatch(text):
+        raise wrong_line(record.line, f"expected {name} to be 64 hexadecimal digits, got {text!r:.80}")
+    return bytes.fromhex(text)
+
+
 def agent_record(given: Mapping[str, Any]) -> AgentRecord:
     """An agent of a file as a row of the registry."""
-    row = {name: value for name, value in given.items() if name not in ("parent", "supervisor")}
+    row = {name: value for name, value in given.items() if name not in ("parent", "supervisor", "pruned_hash")}
     above = {"parent_uuid": given["parent"], "supervisor_uuid": given["supervisor"]}
     return AgentRecord(**row, **above, active_at=0, owner=None, epoch=FIRST_EPOCH)
 

@@ -64,6 +64,8 @@ def import_agents(
     top = next(one for one in done.agents if one.uuid == done.top)
     living = sum(one.living for one in done.agents)
     other = f"; {done.renewed} of them have other uuids than in the file" if done.renewed else ""
+    if done.rehashed:
+        other += f"; {counted(done.rehashed, 'message')} got another hash, since uuids in the histories are others"
     told = f"Imported {counted(len(done.agents), 'agent')}, of which {living} live"
     return f"{told}, with {top.short} on top{other}."
 

@@ -31,6 +31,7 @@ from ikigai_actors.testing.machine.fixtures import (
     notes_of,
 )
 from ikigai_actors.testing.machine.group_oracle import TO_GROUP, GroupOracle
+from ikigai_actors.testing.machine.hash_oracle import HashOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
@@ -83,6 +84,9 @@ class Stage(RuleBasedStateMachine):
     upkeep: UpkeepOracle
     """Knows what was pruned."""
 
+    hashes: HashOracle
+    """Follows the hashes of its messages."""
+
     LIMIT = 12
     """The most agents that live at once: runs stay short."""
 
@@ -121,7 +125,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        followed = (self.timers, self.groups, self.merges, self.upkeep)
+        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
         return tuple(oracle.committed for oracle in oracles)
 
@@ -158,6 +162,7 @@ class Stage(RuleBasedStateMachine):
         self.words = WordOracle(self.world, self.commits.agents)
         self.upkeep = UpkeepOracle(self.ledger.oracle, self.commits, lambda what: self.world.process.broken(what))
         self.ledger.pruned = self.upkeep.pruned
+        self.hashes = HashOracle(self.world)
         self.memory = MemoryCheck(
             self.ledger.oracle,
             lambda agent: self.commits.agents[agent].turn,

@@ -183,4 +183,5 @@ class FleetStage(Stage):
                 break
         self.facts.check_rest(self.living())
         self.timers.check_rest()
+        self.hashes.check_rest()
         self.words.check_rest({host.running for host in self.world.hosts})

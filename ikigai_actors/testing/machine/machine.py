@@ -30,6 +30,7 @@ After every rule, and at rest:
     group                 a mail to a group reaches all who are members at its commit
     monitor               all monitors of an agent hear of its death
     prune                 histories are deleted of the dead that nobody needs, whole, and a reader gets the error
+    hash                  each message has the hash of its agent's history up to it, and keeps it
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
     timer                 a timer fires once for each time that it is due, and ends with its agent
@@ -122,6 +123,7 @@ class AgentTreeMachine(UpkeepRules, AgentRules):
             self.attempt(rest)
         self.ledger.check_rest(self.world)
         self.timers.check_rest()
+        self.hashes.check_rest()
         self.words.check_rest({self.world.process})
         self.check_upkeep()
 

@@ -1,0 +1,73 @@
+"""The hash of a history: of a message, and of all that its agent remembers before it.
+
+    h(0) = SHA-256("ikigai history 1")
+    h(n) = SHA-256(h(n-1) + for each of position, created_at, kind, content, data: its length in bytes, as 8 bytes
+           with the greatest first, and these bytes)
+
+Numbers are decimal digits, texts UTF-8; ``data`` is the text that is stored, and no data the empty text. The agent is
+not part of it: a child goes on from the hash at its fork point, so two forks agree up to where they part.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from ikigai_actors.errors import HistoryError
+from ikigai_actors.store.base import Row, Transaction
+
+EMPTY_HASH = sha256(b"ikigai history 1").digest()
+"""The hash of a history without any message."""
+
+
+def hash_after(before: bytes, row: Row) -> bytes:
+    """The hash of a row of ``messages``, with or without a hash of its own, after the history with hash ``before``."""
+    parts = [before]
+    for value in (row[1], row[5], row[2], row[3], row[4] or ""):
+        text = str(value).encode(errors="surrogatepass")  # half of a character: the database refuses it
+        parts += (len(text).to_bytes(8), text)
+    return sha256(b"".join(parts)).digest()
+
+
+class HashChain:
+    """The hashes of the messages that a transaction writes: a `Part` of its rows."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], bytes] = {}  # by agent and position in its history
+
+    def settle(self, tx: Transaction) -> None:
+        """Write nothing: the hashes are in the rows."""
+
+    def link(self, tx: Transaction, rows: Sequence[Row], head: bytes | None = None) -> list[Row]:
+        """Rows that follow one another in a log, each with its hash.
+
+        Args:
+            tx: the transaction that writes them.
+            rows: as of `Message.row`.
+            head: the hash of the message before them, where the log of the agent has it.
+        """
+        if not rows:
+            return []
+        uuid, first = rows[0][:2]
+        if head is not None:
+            self._known.setdefault((uuid, first - 1), head)
+        before = self.at(tx, uuid, first - 1)
+        linked: list[Row] = []
+        for row in rows:
+            before = self._known[uuid, row[1]] = hash_after(before, row)
+            linked.append((*row, before))
+        return linked
+
+    def bear(self, tx: Transaction, parent: str, fork: int, rows: Sequence[Row]) -> list[Row]:
+        """The first rows of a child's log, each with its hash: they follow the fork point in the parent's history."""
+        return self.link(tx, rows, self.at(tx, parent, fork))
+
+    def at(self, tx: Transaction, uuid: str, position: int) -> bytes:
+        """The hash of an agent's history up to a position. Raises `HistoryError` when there is no such message."""
+        if not position:
+            return EMPTY_HASH
+        if (known := self._known.get((uuid, position))) is None:
+            found = tx.run("hash_at", uuid=uuid, position=position)
+            if not found:
+                text = f"The history of agent {uuid} has no message {position}. Run `ikigai fsck`."
+                raise HistoryError(text, uuid)
+            known = self._known[uuid, position] = found[0][0]
+        return known

@@ -1,0 +1,144 @@
+"""The check of logs against the hashes of their messages (`ikigai_actors.records.log.chain`). Pure.
+
+Each hash is compared with what its message and the hash before it give. So a message that was changed is named, and
+the one after each that was added, dropped or exchanged; what follows counts as sound if it follows from there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.log.chain import EMPTY_HASH, hash_after
+from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.store.base import Row, Transaction
+
+
+class LogStart(NamedTuple):
+    """Where the log of an agent begins, and how far it has hashes."""
+
+    parent: str | None
+    """The agent from which it inherits; None where it inherits nothing."""
+    fork: int
+    """The position after which its own messages come."""
+    hashed: int | None = None
+    """The position up to which its messages have hashes; None where all have one."""
+
+
+class Problem(NamedTuple):
+    """A place at which a log is not as it was written."""
+
+    what: str
+    """``altered``: the hash of the message is another one. ``missing``: there is no such message, though others follow,
+    or an agent inherits it.
+    """
+    agent: str
+    """The agent in whose log it is, by uuid."""
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.agent} {self.position}"
+
+
+def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
+    """Where the logs of agents begin, but for those whose messages were deleted."""
+    return {
+        one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id)
+        for one in records
+        if one.pruned_at is None
+    }
+
+
+def messages_of_all(tx: Transaction, batch: int = 2_000) -> Iterator[Row]:
+    """Every message with its hash, log by log, each in order; ``batch`` of them are read at once."""
+    agent, position = "", 0
+    while rows := tx.run("hashed_after", agent=agent, id=position, most=batch):
+        yield from rows
+        agent, position = rows[-1][:2]
+
+
+def fork_points(starts: Mapping[str, LogStart]) -> dict[str, tuple[str, int]]:
+    """For each agent that inherits something, in whose log its fork point is, and at which position."""
+    return {
+        uuid: (_holder(starts, start.parent, start.fork), start.fork)
+        for uuid, start in starts.items()
+        if start.parent is not None and start.fork
+    }
+
+
+def _holder(starts: Mapping[str, LogStart], uuid: str, position: int) -> str:
+    """The agent in whose log a position of a history is."""
+    seen = {uuid}
+    while (start := starts.get(uuid)) is not None and start.fork >= position:
+        if start.parent is None or start.parent in seen:  # a damaged circle
+            break
+        uuid = start.parent
+        seen.add(uuid)
+    return uuid
+
+
+class ChainCheck:
+    """Takes the messages of logs, each log in order; gives what is wrong with them."""
+
+    def __init__(self, starts: Mapping[str, LogStart], wanted: Iterable[tuple[str, int]] = ()) -> None:
+        """Make one.
+
+        Args:
+            starts: where each log begins, by uuid. Messages of others are passed over.
+            wanted: agents and positions in their logs whose hashes are kept in ``kept``.
+        """
+        self._starts, self._points = starts, fork_points(starts)
+        self._wanted = {*wanted, *self._points.values()}
+        self.kept: dict[tuple[str, int], bytes] = {}
+        """The stored hashes of the places that are wanted, as far as they were read."""
+        self.heads: dict[str, int] = {}
+        """The position of the latest message of each log that was read."""
+        self.messages = 0
+        """How many messages were read."""
+        self.omitted = 0
+        """How many of them replace one that was left out of a file: their hashes cannot be compared."""
+        self._first: list[Row] = []  # messages that come before those that they follow
+        self._agent, self._next = "", 0  # the log that is read, and the position that should come
+        self._before: bytes | None = None  # the hash of the message before; None where that is not known
+
+    def read(self, row: Row) -> Iterator[Problem]:
+        """The problems of a message, given those before it: a row of ``messages`` with its hash, None if unknown."""
+        uuid, position, kind = row[:3]
+        stored: bytes | None = row[6]
+        if (start := self._starts.get(uuid)) is None:
+            return
+        self.messages += 1
+        if uuid != self._agent:
+            self._agent, self._next = uuid, start.fork + 1
+            place = self._points.get(uuid)
+            self._before = EMPTY_HASH if place is None else self.kept.get(place)
+            if self._before is None and position == self._next:
+                self._first.append(row)
+        if position != self._next:
+            yield Problem("missing", uuid, self._next)
+            self._before = None
+        if stored is not None and (uuid, position) in self._wanted:
+            self.kept[uuid, position] = stored
+        before, self._before = self._before, stored
+        self._next, self.heads[uuid] = position + 1, position
+        self.omitted += kind == Kind.OMITTED
+        if stored is None and (start.hashed is None or position <= start.hashed):
+            yield Problem("altered", uuid, position)
+        yield from _compared(before, row)
+
+    def conclude(self) -> Iterator[Problem]:
+        """The problems that show when all is read: of the first messages of children, and of what is not there."""
+        for row in self._first:
+            yield from _compared(self.kept.get(self._points[row[0]]), row)
+        silent = [uuid for uuid, start in self._starts.items() if start.parent and uuid not in self.heads]
+        unread = {(uuid, self._starts[uuid].fork + 1) for uuid in silent}
+        points = {place for place in self._points.values() if place[0] in self._starts}
+        for uuid, position in sorted(unread | (points - self.kept.keys())):
+            yield Problem("missing", uuid, position)
+
+
+def _compared(before: bytes | None, row: Row) -> Iterator[Problem]:
+    """The problem of a message after the history of which this is the hash; none where a hash is not known."""
+    if before is None or row[6] is None or row[2] == Kind.OMITTED:
+        return
+    if hash_after(before, row) != row[6]:
+        yield Problem("altered", row[0], row[1])

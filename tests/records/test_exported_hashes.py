@@ -1,0 +1,133 @@
+"""The hashes in an exported file: they come along, and a wrong one refuses the file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.errors import ImportRefused
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.transfer.format import file_lines
+from ikigai_actors.records.transfer.graft import Imported, ImportFile
+from ikigai_actors.store import Store, open_store
+from ikigai_actors.system.host.importing import import_file
+from tests.conftest import NewDatabase
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.exported_files import Records, of
+from tests.records.test_transfer import MEMORY, ask, family, lines, provider
+
+
+def all_hashes(store: Store) -> dict[tuple[str, int], str]:
+    """Every stored hash."""
+    rows = store.read(lambda tx: tx.schema.execute("SELECT agent_uuid, id, hash FROM messages"))
+    return {(uuid, position): bytes(stored).hex() for uuid, position, stored in rows}
+
+
+def in_file(file: Path) -> dict[tuple[str, int], str]:
+    """The hashes of the agents of a file, without those of origins."""
+    messages = [one for one in lines(file) if one["record"] == "message" and not one["agent"].startswith("origin:")]
+    return {(one["agent"], one["id"]): one["hash"] for one in messages}
+
+
+def imported(url: str, file: Path) -> Imported:
+    """Import a file into a new database."""
+    return import_file(url, ImportFile.of(file))
+
+
+def test_agents_keep_their_hashes_where_their_uuids_are_the_same(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        family(system)
+        system.export(system.root, tmp_path / "1")
+        before = all_hashes(system.store)
+    assert in_file(tmp_path / "1") == before
+    done = imported(url := new_sqlite(), tmp_path / "1")
+    assert (done.renewed, done.rehashed) == (0, 0)
+    store = open_store(url)
+    assert before.items() <= all_hashes(store).items()
+    assert check(store) == []
+    store.close()
+
+
+def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        top = family(system)
+        system.export(top, tmp_path / "1")
+        fork, head = top.record.fork_message_id, top.history(all=True)[-1].id
+    done = imported(url := new_sqlite(), tmp_path / "1")
+    store = open_store(url)
+    assert check(store) == []
+    here, there = all_hashes(store), in_file(tmp_path / "1")
+    store.close()
+    assert done.rehashed == sum(here[place] != stored for place, stored in there.items()) > 0
+    assert all(here[done.top, position] != there[done.top, position] for position in range(fork + 1, head + 1))
+    origin = [one for one in lines(tmp_path / "1") if one["record"] == "message" and one["agent"].startswith("origin:")]
+    inherited = {one["hash"] for one in origin if one["id"] <= fork}
+    assert None not in inherited
+    assert inherited <= set(here.values())
+
+
+def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, new_sqlite: NewDatabase) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        ask(system.root, "secret")
+        system.root.clear()
+        ask(system.root, "known")
+        kid = system.root.fork("go", name="kid")
+        kid.reply(timeout=DEADLINE)
+        stored = all_hashes(system.store)
+        root = system.root.uuid
+        system.export(kid, tmp_path / "1", from_clear=True)
+    assert b"secret" not in (tmp_path / "1").read_bytes()
+    omitted = [one for one in lines(tmp_path / "1") if one.get("kind") == "omitted"]
+    assert [one["hash"] for one in omitted] == [stored[root, one["id"]] for one in omitted] != []
+    imported(url := new_sqlite(), tmp_path / "1")
+    with ActorSystem.open(url, provider()) as system:
+        assert check(system.store) == []
+        assert {one["hash"] for one in omitted} <= set(all_hashes(system.store).values())
+        ask(system.agent("kid"), "And now?")
+        system.export("kid", tmp_path / "2")
+    imported(new_sqlite(), tmp_path / "2")
+
+
+def test_a_file_of_an_older_format_gets_its_hashes_here(new_sqlite: NewDatabase) -> None:
+    done = imported(url := new_sqlite(), Path(__file__).with_name("format_1.jsonl"))
+    assert done.rehashed == 0
+    store = open_store(url)
+    assert check(store) == []
+    store.close()
+
+
+def spoiled(records: Records, **fields: Any) -> None:
+    """Change the third message of the first agent."""
+    of(records, "message", 2, agent=of(records, "agent")["uuid"]).update(fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"content": "gum"}, "expected the hash of message 3 of .* to be that of its history; it is another one"),
+        ({"created_at": 5}, "expected the hash of message 3"),
+        ({"kind": "note"}, "expected the hash of message 3"),
+        ({"hash": "00" * 32}, "expected the hash of message 3"),
+        ({"hash": None}, "expected the hash of message 3"),
+        ({"hash": "zz"}, "expected hash to be 64 hexadecimal digits, got 'zz'"),
+    ],
+)
+def test_a_wrong_hash_refuses_a_file_with_its_line(tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        ask(system.root, "tea")
+        ask(system.root, "coffee")
+        system.export(system.root, tmp_path / "1")
+        records = lines(tmp_path / "1")
+        spoiled(records, **fields)
+        kinds = [one.pop("record") for one in records]
+        (tmp_path / "1").write_bytes(b"".join(file_lines(zip(kinds[:-1], records[:-1], strict=True))))
+        place = next(
+            number
+            for number, line in enumerate((tmp_path / "1").read_bytes().splitlines(), 1)
+            if json.loads(line).get("id") == 3
+        )
+        with pytest.raises(ImportRefused, match=f"line {place}: {told}"):
+            system.import_(tmp_path / "1")
+        assert len(system.agents()) == 1
