@@ -19,6 +19,7 @@ from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.actors.threads import SYSTEM_THREADS, current_threads
 from ikigai_actors.providers.base import Provider
 from ikigai_actors.store import Store, open_store
+from ikigai_actors.store.memory import open_with_tables
 from ikigai_actors.store.migrations import ensure_schema
 from tests.kit.databases import Admin, SchemaPool, postgres_database, postgres_server
 from tests.kit.sessions import OpenSession, Session
@@ -52,11 +53,22 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where programs keep their files: one that is not there yet for each test."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in count(1))
+
+
 @pytest.fixture(autouse=True)
-def no_database_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test touches what belongs to the person who runs it."""
+def no_database_of_the_user(
+    request: pytest.FixtureRequest, homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test touches what belongs to the person who runs it. To make ``tmp_path`` takes a third of an empty test."""
+    uses_it = "tmp_path" in request.fixturenames
+    home = request.getfixturevalue("tmp_path") / "home" if uses_it else next(homes)
     monkeypatch.delenv("IKIGAI_DATABASE_URL", raising=False)
-    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("IKIGAI_HOME", str(home))
 
 
 @pytest.fixture(autouse=True)
@@ -168,11 +180,12 @@ def durable(durable_url: NewDatabase) -> str:
 
 
 @pytest.fixture
-def store(database: str) -> Iterator[Store]:
+def store(database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
     """A fresh database with the schema, open."""
-    opened = open_store(database)
+    opened = open_with_tables(database)
     try:
-        ensure_schema(opened)
+        if request.node.get_closest_marker("empty"):
+            ensure_schema(opened)
         yield opened
     finally:
         opened.close()

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, cast
 
 import pytest
+from _pytest._io import TerminalWriter
 
 from tests.kit.tiers import Tier, marked
 from tests.kit.zygote import ROOT, Zygote
@@ -308,3 +309,12 @@ def _alone(config: pytest.Config) -> None:
         capture.suspend_global_capture()
     writer = config.get_terminal_writer()
     writer._file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    config.pluginmanager.unregister(name="terminalreporter")  # the process that forked this one reports
+    config.pluginmanager.register(Silent(writer), "terminalreporter")
+
+
+@dataclass(eq=False)
+class Silent:
+    """What plugins that print find in place of the reporter."""
+
+    _tw: TerminalWriter
