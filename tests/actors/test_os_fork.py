@@ -54,6 +54,7 @@ with {OPEN} as system:
 """
 
 
+@pytest.mark.sample(1, "five processes")
 def test_children_that_leave_the_block_end_and_the_parent_and_its_database_are_unharmed(durable: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, durable], capture_output=True, text=True, timeout=120, check=False
@@ -124,6 +125,7 @@ ASKED: dict[str, Callable[[Any, Any], object]] = {
 """What a program asks of a system and its agents."""
 
 
+@pytest.mark.sample(6, "a process for each")
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 def test_whatever_is_asked_in_a_child_ends_in_one_clear_error(asked: Callable[[Any, Any], object]) -> None:
     with ActorSystem.open(":memory:", FunctionProvider(lambda _: "well")) as system:

@@ -1,5 +1,7 @@
 """The memory that logs take: idle agents drop theirs, and notice nothing of it."""
 
+import pytest
+
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Request
 from ikigai_actors.agent.turn.state import Phase
 from tests.kit.databases import DEADLINE, eventually
@@ -29,6 +31,8 @@ def held(system: ActorSystem, agent: AgentRef) -> bool:
     return system.actor(agent.uuid).state.phase is not Phase.UNLOADED
 
 
+@pytest.mark.sample(1, "hundreds of turns")
+@pytest.mark.sample(1, "hundreds of turns")
 def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durable: str) -> None:
     with opened(durable) as system:
         agents = [system.root.fork() for _ in range(20)]

@@ -251,6 +251,7 @@ def work(request: Request) -> str | Reply:
     return calling(uses[0], "read_mail", uses[1], uses[0])
 
 
+@pytest.mark.sample(1, "a process that is killed for each")
 @pytest.mark.parametrize("killed_at", [3, 6, 11])
 def test_after_kill_9_each_call_was_performed_once(new_sqlite: Callable[[], str], killed_at: int) -> None:
     """On SQLite, where the next host need not wait for a lease."""

@@ -11,7 +11,7 @@ from ikigai_actors import AgentRef, Request, Signal, TurnInterrupted
 from ikigai_actors.testing import Faults, ProcessCrashed, Simulation, simulated
 from ikigai_actors.testing.simulation.faults import Luck
 from tests.kit.echo import kinds
-from tests.kit.programs import crash_points, each_commit
+from tests.kit.programs import cheaper, crash_points, each_commit
 from tests.kit.simulated_workers import open_on_workers
 
 
@@ -45,8 +45,9 @@ def answer_with(helpers: list[AgentRef], request: Request) -> str:
     return "done"
 
 
-def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker() -> None:
-    for seed in range(10):
+@cheaper("seeds", 3, 10, "more schedules")
+def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker(seeds: int) -> None:
+    for seed in range(seeds):
         with simulated(seed) as world:
             helpers = list[AgentRef]()
             system = open_on_workers(world, partial(answer_with, helpers), workers=1)
@@ -80,8 +81,9 @@ def bustle(world: Simulation) -> None:
 
 
 @pytest.mark.slow("a run for each seed")
-def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_them() -> None:
-    for seed in range(12):
+@cheaper("seeds", 4, 12, "more schedules")
+def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_them(seeds: int) -> None:
+    for seed in range(seeds):
         with simulated(seed) as world:
             bustle(world)
 
@@ -108,7 +110,8 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
 
 @pytest.mark.slow("a run for each fault")
 @pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])
-def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fault: str) -> None:
+@cheaper("seeds", 4, 12, "more schedules")
+def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fault: str, seeds: int) -> None:
     seen = 0
     for seed in range(12):
         with simulated(seed) as world:
@@ -120,4 +123,6 @@ def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fau
             for agent, turns in zip(agents, (4, 4, 2), strict=True):
                 assert kinds(agent.history())[-2 * turns :] == ["user", "assistant"] * turns
             seen += sum(line.kind == "fault" for line in world.trace.lines)
+        if seen and seed + 1 >= seeds:
+            break
     assert seen

@@ -101,6 +101,7 @@ def test_a_password_stands_in_no_list_of_processes_and_in_no_message(launch: Lau
     assert launch.url not in " ".join(one.command for one in processes() if one.pid == child.pid)
 
 
+@pytest.mark.thorough("three interpreters")
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux ends a child with its parent")
 def test_a_host_ends_with_its_parent(launch: Launch) -> None:
     script = """

@@ -13,20 +13,24 @@ in ``tests/records``, where SQL is the matter, the nearest embedded one and Post
 test runs on PostgreSQL as well as on the nearest embedded store, and the others on that store alone; the thorough tier
 runs them all everywhere.
 
-Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier tries all, and the
-others a third.
+Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
+one, spread evenly. Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier
+tries all, and the others a sixth.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 
 TESTS = Path(__file__).parents[1]
 """Where the tests lie."""
+
+
+T = TypeVar("T")
 
 
 class Tier(IntEnum):
@@ -66,7 +70,7 @@ NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 EXAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps the settings of a test."""
 
-FEWEST = 20
+FEWEST = 12
 """Examples of a property that each run tries, if it has as many."""
 
 
@@ -90,6 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """The marks."""
     config.addinivalue_line("markers", "slow(reason): not in the quick tier")
     config.addinivalue_line("markers", "thorough(reason): in the thorough tier alone")
+    config.addinivalue_line("markers", "sample(count, reason): all but so many of its cases in the thorough tier alone")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -102,7 +107,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is of a tier above."""
     chosen = Tier[config.getoption("--tier").upper()]
-    tiers = list(zip((tier(case) for case in _cases(items)), items, strict=True))
+    tiers = list(zip(_sampled([tier(case) for case in _cases(items)], items), items, strict=True))
     if left := [item for one, item in tiers if one > chosen]:
         config.hook.pytest_deselected(items=left)
     items[:] = [item for one, item in tiers if one <= chosen]
@@ -110,11 +115,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _try_fewer(items)
 
 
+def _sampled(tiers: Sequence[Tier], items: Sequence[pytest.Item]) -> Iterable[Tier]:
+    """Leave to the thorough tier the cases of a test that are not in its sample."""
+    tests: dict[tuple[str, int], list[int]] = {}
+    for index, (one, item) in enumerate(zip(tiers, items, strict=True)):
+        if one < Tier.THOROUGH and (mark := item.get_closest_marker("sample")):
+            assert len(mark.args) == 2, f"{item.nodeid}: Give the reason: sample(COUNT, REASON)."
+            tests.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(index)
+    left = {index for (_, count), cases in tests.items() for index in {*cases} - {*spread(cases, count)}}
+    return (Tier.THOROUGH if index in left else one for index, one in enumerate(tiers))
+
+
+def spread(things: Sequence[T], count: int) -> list[T]:
+    """So many of these, or all, at distances that are as even as they can be; the first one is among them."""
+    count = min(count, len(things))
+    return [things[number * len(things) // count] for number in range(count)]
+
+
 def _try_fewer(items: Iterable[pytest.Item]) -> None:
     for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
         known = getattr(test, EXAMPLES, None)
         if known is not None and known.derandomize:  # others are looked for by hand
-            fewer = min(known.max_examples, max(FEWEST, known.max_examples // 3))
+            fewer = min(known.max_examples, max(FEWEST, known.max_examples // 6))
             setattr(test, EXAMPLES, type(known)(known, max_examples=fewer))
 
 

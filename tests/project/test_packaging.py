@@ -42,6 +42,7 @@ def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(
     assert not any(name.startswith(("tests", "benchmarks")) for name in names)
 
 
+@pytest.mark.thorough("installs the wheel; the checkout runs the demo in every run")
 def test_the_demo_runs_from_the_installed_wheel_in_an_empty_directory(wheel: Path, tmp_path: Path) -> None:
     target, home = tmp_path / "site", tmp_path / "home"
     home.mkdir()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.program import PATIENCE
+from tests.kit.tiers import spread
 from tests.kit.workers import SHARE, shares, still_there
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,10 @@ def test_with_a_bad_end(thing): pass
 
 @pytest.mark.skip
 def test_skipped(): pass
+
+@pytest.mark.sample(2, "why")
+@pytest.mark.parametrize("case", range(5))
+def test_of_a_sample(case): pass
 """
 
 
@@ -71,7 +76,7 @@ def test_what_fails_again_fails_the_run_and_what_passes_alone_is_named_as_flaky(
     flaky = [line.strip("= ") for line in printed.splitlines() if "flaky: " in line]
     tests = ["test_by_chance[a b]", "test_by_chance[c::d]", "test_with_a_bad_end"]
     assert sorted(flaky) == [f"flaky: test_it.py::{test}" for test in tests]
-    assert "2 failed, 4 passed, 1 skipped in" in printed.splitlines()[-1]
+    assert "2 failed, 6 passed, 1 skipped, 3 deselected in" in printed.splitlines()[-1]
 
 
 @pytest.mark.slow("runs of pytest")
@@ -89,6 +94,10 @@ def test_a_run_can_stop_at_the_first_failure(tmp_path: Path) -> None:
     status, printed = run(tmp_path, "-x", "-k", "bad")
     assert status == 1
     assert "flaky" not in printed
+
+
+def test_a_sample_is_spread_over_all_cases_from_the_first_on() -> None:
+    assert [spread(range(10), count) for count in (1, 2, 3, 20)] == [[0], [0, 5], [0, 3, 6], [*range(10)]]
 
 
 def test_the_longest_share_is_the_first_and_a_file_may_stay_in_one() -> None:

@@ -183,6 +183,7 @@ def test_a_whole_history_goes_back_beyond_the_clear(store: Store) -> None:
     assert whole(store, "a") == ["root1", "a2", "a3"]
 
 
+@pytest.mark.sample(1, "five thousand logs")
 @pytest.mark.slow("takes half a second")
 def test_five_thousand_levels_are_read_in_a_few_queries(store: Store) -> None:
     plant(store, ("level0", None, 0, ["user"]))

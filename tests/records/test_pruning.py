@@ -133,6 +133,7 @@ def test_what_is_pruned_is_what_no_walk_from_the_living_reaches(tree: Tree, fate
     assert pruned == fate.keys() - needed
 
 
+@pytest.mark.sample(1, "a crash at each commit")
 @pytest.mark.parametrize("committed", [False, True])
 def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(committed: bool) -> None:
     commit, finished = 0, False

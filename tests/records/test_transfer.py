@@ -153,6 +153,7 @@ def below(agent: AgentRef) -> list[AgentRef]:
     return found
 
 
+@pytest.mark.sample(3, "four databases")
 @pytest.mark.parametrize("other", ["sqlite", "postgres"])
 def test_a_branch_is_the_same_on_another_database_and_back_again(
     durable: str, other: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -333,6 +334,7 @@ SHARED: dict[str, tuple[str, int, int]] = {
 }
 
 
+@pytest.mark.sample(3, "five files for each")
 @pytest.mark.parametrize("case", SHARED)
 def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Path, case: str) -> None:
     acts, told, hidden = SHARED[case]

@@ -46,6 +46,7 @@ def limited(admin: Admin, url: str, role: str, limit: int) -> str:
     return with_settings(url, user=role)
 
 
+@pytest.mark.sample(2, "the host tries again for a while")
 @pytest.mark.parametrize("join", [False, True])
 @pytest.mark.parametrize("limit", [1, HOST_CONNECTIONS - 1])
 def test_too_few_connections_are_told_of_with_how_many_are_needed_and_none_is_kept(

@@ -86,6 +86,7 @@ def blank(durable_url: NewDatabase) -> Iterator[Store]:
     store.close()
 
 
+@pytest.mark.sample(2, "from each database to each")
 @pytest.mark.slow("takes a second")
 def test_a_copy_has_the_same_rows_and_is_sound(source: Store, target: Store) -> None:
     before = contents(source)
@@ -96,6 +97,7 @@ def test_a_copy_has_the_same_rows_and_is_sound(source: Store, target: Store) -> 
     assert check(target) == []
 
 
+@pytest.mark.sample(2, "from each database to each")
 def test_the_copy_of_a_database_in_use_belongs_to_nobody(durable: str, empty: str) -> None:
     copy = open_store(empty)
     with ActorSystem.open(durable, OfflineProvider()) as system:
@@ -134,6 +136,7 @@ def test_a_target_that_is_not_empty_is_refused_and_left_alone(source: Store, bla
     assert contents(blank) == before
 
 
+@pytest.mark.sample(2, "from each database to each")
 @pytest.mark.parametrize(
     ("addition", "told"),
     [
@@ -193,6 +196,7 @@ def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: St
     copy_database(source, blank)
 
 
+@pytest.mark.sample(2, "from each database to each")
 @pytest.mark.parametrize("bend", [lambda rows: rows[:-1], lambda rows: [*rows[:-1], (*rows[-1][:-1], 7)]])
 def test_a_target_that_gives_back_other_rows_gets_nothing(
     source: Store, blank: Store, bend: Callable[[Sequence[Row]], Sequence[Row]]
@@ -216,6 +220,7 @@ def test_tallies_are_equal_for_the_same_rows_alone(some: list[Row], random: Rand
         assert tally(some) != tally([*some[1:], (*some[0][:1], "other")])
 
 
+@pytest.mark.sample(2, "from each database to each")
 @pytest.mark.slow("takes a second")
 def test_the_command_copies_beside_a_running_shell_and_says_so(durable: str, empty: str) -> None:
     with Program.by_pipe("--database", durable) as shell:

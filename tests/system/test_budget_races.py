@@ -96,6 +96,7 @@ def is_so(host: ActorSystem, spent: int, held: int, waiting: int) -> bool:
     return (budget.spent["tokens"], budget.held["tokens"], budget.waiting) == (spent, held, waiting)
 
 
+@pytest.mark.thorough("four hosts for seconds; simulated ones in every run")
 def test_four_hosts_never_spend_more_than_a_strict_budget_grants_and_each_grant_lets_one_who_waits_go_on(
     url: str, hosts: list[ActorSystem], agents: list[AgentRef], service: Service, postgres_admin: Admin
 ) -> None:

@@ -70,6 +70,7 @@ def is_free(database: str) -> bool:
         return system.root.prompt("go").get(timeout=DEADLINE).text == "there"
 
 
+@pytest.mark.sample(4, "a system for each")
 @pytest.mark.parametrize("make", PLANTED)
 def test_a_part_that_fails_keeps_no_other_from_its_end_and_is_tried_again(
     durable: str, make: Callable[[], BaseException]

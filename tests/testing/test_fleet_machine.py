@@ -35,7 +35,7 @@ def machine() -> Iterator[FleetMachine]:
     made._context.__exit__(None, None, None)
 
 
-@programs(few=3, many=30)
+@programs(few=2, many=30)
 def test_made_up_programs_of_several_hosts_keep_every_invariant(examples: int) -> None:
     run_programs(FleetMachine, examples, steps=12)
 
@@ -82,6 +82,7 @@ AIMED: dict[str, dict[str, Any]] = {
 """Rules that aim at one situation each."""
 
 
+@pytest.mark.sample(4, "three hosts for each rule")
 @pytest.mark.parametrize("name", AIMED)
 def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, name: str) -> None:
     for host in (0, 1):

@@ -97,7 +97,7 @@ def never_exceeded(meter: Meter) -> Callable[[Simulation], None]:
         (Faults(unrung=2), 3),
     ],
 )
-@cheaper("examples", 2, 4, "more schedules")
+@cheaper("examples", 1, 4, "more schedules")
 def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(
     examples: int, faults: Faults, hosts: int
 ) -> None:
@@ -298,6 +298,7 @@ def granted(system: ActorSystem) -> None:
     system.root.grant(tokens=1_000)
 
 
+@pytest.mark.sample(1, "two hosts for two minutes")
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents(strict: bool) -> None:
     slow = Stream(("it takes ", "time"), delay=60.0)

@@ -169,7 +169,7 @@ def test_who_writes_in_the_log_of_an_agent_that_another_host_runs_is_found(world
         world.sleep(1)
 
 
-@cheaper("examples", 2, 5, "more schedules")
+@cheaper("examples", 1, 5, "more schedules")
 def test_a_program_on_three_hosts_runs_under_every_schedule(examples: int) -> None:
     def team(world: Simulation) -> None:
         system = world.open(ScriptedProvider(echo))
@@ -198,7 +198,7 @@ def test_a_prompt_by_mail_keeps_its_type_though_its_agent_has_come_back_to_the_h
     simulate(team, examples=2, hosts=2)
 
 
-@cheaper("examples", 2, 5, "more schedules")
+@cheaper("examples", 1, 5, "more schedules")
 def test_subscribers_of_each_host_hear_every_message_death_and_name_once_wherever_the_agents_live(
     examples: int,
 ) -> None:

@@ -83,7 +83,7 @@ def prepared(world: Simulation, verb: Verb) -> AgentRef:
     return root
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.thorough("each commit; every run has a third"))])
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.thorough("each commit; every run has a fifth"))])
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("committed", [False, True])
 def test_it_happens_once_or_not_at_all_at_whichever_commit_the_process_ends(

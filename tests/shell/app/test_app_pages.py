@@ -39,6 +39,7 @@ def marks(stage: Stage) -> list[int]:
     return [int(number) for number in re.findall(r"mark 'm(\d+)'", stage.transcript)]
 
 
+@pytest.mark.sample(2, "hundreds of lines on a screen")
 @pytest.mark.parametrize("scrolled_up", [False, True])
 @pytest.mark.parametrize("many", [560, 800])
 def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scrolled_up: bool) -> None:

@@ -19,6 +19,7 @@ def erase(path: str) -> str:
 CALL = Reply(tool_calls=(ToolCall("erase", {"path": "a.txt"}),), stop_reason="tool_use")
 
 
+@pytest.mark.sample(4, "a screen for each")
 @pytest.mark.parametrize("pressed", [(), ("f2",), ("f3",)], ids=["in the prompt", "at the question", "in the tree"])
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]

@@ -38,6 +38,7 @@ def prompts(database: Path) -> list[str]:
         return [content for (content,) in rows]
 
 
+@pytest.mark.sample(3, "a screen for each")
 @pytest.mark.parametrize(
     ("pasted", "focus"),
     [*((pasted, ()) for pasted in PASTES.values()), ("one\n", ("f3",)), ("one\n", ("click",))],

@@ -55,6 +55,7 @@ def loaded_by(*arguments: str) -> set[str]:
     return set(done.stdout.partition("LOADED")[2].split())
 
 
+@pytest.mark.sample(4, "an interpreter for each")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -86,6 +87,7 @@ def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tupl
     assert needed in loaded
 
 
+@pytest.mark.sample(2, "an interpreter for each")
 @pytest.mark.parametrize(
     "words", [("orphans", "dba"), ("send", "dba", "tea"), ("prompt", "dba", "tea"), ("doc", "list")]
 )

@@ -36,6 +36,7 @@ def test_a_server_that_does_not_answer_is_tried_again() -> None:
     assert "it does not answer. Check that it runs" in said
 
 
+@pytest.mark.sample(3, "a host for each")
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.parametrize("at", [b"COMMIT\0", b"INTO hosts", b"UPDATE shards", b"INTO agents"])
 def test_a_host_whose_connection_breaks_while_it_starts_is_started_again(
