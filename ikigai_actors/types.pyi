@@ -34,6 +34,7 @@ from ikigai_actors.system.receipts import Receipt as Receipt
 from ikigai_actors.system.reply_stream import AsyncReplyStream as AsyncReplyStream
 from ikigai_actors.system.reply_stream import ReplyStream as ReplyStream
 from ikigai_actors.system.reply_stream import StreamPiece as StreamPiece
+from ikigai_actors.tools.signature import Signature as Signature
 from supervisors.orphans import OrphanPolicy as OrphanPolicy
 
 __all__: list[str]

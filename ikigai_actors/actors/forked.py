@@ -28,7 +28,7 @@ class OfOneProcess:
         return made
 
     @property
-    def forked(self) -> bool:
+    def _forked(self) -> bool:
         """Whether this process is a fork of the one in which it was made."""
         return self._parent is not None
 
@@ -56,7 +56,7 @@ class OfOneProcess:
 def _lose_all() -> None:
     """Empty all such objects. Runs right after a fork, in the child."""
     for each in list(_opened):
-        if not each.forked:
+        if not each._forked:
             _kept.append(each.__dict__)
             each.__dict__ = {"_parent": os.getppid()}
 

@@ -6,15 +6,12 @@ is stored, except how often the agent was restarted. `SystemStatistics` sums it 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ikigai_actors import types
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
-
-if TYPE_CHECKING:
-    from ikigai_actors.store.journal import JournalStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +217,7 @@ class SystemStatistics(TurnStatistics):
     """Agents that have something to do and wait for a worker."""
     inbox: int
     """Messages that wait, for all agents together."""
-    journal: "JournalStatistics"
+    journal: "types.JournalStatistics"
     """The journal, which writes."""
     pending: int = 0
     """Prompts and commands that wait in memory for the end of a turn, or for a stopped agent to go on: lost with the

@@ -197,7 +197,7 @@ def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], li
 
     Raises `BadInput` when there is no turn, and `HistoryPruned`.
     """
-    everything, counting = agent.system.store.read(lambda tx: _history(tx, agent.uuid, end))
+    everything, counting = agent.system._store.read(lambda tx: _history(tx, agent.uuid, end))
     turns = list(turns_in(agent, counting))
     return counting, turns, places_in(everything, counting, turns, steps)
 
@@ -269,7 +269,7 @@ def _dearest_probe(
 
     settings = settings_of(agent.system, agent.uuid, places)
     for place in places:
-        agent.system.check_answered(settings[place], writers)
+        agent.system._check_answered(settings[place], writers)
     alike: dict[int, list[int]] = {}
     for place in places:
         alike.setdefault(id(settings[place]), []).append(place)

@@ -202,7 +202,7 @@ def _messages(turn: Turn) -> list[Message]:
         read_lineage(tx, uuid, whole=True)
         return section(tx, uuid, turn.opens - 1, turn.end)
 
-    return turn.agent.system.store.read(read)
+    return turn.agent.system._store.read(read)
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:

@@ -187,7 +187,7 @@ class Driver:
         """Commit all verdicts, and births; return False when these are not allowed, and only verdicts were written."""
         if not self._unwritten and not born:
             return True
-        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]
+        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]
         births = [
             on.TrialBirth(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
             for one, record in zip(born, records, strict=True)

@@ -49,7 +49,7 @@ def check_read_only(system: System, names: object, what: str = "tools") -> list[
 def known_tools(system: System) -> Mapping[str, ToolTraits] | None:
     """The traits of a system's tools, by name; None when only another process knows them."""
     try:
-        return system.toolbox.traits({})
+        return system._toolbox.traits({})
     except HostElsewhere:
         return None
 
@@ -70,7 +70,7 @@ def check_change(system: System, change: object) -> dict[str, Any]:
         raise BadInput("A change has no effects: run= names the tools that run in a replay.")
     for setting in ("model", "compact_model"):
         if given.get(setting):
-            system.check_model(given[setting])
+            system._check_model(given[setting])
     if (known := known_tools(system)) is not None:
         for name in given.get("tools") or ():
             check_known_tool(name, known)

@@ -70,8 +70,8 @@ def expected_answer(
     def read(tx: Transaction) -> TurnRequest:
         return further_request(StoredHistory(tx, read_lineage(tx, uuid, whole=True)).backwards(at))
 
-    request, then = system.store.read(read), settings_of(system, uuid, [at])[at]
-    system.check_answered(merge(then, change), [request.model] if request.model else [])
+    request, then = system._store.read(read), settings_of(system, uuid, [at])[at]
+    system._check_answered(merge(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
 
 
@@ -97,7 +97,7 @@ def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, V
     def read(tx: Transaction) -> list[Message]:
         return StoredHistory(tx, read_lineage(tx, uuid, whole=True)).controls(wanted[-1])
 
-    controls, view, place = system.store.read(read), EMPTY, 0
+    controls, view, place = system._store.read(read), EMPTY, 0
     found: dict[int, View] = {}
     for position in wanted:
         while place < len(controls) and controls[place].id <= position:
@@ -110,7 +110,7 @@ def _asked(
     system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
 ) -> tuple[PricedModel, ...]:
     """The models that are asked; where only another process knows them, those that are named, or have been asked."""
-    if found := system.asked_models(settings, summary):
+    if found := system._asked_models(settings, summary):
         return found
     named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))
     return tuple(PricedModel(name, None) for name in named or sorted(writers) or [""])

@@ -59,7 +59,7 @@ class Experiment:
         """
         while True:
             written: Future[int] = Future(self.agent.uuid)
-            self.agent.system.tell(self.agent.uuid, on.ForkTrials(note, tuple(births), written, self.book.head))
+            self.agent.system._tell(self.agent.uuid, on.ForkTrials(note, tuple(births), written, self.book.head))
             try:
                 self.book.head = written.get() + len(births)
             except StoreConflict:
@@ -96,7 +96,7 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
     if found is None and how.dry_run:
-        nobody = new_agent_uuid(system.random_bytes)
+        nobody = new_agent_uuid(system._random_bytes)
         experiment = Experiment(system.handle(nobody), Book(nobody, ()), how)
     else:
         agent = found if found is not None else under.fork(budget=how.budget)
@@ -131,7 +131,7 @@ def give_name(agent: AgentRef, name: str) -> None:
 def living_agent(system: System, name: str) -> AgentRef | None:
     """The living agent of this name; None when there is none."""
     try:
-        record = system.store.read(lambda tx: registry.find(tx, name))
+        record = system._store.read(lambda tx: registry.find(tx, name))
     except AgentNotFound:
         return None
     return system.handle(record.uuid) if record.living and record.name == name else None

@@ -117,7 +117,7 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     """
     system, book = experiment.agent.system, experiment.book
     trials = [one.agent for one in book.trials.values()]
-    everybody, latest = system.store.read(
+    everybody, latest = system._store.read(
         lambda tx: (
             {one.uuid: one for one in registry.every(tx)},
             latest_at_rest(tx, [experiment.agent.uuid, *trials]),
@@ -141,7 +141,7 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
         len(book.judged),
         sum(one.spent_tokens for one in branch),
         sum(one.spent_usd for one in branch),
-        system.store.location != MEMORY,
+        system._store.location != MEMORY,
     )
 
 

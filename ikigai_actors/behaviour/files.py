@@ -28,7 +28,7 @@ def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[Record
         copy.import_(file)  # who has a prompt there comes stopped, and answers it nowhere
         root = copy.root.uuid
         agents = [record.uuid for record in copy.agents() if record.uuid != root]
-        taken = copy.store.read(lambda tx: [uuid for uuid in agents if not _is_inside(tx, uuid)])
+        taken = copy._store.read(lambda tx: [uuid for uuid in agents if not _is_inside(tx, uuid)])
         yield recorded(*map(copy.handle, taken)) if taken else RecordedTurns([], {})
 
 

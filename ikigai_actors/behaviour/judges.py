@@ -78,8 +78,8 @@ def check_judge(judge: object, system: System) -> None:
     """Check for a judge that can be asked in a system. Raises `BadInput`."""
     check_plain_function(judge, "judge", "a function of a TrialRun")
     if (model := getattr(judge, "model", None)) is not None:
-        system.check_model(model)
-        system.check_answered({"model": model}, ())
+        system._check_model(model)
+        system._check_answered({"model": model}, ())
 
 
 def ask(question: str, *, model: str | None = None) -> Judge:

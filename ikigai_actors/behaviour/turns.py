@@ -159,7 +159,7 @@ def own_messages(agent: AgentRef) -> list[Message]:
         [own, *_] = read_lineage(tx, agent.uuid, whole=True)
         return section(tx, agent.uuid, own.fork_message_id, UP_TO_THE_END)
 
-    return agent.system.store.read(read)
+    return agent.system._store.read(read)
 
 
 def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:

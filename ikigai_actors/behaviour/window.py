@@ -106,7 +106,7 @@ class TrialWindow(list[InFlight]):
                 follow_up = _next_of(one.start.then, agent)
                 if follow_up is None:
                     break
-                self._system.tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
+                self._system._tell(agent.uuid, on.Prompt(follow_up.prompt, Future(agent.uuid), data=follow_up.data))
             elif isinstance(run.error, ReplayDiverged | OutputError) or not retries or not resume_trial(agent):
                 if isinstance(run.error, ProviderMissing):  # no verdict: the same call goes on when there is a model
                     raise run.error
@@ -158,7 +158,7 @@ class TrialWindow(list[InFlight]):
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
             asked = {agent.uuid: one}
             asked |= {other.agent.uuid: other for other in behind if other.agent is not None and not other.start.then}
-            for uuid, message in self._system.store.read(lambda tx: latest_at_rest(tx, [*asked])).items():
+            for uuid, message in self._system._store.read(lambda tx: latest_at_rest(tx, [*asked])).items():
                 asked[uuid].latest = message
         return one.latest
 
@@ -194,7 +194,7 @@ def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message
         end = latest.id
     else:
         outcome = _outcome_of_turn(agent)
-        [head] = agent.system.store.read(lambda tx: heads_of(tx, [agent.uuid]))
+        [head] = agent.system._store.read(lambda tx: heads_of(tx, [agent.uuid]))
         end = head.position
     if isinstance(outcome, IkigaiError):
         return TrialRun(trial, agent, None, outcome, recorded), end

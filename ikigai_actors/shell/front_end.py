@@ -70,8 +70,8 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
     front = front_of(check_flag(plain, "plain"), check_flag(follow, "follow"))
     if threading.current_thread() is not threading.main_thread():
         raise BadInput("Call run() on the main thread: no other one hears Ctrl-C.")
-    system.check_open()
-    notice = system.stand_in_notice
+    system._check_open()
+    notice = system._stand_in_notice
     interrupts = Interrupts().install()
     try:
         return show_front(system, front, [notice] if notice else [], interrupts)
@@ -110,7 +110,7 @@ def fill_screen(system: "System", front: Front, notices: Sequence[str], interrup
     from ikigai_actors.shell.line.interrupts import Interrupts
     from ikigai_actors.shell.line.repl import leaving
 
-    default = system.default_model
+    default = system._default_model
     provider = default or usual_provider()
     model = default if front.is_named or ":" in default else ""
     told = [f"{greeting(system)} · F1 keys, /help commands", *notices]
@@ -168,7 +168,7 @@ def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
     finally:
         subscription.close()
     if why:
-        system.check_open()  # raises with the cause
+        system._check_open()  # raises with the cause
         raise SystemClosed(why[0])
     return status
 
@@ -179,7 +179,7 @@ def greeting(system: "System") -> str:
 
     from ikigai_actors.shell.text.tree import summary
 
-    return f"ikigai {version('ikigai-actors')} · {system.store.location} · {summary(system.agents())}"
+    return f"ikigai {version('ikigai-actors')} · {system._store.location} · {summary(system.agents())}"
 
 
 def write_nowhere(*descriptors: int) -> None:

@@ -115,10 +115,10 @@ class AsyncSystem(_Beside[_System]):
 
     def __init__(self, system: _System) -> None:
         """Use a system that is open. This reads who agent 0 is; `AsyncActorSystem.open` does so beside the loop."""
-        super().__init__(system, system.beside)
-        self.documents = AsyncDocuments(system.documents, system.beside)
+        super().__init__(system, system._beside)
+        self.documents = AsyncDocuments(system.documents, system._beside)
         """The documents that all agents share."""
-        self.approvals = AsyncApprovals(system.approvals, system.beside)
+        self.approvals = AsyncApprovals(system.approvals, system._beside)
         """The calls that wait for a person's decision."""
         try:
             self._root: AsyncAgentRef | None = system.root.aio
@@ -174,7 +174,7 @@ class AsyncSystem(_Beside[_System]):
         """The events of agents by ``async for``; see `ActorSystem.events`."""
         system = self._blocking
         among = None if agents is None else [one if isinstance(one, str) else one.uuid for one in agents]
-        return AsyncEventFeed(system.beside, lambda: system.events(among, only, since))
+        return AsyncEventFeed(system._beside, lambda: system.events(among, only, since))
 
     def handle(self, uuid: str) -> AsyncAgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
@@ -185,7 +185,7 @@ class AsyncSystem(_Beside[_System]):
         await _to_its_end(self._blocking.close)
 
     async def __aenter__(self: _Face) -> _Face:
-        self._blocking.check_open()
+        self._blocking._check_open()
         return self
 
     async def __aexit__(

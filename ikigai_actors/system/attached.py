@@ -53,24 +53,24 @@ if TYPE_CHECKING:
 class AttachedSystem(System):
     """Looks at the agents of one database, that another process runs. Open it with `open`."""
 
-    default_settings: Mapping[str, Any] = {}  # only the host knows
-    default_model = ""  # the same
-    stand_in_notice = ""  # the same
+    _default_settings: Mapping[str, Any] = {}  # only the host knows
+    _default_model = ""  # the same
+    _stand_in_notice = ""  # the same
 
     def __init__(self, store: Store) -> None:
         """Put the parts together; use `open`."""
         clock = clock_of(store, SystemClock())
-        writer = DirectWriter(lambda unit: self._client.write(unit), lambda act, future: self.beside.post(act, future))
+        writer = DirectWriter(lambda unit: self._client.write(unit), lambda act, future: self._beside.post(act, future))
         super().__init__(store, writer, clock, SYSTEM_THREADS, os.urandom, None, Follower(store))
         assert self._remote is not None
-        self._others, self._client = self._remote, Client(self.store, clock, self._on_commit)
+        self._others, self._client = self._remote, Client(self._store, clock, self._on_commit)
         self._following = FollowingLoop(
             store,
             clock,
             self._threads,
-            self.waits,
+            self._waits,
             remote=self._others,
-            tell=self._tell,
+            tell=self._publish_news,
             on_trouble=self._tell_trouble,
             hears_replies=lambda: self._publisher.is_heard_of_replies,
             is_used=lambda: self._publisher.is_heard,
@@ -79,11 +79,11 @@ class AttachedSystem(System):
 
     def _parts(self) -> list[SystemPart]:
         return [
-            SystemPart("the store", self._store.close),
-            SystemPart("what event loops wait for", self.beside.close),
+            SystemPart("the store", self._ungated_store.close),
+            SystemPart("what event loops wait for", self._beside.close),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the futures", self._others.close),
-            SystemPart("the waits", self.waits.close, self.waits.start),
+            SystemPart("the waits", self._waits.close, self._waits.start),
             SystemPart("the watch on the host", self._following.close, self._following.start),
         ]
 
@@ -103,12 +103,12 @@ class AttachedSystem(System):
         return system
 
     @property
-    def host(self) -> HostRecord | None:
+    def _host(self) -> HostRecord | None:
         """The host that runs the agents, as seen at the last look: the latest of several; None when nobody does."""
         return self._others.host
 
     @property
-    def owners(self) -> Sequence[HostRecord]:
+    def _owners(self) -> Sequence[HostRecord]:
         """The hosts that run the agents, as seen at the last look, the latest first."""
         return self._others.hosts
 
@@ -124,34 +124,34 @@ class AttachedSystem(System):
                 return f"attached to {len(hosts)} hosts"
 
     @property
-    def toolbox(self) -> "Toolbox":
+    def _toolbox(self) -> "Toolbox":
         """Which tools there are only the host knows: raises `HostElsewhere`."""
-        self.check_open()
+        self._check_open()
         raise self._others.refusal()
 
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, according to the rows."""
-        self.check_open()
+        self._check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
 
-    def window_of(self, model: str | None = None) -> int:
-        self.check_open()
+    def _window_of(self, model: str | None = None) -> int:
+        self._check_open()
         check_optional(model, str, "model", "a model setting")
         return 0  # only the host knows
 
-    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
+    def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
         return ()  # only the host knows
 
-    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         """Only the host knows; it refuses the trials."""
 
-    def check_model(self, model: str) -> None:
-        self.check_open()
+    def _check_model(self, model: str) -> None:
+        self._check_open()
         check_type(model, str, "model", "a model setting")  # only the host knows more
 
     def statistics(self) -> TurnStatistics:
         """The work of other processes: turns, steps and tokens are those seen since this process was attached."""
-        self.check_open()
+        self._check_open()
         seen, tokens = self._tallies.every(), NO_TOKENS
         for each in seen:
             tokens += each.tokens
@@ -159,34 +159,34 @@ class AttachedSystem(System):
             turns=sum(each.ended for each in seen),
             steps=sum(each.steps for each in seen),
             tokens=tokens,
-            read_logs=self._log_cache.read_logs,
-            waits=len(self.waits),
+            read_logs=self._ungated_log_cache.read_logs,
+            waits=len(self._waits),
         )
 
-    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
+    def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent over its whole life, according to the rows.
 
         With a ``record`` nothing is read, and only what was done since this process was attached counts. 0 means that
         no row has it: the inbox and the times it waited, which only its host knows, and its restarts.
         """
-        self.check_open()
+        self._check_open()
         check_type(uuid, str, "uuid", "text")
         if (known := check_optional(record, AgentRecord, "record", "a row of the registry")) is not None:
             return self._tallies.of(uuid).statistics(self.state_of(known))
         life = RowTallies()  # no part of what was seen since
-        row, tally = self.store.read(lambda tx: (registry.get(tx, uuid), life.read(tx, uuid)))
+        row, tally = self._store.read(lambda tx: (registry.get(tx, uuid), life.read(tx, uuid)))
         return tally.statistics(self.state_of(row))
 
     # Following the host
 
-    def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
-        super()._tell(news, before)
+    def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
+        super()._publish_news(news, before)
         for event in host_events(before, news.hosts):
             self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:
         """Something was written here, which the watch does not report."""
-        self.waits.look_again()
+        self._waits.look_again()
 
     def _tell_trouble(self, reason: str | None) -> None:
         if (reason is None) == self._trouble:

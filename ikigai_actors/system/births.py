@@ -78,12 +78,12 @@ def position(directory: Directory, uuid: str, at: int | None) -> int:
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """
     if at is not None:
-        directory.log_cache.settings_at(uuid, check_count(at, "at"))
+        directory._log_cache.settings_at(uuid, check_count(at, "at"))
         return at
-    heads = directory.store.read(lambda tx: heads_of(tx, [uuid]))
+    heads = directory._store.read(lambda tx: heads_of(tx, [uuid]))
     head = heads[0].position if heads else 0
-    directory.log_cache.settings_at(uuid, head)
-    return directory.store.read(lambda tx: _without_births(tx, uuid, head))
+    directory._log_cache.settings_at(uuid, head)
+    return directory._store.read(lambda tx: _without_births(tx, uuid, head))
 
 
 def _without_births(tx: Transaction, uuid: str, head: int) -> int:
@@ -100,7 +100,7 @@ def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
 
     Raises `BadInput` when nothing waits for an answer there.
     """
-    asked = directory.store.read(lambda tx: _asked(tx, uuid, at))
+    asked = directory._store.read(lambda tx: _asked(tx, uuid, at))
     if asked is None:
         raise BadInput(
             f"Expected a history that ends with a prompt or with results of calls, to go on without a prompt; at "
@@ -111,7 +111,7 @@ def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
 
 def _birth(directory: Directory, child: Child) -> on.TrialBirth:
     check_type(child, Child, "each of children", "a Child")
-    uuid = uuid_of(directory.store, child.of)
+    uuid = uuid_of(directory._store, child.of)
     at = position(directory, uuid, child.at)
     check_optional(child.prompt, str, "prompt", "text")
     if check_flag(child.go, "go") and child.prompt is not None:
@@ -119,7 +119,7 @@ def _birth(directory: Directory, child: Child) -> on.TrialBirth:
     prompt = None if child.prompt is None else check_text(child.prompt, "prompt")
     settings = _settings(directory, uuid, at, check_settings(check_mapping(child.settings, "settings", "a dict")))
     data = asked_at(directory, uuid, at) if child.go else {}
-    return on.TrialBirth(new_agent_uuid(directory.random_bytes), uuid, at, prompt, data, settings, {}, child.go)
+    return on.TrialBirth(new_agent_uuid(directory._random_bytes), uuid, at, prompt, data, settings, {}, child.go)
 
 
 def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -127,10 +127,10 @@ def _settings(directory: Directory, uuid: str, at: int, given: Mapping[str, Any]
 
     A child that does nothing outside keeps those of then.
     """
-    then = directory.log_cache.settings_at(uuid, at)
+    then = directory._log_cache.settings_at(uuid, at)
     if {**then, **given}.get("effects") is not None:
         return given
-    now = directory.log_cache.settings_at(uuid, position(directory, uuid, None))
+    now = directory._log_cache.settings_at(uuid, position(directory, uuid, None))
     since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
     return {**since, **given}
 

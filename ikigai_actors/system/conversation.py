@@ -355,7 +355,7 @@ def say(
     said = prompt_text(text)
     data, blobs = data_of(None, attach)
     reply = PromptReply(agent.uuid, changed)
-    agent.system.tell(agent.uuid, Prompt(said, reply, data=data, blobs=blobs, stored=reply.stored))
+    agent.system._tell(agent.uuid, Prompt(said, reply, data=data, blobs=blobs, stored=reply.stored))
     return reply
 
 
@@ -364,7 +364,7 @@ def take_in(system: System, timeout: float) -> None:
 
     What they have not begun in that time waits, and the statistics count it.
     """
-    actors = [system.here(record.uuid) for record in system.agents() if record.living]
+    actors = [system._here(record.uuid) for record in system.agents() if record.living]
     waited = [heard for actor in actors if actor is not None and (heard := actor.heard()) is not None]
     until = monotonic() + timeout
     with suppress(TimedOut):

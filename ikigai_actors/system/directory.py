@@ -17,6 +17,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, overload
 
+from ikigai_actors import types
 from ikigai_actors.actors.beside import Beside
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.actors.closing import Closing, note_failure
@@ -80,8 +81,6 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
     from ikigai_actors.agent.toolbox import Toolbox
     from ikigai_actors.providers.prices import PricedModel
-    from ikigai_actors.records.documents import Documents
-    from ikigai_actors.records.transfer.export import Exported
     from ikigai_actors.system.remote.following import FollowingLoop
 
 
@@ -96,16 +95,6 @@ class SystemPart(NamedTuple):
     """For errors."""
     close: Callable[[], object]
     start: Callable[[], object] = lambda: None
-
-
-OFFERED = frozenset(
-    {
-        "agent", "agents", "approvals", "attach", "attached", "close", "documents", "drain", "events", "export",
-        "groups", "handle", "hosts", "import_", "move", "open", "resume", "root", "send", "spending", "state_of",
-        "statistics", "subscribe",
-    }
-)  # fmt: skip
-"""The interface of a system that is documented for programs."""
 
 
 class Directory(OfOneProcess, ABC):
@@ -133,30 +122,30 @@ class Directory(OfOneProcess, ABC):
             remote: follows agents that other processes run; None when none does.
             wait_registry: the waits of this host's agents.
         """
-        self._store, self._threads = store, threads
-        self.beside = Beside(threads)
+        self._ungated_store, self._threads = store, threads
+        self._beside = Beside(threads)
         """Does what may wait for the database, for those who must not."""
-        self.store: Store = Gate(store, self.check_open)
+        self._store: Store = Gate(store, self._check_open)
         """The database. Raises `SystemClosed` when the system is closed."""
-        self.writer = writer
+        self._writer = writer
         """Commits units of writes."""
-        self.clock = clock
+        self._clock = clock
         """The clock of the system."""
-        self.random_bytes = random_bytes
+        self._random_bytes = random_bytes
         """The source of chance for uuids: a function from a count to this many bytes."""
         self._processes = ProcessTable(self._handle)
-        self._log_cache = LogCache(store, lambda uuid: remote is None or self._processes.get(uuid) is not None)
+        self._ungated_log_cache = LogCache(store, lambda uuid: remote is None or self._processes.get(uuid) is not None)
         self._publisher = Publisher(threads)
         self._remote: RemoteAgents | None = None
         if remote is not None:
             self._publisher = shared = SharedPublisher(threads)
             who = host or new_agent_uuid(random_bytes)
             self._remote = RemoteAgents(store, Client(store, clock, self._on_commit), shared, remote, who)
-        self.waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
+        self._waits = Waits(store, clock, self._processes.is_idle, threads, wait_registry)
         """Waits for mail and for the end of agents."""
-        self.lifecycle = Lifecycle(self.store, writer, clock, host, self.here)
+        self._lifecycle = Lifecycle(self._store, writer, clock, host, self._here)
         """Sends signals."""
-        self.approvals = Approvals(self.store, self._log_cache, self.tell)
+        self.approvals = Approvals(self._store, self._ungated_log_cache, self._tell)
         """The calls that wait for a person's decision."""
         self._following: FollowingLoop  # each kind makes its own
         self._tallies = RowTallies()
@@ -164,16 +153,12 @@ class Directory(OfOneProcess, ABC):
         self._closed = False
         self._failure: IkigaiError | None = None
 
-    def __dir__(self) -> list[str]:
-        """The names that an editor completes: what programs use. The other ones are for the rooms of the runtime."""
-        return sorted(name for name in super().__dir__() if name.startswith("__") or name in OFFERED)
-
     @cached_property
-    def documents(self) -> "Documents":
+    def documents(self) -> "types.Documents":
         """The documents that all agents share."""
         from ikigai_actors.records.documents import Documents
 
-        return Documents(self.store, self.writer.perform, self.clock.now_ms)
+        return Documents(self._store, self._writer.perform, self._clock.now_ms)
 
     # What differs
 
@@ -184,33 +169,33 @@ class Directory(OfOneProcess, ABC):
 
     @property
     @abstractmethod
-    def toolbox(self) -> "Toolbox":
+    def _toolbox(self) -> "Toolbox":
         """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
 
     @property
     @abstractmethod
-    def default_settings(self) -> Mapping[str, Any]:
+    def _default_settings(self) -> Mapping[str, Any]:
         """The settings of agents that have not set them; empty when only another process knows."""
 
     @property
     @abstractmethod
-    def default_model(self) -> str:
+    def _default_model(self) -> str:
         """The model of agents without a ``model`` setting; empty when only another process knows."""
 
     @property
     @abstractmethod
-    def stand_in_notice(self) -> str:
+    def _stand_in_notice(self) -> str:
         """The notice where only the offline stand-in answers though nobody asked for it; else empty."""
 
     @abstractmethod
-    def window_of(self, model: str | None = None) -> int:
+    def _window_of(self, model: str | None = None) -> int:
         """How many tokens a model takes, as ``ikigai.toml`` says; 0 when it does not, or only another process knows.
 
         Args:
             model: as a ``model`` setting; None for an agent that has none.
         """
 
-    def asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> "tuple[PricedModel, ...]":
+    def _asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> "tuple[PricedModel, ...]":
         """The models of an agent with these settings, in the order in which they are tried.
 
         Args:
@@ -223,16 +208,16 @@ class Directory(OfOneProcess, ABC):
         Raises:
             BadInput: one of them cannot be asked.
         """
-        self.check_open()
+        self._check_open()
         given = check_mapping(settings, "settings", "a dict of settings")
         named = check_settings({one: given.get(one) for one in ("model", "compact_model")})
-        return self._asked_models(named, check_flag(summary, "summary"))
+        return self._models_asked(named, check_flag(summary, "summary"))
 
     @abstractmethod
-    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
-        """As `asked_models`."""
+    def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
+        """As `_asked_models`."""
 
-    def check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         """Raise `ProviderMissing` where no model can be asked: there is no key, or nobody but the offline stand-in.
 
         The stand-in may answer if somebody asked for it, or it wrote the record itself.
@@ -241,18 +226,18 @@ class Directory(OfOneProcess, ABC):
             settings: those of the agent that is asked.
             writers: the models that wrote the record, as ``provider:model``; none when there is no reply in it.
         """
-        self.check_open()
+        self._check_open()
         given = check_mapping(settings, "settings", "a dict of settings")
         if isinstance(writers, str) or not isinstance(writers, Collection):
             raise BadInput(f"Expected writers to be a list of models; got {shown(writers)}.")
-        self._check_answered(given, [check_type(one, str, "each of writers", "a model") for one in writers])
+        self._refuse_unanswered(given, [check_type(one, str, "each of writers", "a model") for one in writers])
 
     @abstractmethod
-    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """As `check_answered`."""
+    def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+        """As `_check_answered`."""
 
     @abstractmethod
-    def check_model(self, model: str) -> None:
+    def _check_model(self, model: str) -> None:
         """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
 
     def _check_new_rule(self, rule: NewRule) -> None:
@@ -262,17 +247,17 @@ class Directory(OfOneProcess, ABC):
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, in a word or two."""
 
-    def signs(self) -> dict[str, Sign]:
+    def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
-        self.check_open()
-        return self.store.read(latest_signs)
+        self._check_open()
+        return self._store.read(latest_signs)
 
     @abstractmethod
     def statistics(self) -> TurnStatistics:
         """The counters of all agents."""
 
     @abstractmethod
-    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
+    def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent, without its restarts. Reads nothing when it is given the record."""
 
     @abstractmethod
@@ -294,7 +279,7 @@ class Directory(OfOneProcess, ABC):
         for part in self._parts():
             part.start()
 
-    def check_open(self) -> None:
+    def _check_open(self) -> None:
         """Raise `SystemClosed` when the system was closed, or has stopped. Handles call this first."""
         if self._failure is not None:
             raise SystemClosed(f"The system stopped: {self._failure}") from self._failure
@@ -302,7 +287,7 @@ class Directory(OfOneProcess, ABC):
             raise SystemClosed("The system is closed; open it again.")
 
     def __enter__(self) -> Self:
-        self.check_open()
+        self._check_open()
         return self
 
     def __exit__(
@@ -329,7 +314,7 @@ class Directory(OfOneProcess, ABC):
             Exception: the first error of a part; the others are in its notes, and in the log.
             WouldDeadlock: called by a provider or tool on the event loop.
         """
-        if self.forked:  # all of it is the parent's
+        if self._forked:  # all of it is the parent's
             return
         refuse_to_block()
         self._closed = True
@@ -341,7 +326,7 @@ class Directory(OfOneProcess, ABC):
         """The registry, oldest first, the dead too; or only agents with a status."""
         if status is not None:
             check_choice(status, "status", [*Status])
-        return self.store.read(lambda tx: registry.every(tx, status))
+        return self._store.read(lambda tx: registry.every(tx, status))
 
     def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
         """The costs of requests to models, by the agents that caused them.
@@ -367,24 +352,24 @@ class Directory(OfOneProcess, ABC):
             BadInput: by can be no key, or since is no such time.
         """
         key = "" if by is None else check_label_key(by)
-        start = check_since(since, self.clock.now_ms())
-        return self.store.read(lambda tx: spending(tx, key, start))
+        start = check_since(since, self._clock.now_ms())
+        return self._store.read(lambda tx: spending(tx, key, start))
 
-    def labels_of(self, uuid: str) -> Mapping[str, str]:
+    def _labels_of(self, uuid: str) -> Mapping[str, str]:
         """The labels of an agent. Reads nothing of one that this process runs. Raises `AgentNotFound`."""
-        if (actor := self.here(uuid)) is not None:
+        if (actor := self._here(uuid)) is not None:
             return labels_in(actor.origin.labels)
-        return self.store.read(lambda tx: registry.get(tx, uuid)).labels
+        return self._store.read(lambda tx: registry.get(tx, uuid)).labels
 
     def hosts(self) -> list[HostRecord]:
         """The hosts that run the agents, and those that did within the last hour; in the order of their start."""
-        return self.store.read(recent_hosts)
+        return self._store.read(recent_hosts)
 
     @property
-    def log_cache(self) -> LogCache:
+    def _log_cache(self) -> LogCache:
         """The logs that are in use. Raises `SystemClosed`."""
-        self.check_open()
-        return self._log_cache
+        self._check_open()
+        return self._ungated_log_cache
 
     @overload
     def subscribe(self, callback: Callable[[E], object], only: tuple[type[E], ...]) -> Subscription: ...
@@ -410,7 +395,7 @@ class Directory(OfOneProcess, ABC):
                 only while somebody asks for events of agents. Other processes write pieces of replies into the database
                 only while somebody asks for `Streamed`.
         """
-        self.check_open()
+        self._check_open()
         subscription = self._publisher.subscribe(
             check_callable(callback, "callback", CALLBACK), only=check_events(only)
         )
@@ -418,9 +403,9 @@ class Directory(OfOneProcess, ABC):
             self._following.follow_as_heard()
         return subscription
 
-    def _tell(self, news: News, before: Sequence[HostRecord]) -> None:
+    def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
         """Publish what was committed since the latest look, when ``before`` ran the agents."""
-        self._tallies.note(news, self.clock.now_ms())
+        self._tallies.note(news, self._clock.now_ms())
         events: list[Event] = [*news.messages, *news.died, *news.renamed]
         for reply in news.replies:
             events += [StreamCut(reply.agent)] if reply.cut else []
@@ -435,7 +420,7 @@ class Directory(OfOneProcess, ABC):
         *,
         from_clear: bool = False,
         notice: Callable[[str], object] = lambda text: None,
-    ) -> "Exported":
+    ) -> "types.Exported":
         """Write an agent and all below it, by lineage or supervision, to a new file; see `System.import_`.
 
         The file has JSON lines: agents, messages, mail, documents, pictures; not budgets, signals and restarts. It is
@@ -457,35 +442,35 @@ class Directory(OfOneProcess, ABC):
         """
         from ikigai_actors.records.transfer.export import as_path, export_file
 
-        self.check_open()
+        self._check_open()
         check_callable(notice, "notice", "a function of a text")
         check_flag(from_clear, "from_clear")
-        uuid = registry.uuid_of(self.store, agent)
+        uuid = registry.uuid_of(self._store, agent)
         return export_file(
-            self.store, uuid, as_path(file), now=self.clock.now_ms(), from_clear=from_clear, notice=notice
+            self._store, uuid, as_path(file), now=self._clock.now_ms(), from_clear=from_clear, notice=notice
         )
 
     # Carrying out
 
-    def here(self, uuid: str) -> "AgentActor | None":
+    def _here(self, uuid: str) -> "AgentActor | None":
         """The actor of an agent, when this process runs it; else None. Reads nothing. Raises `SystemClosed`."""
-        self.check_open()
+        self._check_open()
         return self._processes.get(check_type(uuid, str, "uuid", "text"))
 
-    def settings_at_hand(self, uuid: str) -> Mapping[str, Any] | None:
+    def _settings_at_hand(self, uuid: str) -> Mapping[str, Any] | None:
         """The settings of an agent in force, if they are in memory. Reads nothing.
 
         None when the log was not needed yet, or is in another process.
         """
-        actor = self.here(uuid)
+        actor = self._here(uuid)
         return None if actor is None or actor.state.phase is Phase.UNLOADED else actor.state.view.settings
 
-    def remote(self, uuid: str) -> RemoteActor:
+    def _remote_agent(self, uuid: str) -> RemoteActor:
         """The remote agent: it asks the host that runs an agent, also when it is this one, by a row.
 
         Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
         """
-        self.check_open()
+        self._check_open()
         return self._remote_actor(check_type(uuid, str, "uuid", "text"))
 
     def _remote_actor(self, uuid: str) -> RemoteActor:
@@ -495,16 +480,16 @@ class Directory(OfOneProcess, ABC):
             raise NoHost(UNSHARED)
         return self._remote.actor(uuid)
 
-    def target(self, uuid: str) -> "AgentActor | RemoteActor":
+    def _target(self, uuid: str) -> "AgentActor | RemoteActor":
         """The target of an agent's commands: its actor here, or its remote agent, which asks the host that runs it.
 
         Raises `SystemClosed`, `AgentNotFound` and `AgentDead`.
         """
-        self.check_open()
+        self._check_open()
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
             return actor
-        record = self.store.read(lambda tx: registry.get(tx, uuid))
+        record = self._store.read(lambda tx: registry.get(tx, uuid))
         if self._remote is None or not record.living:
             raise self._not_here(record)
         return self._remote.actor(uuid)
@@ -514,35 +499,35 @@ class Directory(OfOneProcess, ABC):
         reason = record.exit_reason or "not run by this host"
         return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
-    def tell(self, uuid: str, command: object) -> "AgentActor | RemoteActor":
+    def _tell(self, uuid: str, command: object) -> "AgentActor | RemoteActor":
         """Give an agent a command; return what has taken it.
 
         When an actor has ended and the agent has its next one, that gets the command.
 
         Raises:
             AgentDead: no actor of the agent takes commands.
-            IkigaiError: what `target` raises.
+            IkigaiError: what `_target` raises.
         """
-        self.check_open()
+        self._check_open()
         if not hasattr(command, "caller"):
             raise BadInput(f"Expected a command of an agent; got {shown(command)}.")
         before = None
-        while (latest := self.target(uuid)) is not before:
+        while (latest := self._target(uuid)) is not before:
             if latest.deliver(command):
                 return latest
             before = latest
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
-    def steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
+    def _steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
         """As `AgentRef.steer`."""
-        actor = self.target(uuid)
-        receipt = Receipt(uuid, lambda mail: bool(self.writer.perform(WithdrawPrompt(uuid, mail))))
+        actor = self._target(uuid)
+        receipt = Receipt(uuid, lambda mail: bool(self._writer.perform(WithdrawPrompt(uuid, mail))))
         at_once = check_flag(now, "now")
-        word = KeepWord(uuid, text, self.clock.now_ms(), at_once=at_once, key=key, receipt=receipt)
+        word = KeepWord(uuid, text, self._clock.now_ms(), at_once=at_once, key=key, receipt=receipt)
         if isinstance(actor, RemoteActor):
             actor.steer(word, receipt)
         else:
-            self.writer.ask(word).add_done_callback(receipt.refuse)
+            self._writer.ask(word).add_done_callback(receipt.refuse)
             if may_block():
                 receipt.wait_until_kept()
         return receipt
@@ -571,6 +556,6 @@ class Directory(OfOneProcess, ABC):
             After the commit, its number in the recipient's mailbox. Of one that is sent later it is the number of the
             recipient's timer, and of one to a group how many members got it. Raises what `AgentRef.send` does.
         """
-        unit = delivery(None, recipient, body, self.clock.now_ms(), at=at, after=after, zone=zone)
-        sent: Mail | Timer | GroupSent = self.writer.perform(unit, timeout)
+        unit = delivery(None, recipient, body, self._clock.now_ms(), at=at, after=after, zone=zone)
+        sent: Mail | Timer | GroupSent = self._writer.perform(unit, timeout)
         return sent.id

@@ -60,9 +60,9 @@ _SECTION = 500
 class EventSource(Protocol):
     """The part of a system that a feed needs."""
 
-    store: Store
-    clock: Clock
-    beside: Beside
+    _store: Store
+    _clock: Clock
+    _beside: Beside
 
     def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
         """Call back for each event."""
@@ -177,7 +177,7 @@ class EventFeed(Generic[E_co]):
     ) -> None:
         """Subscribe, and read where every log ends. Raises `BadInput` for a wrong ``since``."""
         begun = None if since is None else Places.decode(check_type(since, str, "since", "the position of a feed"))
-        self._store, self._clock, self._only = system.store, system.clock, only
+        self._store, self._clock, self._only = system._store, system._clock, only
         self._agents = None if agents is None else frozenset(agents)
         self._inbox = EventInbox()
         self._ready: deque[Event] = deque()

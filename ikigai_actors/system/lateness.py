@@ -16,11 +16,11 @@ def why_late(system: Directory, uuid: str) -> str:
     from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
 
     try:
-        if (actor := system.here(uuid)) is None:
-            record = system.store.read(lambda tx: registry.get(tx, uuid))
+        if (actor := system._here(uuid)) is None:
+            record = system._store.read(lambda tx: registry.get(tx, uuid))
             state = system.state_of(record)
-            return system.store.read(lambda tx: late_by_rows(tx, record, state))
-        hold, asked, state = actor.state.hold, asking(actor.state.calls), system.statistics_of(uuid).state
+            return system._store.read(lambda tx: late_by_rows(tx, record, state))
+        hold, asked, state = actor.state.hold, asking(actor.state.calls), system._statistics_of(uuid).state
         lender = _called(system, hold.budget) if isinstance(hold, Paused) else ""
         return why_late_in(_called(system, uuid), state, lender, asked)
     except IkigaiError:  # the time-out is what is reported
@@ -29,5 +29,5 @@ def why_late(system: Directory, uuid: str) -> str:
 
 def _called(system: Directory, uuid: str) -> str:
     """The name of an agent for people, according to memory."""
-    actor = system.here(uuid)
+    actor = system._here(uuid)
     return words_of(uuid) if actor is None else actor.called

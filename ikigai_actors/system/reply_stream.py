@@ -91,7 +91,7 @@ class PieceMaker:
 class Streaming(Protocol):
     """The part of a system that a stream needs."""
 
-    beside: Beside
+    _beside: Beside
 
     def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
         """Call back for each event."""

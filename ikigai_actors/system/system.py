@@ -139,10 +139,10 @@ class ActorSystem(System):
                 store,
                 clock,
                 threads,
-                self.waits,
+                self._waits,
                 remote=self._remote,
                 on_others=self._look_at_others,
-                tell=self._tell,
+                tell=self._publish_news,
                 hears_all=lambda: publisher.is_heard_of_agents,
                 hears_replies=lambda: publisher.is_heard_of_replies,
                 is_here=lambda uuid: processes.get(uuid) is not None,
@@ -163,9 +163,9 @@ class ActorSystem(System):
             clock=clock,
             host=host,
             journal=journal,
-            log_cache=self._log_cache,
-            log_eviction=LogEviction(self._log_cache, lambda: processes, options.in_memory),
-            log_loader=LogLoader(self._log_cache, threads),
+            log_cache=self._ungated_log_cache,
+            log_eviction=LogEviction(self._ungated_log_cache, lambda: processes, options.in_memory),
+            log_loader=LogLoader(self._ungated_log_cache, threads),
             blobs=BlobCache(lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))),
             executor=executor,
             publisher=publisher,
@@ -175,9 +175,9 @@ class ActorSystem(System):
             prices=options.prices,
             gates=ServiceGates(options.providers.limits, count_hosts),
             toolbox=options.toolbox,
-            waits=self.waits,
+            waits=self._waits,
             approver=options.approver,
-            random_bytes=self.random_bytes,
+            random_bytes=self._random_bytes,
             processes=processes,
             written_by=(
                 store.read(lambda tx: other_writer_in(tx, OfflineProvider.name))
@@ -194,7 +194,7 @@ class ActorSystem(System):
                 host,
                 journal,
                 processes,
-                self._log_cache,
+                self._ungated_log_cache,
                 self._supervision,
                 threads,
                 self._fail,
@@ -327,7 +327,7 @@ class ActorSystem(System):
             undone.pop_all()
             undone.push(system._give_up)
             system._open_toolsets(options.toolsets, host_paths(database, config))
-            system.toolbox.check_rules(options.rules)
+            system._toolbox.check_rules(options.rules)
             if host.name is not None:  # from now on others give it agents, and it has the tools for them
                 host.begin()
                 host.keep()
@@ -445,45 +445,45 @@ class ActorSystem(System):
                 publisher.publish(ToolTrouble(name, text))
 
             toolset.host_paths = paths
-            if unsuitable := self.toolbox.add(self._runtime.executor.open(toolset, tell)):
+            if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)
                 tell(told)
             if toolset.copied is not None:
-                self.toolbox.copied += (toolset.copied,)
+                self._toolbox.copied += (toolset.copied,)
 
     def statistics(self) -> SystemStatistics:
         """The counters of the system."""
-        self.check_open()
-        return self._processes.statistics(self._log_cache.read_logs)
+        self._check_open()
+        return self._processes.statistics(self._ungated_log_cache.read_logs)
 
-    def statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
+    def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent since its actor was started; without its restarts.
 
         An agent of this host is not looked up in the database. Of one of another host the rows of its log are counted,
         which cover its whole life; with a ``record`` nothing is read, and only what was counted so far is there. 0
         means that no row has it: its inbox, and the times it waited.
         """
-        self.check_open()
+        self._check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
         actor = self._processes.get(check_type(uuid, str, "uuid", "text"))
         if actor is not None:
             status = actor.state.status
             state = self._waits_for(uuid) if status == Status.RUNNING else status.value
             return replace(actor.statistics(), state=state) if state else actor.statistics()
-        row = self.store.read(lambda tx: registry.get(tx, uuid)) if record is None else record
+        row = self._store.read(lambda tx: registry.get(tx, uuid)) if record is None else record
         if self._rebalancer is None or not row.living:
             raise self._not_here(row)
         known = record is not None
-        tally = self._tallies.of(uuid) if known else self.store.read(lambda tx: self._tallies.read(tx, uuid))
+        tally = self._tallies.of(uuid) if known else self._store.read(lambda tx: self._tallies.read(tx, uuid))
         return tally.statistics(self.state_of(row))
 
     def resume(self) -> list[AgentRef]:
         """Go on with every turn that was cut off; return the agents with such turns."""
-        self.check_open()
+        self._check_open()
         return [self.handle(uuid) for uuid in self._processes.resume()]
 
-    def is_idle(self, within: float) -> bool:
+    def _is_idle(self, within: float) -> bool:
         """Whether nobody needs this host for now: no other process is there, no agent is at work, no timer is due.
 
         What waits for a person's decision, a grant or CONT waits in the database, and needs no host.
@@ -491,10 +491,10 @@ class ActorSystem(System):
         Args:
             within: seconds from now in which no timer is due.
         """
-        self.check_open()
+        self._check_open()
         if self._processes.is_at_work():
             return False
-        return not self.store.read(lambda tx: host_is_needed(tx, self._runtime.host.id, within))
+        return not self._store.read(lambda tx: host_is_needed(tx, self._runtime.host.id, within))
 
     def drain(self, timeout: float | None = None) -> None:
         """Give all agents to the other hosts; return when none is left. New ones are not taken.
@@ -509,23 +509,23 @@ class ActorSystem(System):
             NoHost: no other host shares these agents.
             TimedOut: some are left.
         """
-        self.check_open()
+        self._check_open()
         check_timeout(timeout)
         if self._rebalancer is None:
             raise NoHost(UNSHARED)
         self._rebalancer.drain().get(timeout=timeout)
 
     def _import(self, file: ImportFile, under: str | None, timeout: float | None) -> str:
-        unit = Import(file, under, self._runtime.host.id, self.clock.now_ms(), self.random_bytes)
-        imported: Imported = self.writer.perform(unit, timeout)
+        unit = Import(file, under, self._runtime.host.id, self._clock.now_ms(), self._random_bytes)
+        imported: Imported = self._writer.perform(unit, timeout)
         return imported.top
 
     def _parts(self) -> list[SystemPart]:
         runtime, rebalancer, remote = self._runtime, self._rebalancer, self._remote
         supervision, following = self._supervision, self._following
         return [
-            SystemPart("the store", self._store.close),
-            SystemPart("what event loops wait for", self.beside.close),
+            SystemPart("the store", self._ungated_store.close),
+            SystemPart("what event loops wait for", self._beside.close),
             SystemPart("the host", runtime.host.release),
             SystemPart("the subscribers", self._publisher.close),
             SystemPart("the agents", self._actors.run),
@@ -533,7 +533,7 @@ class ActorSystem(System):
             SystemPart("the supervision loop", supervision.close, supervision.start),
             SystemPart("the replies on their way", self._streams.close),
             *([] if remote is None else [SystemPart("what other hosts were asked", remote.close)]),
-            SystemPart("the waits", self.waits.close, self.waits.start),
+            SystemPart("the waits", self._waits.close, self._waits.start),
             SystemPart("the journal", runtime.journal.close, runtime.journal.start),
             SystemPart("the reader of logs", runtime.log_loader.close, runtime.log_loader.start),
             SystemPart("what runs outside", lambda: runtime.executor.close(runtime.providers)),
@@ -543,16 +543,16 @@ class ActorSystem(System):
             SystemPart("the watch on other processes", following.close, following.start),
         ]
 
-    def actor(self, uuid: str) -> AgentActor:
+    def _actor(self, uuid: str) -> AgentActor:
         """The actor of an agent that this host runs. Raises `SystemClosed`, `AgentNotFound` and `AgentDead`."""
-        actor = self.target(uuid)
+        actor = self._target(uuid)
         if not isinstance(actor, AgentActor):
-            raise self.store.read(lambda tx: _no_actor(registry.get(tx, uuid), open_hosts(tx)))
+            raise self._store.read(lambda tx: _no_actor(registry.get(tx, uuid), open_hosts(tx)))
         return actor
 
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, in a word or two."""
-        self.check_open()
+        self._check_open()
         if check_type(record, AgentRecord, "record", "a row of the registry").status != "running":
             return record.status
         if record.waits_for is not None:  # its actor may not have heard yet
@@ -564,9 +564,9 @@ class ActorSystem(System):
             return shown_state(record, self._rebalancer.hosts)
         return self._waits_for(record.uuid) or actor.state.shown.value
 
-    def signs(self) -> dict[str, Sign]:
+    def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
-        return {**super().signs(), **self._processes.signs()}
+        return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
         """The agents that an agent of this host waits for, as a state; empty when it waits for none."""
@@ -577,58 +577,58 @@ class ActorSystem(System):
         actor = self._processes.get(uuid)
         if actor is not None:
             return actor.called
-        return self._store.read(lambda tx: registry.get(tx, uuid)).short
+        return self._ungated_store.read(lambda tx: registry.get(tx, uuid)).short
 
     @property
-    def toolbox(self) -> Toolbox:
+    def _toolbox(self) -> Toolbox:
         """The tools that agents may use."""
         return self._runtime.toolbox
 
     @property
-    def default_settings(self) -> Mapping[str, Any]:
+    def _default_settings(self) -> Mapping[str, Any]:
         """The settings for the models of agents that have not set them."""
         return self._runtime.providers.settings
 
     @property
-    def default_model(self) -> str:
+    def _default_model(self) -> str:
         return self._runtime.providers.default
 
-    def window_of(self, model: str | None = None) -> int:
-        self.check_open()
+    def _window_of(self, model: str | None = None) -> int:
+        self._check_open()
         check_optional(model, str, "model", "a model setting")
         try:
             return self._runtime.providers.window(model)
         except (Exception, SystemExit) as error:  # other people's code
-            named = model or self.default_model
+            named = model or self._default_model
             raise ProviderError(f"The window of {named} is not known: its provider breaks ({error!r}).") from error
 
-    def _asked_models(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
+    def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         try:
             names = [str(one) for one in self._runtime.providers.asked(settings, summary)]
         except ProviderUnknown as error:
             raise BadInput(str(error)) from error
         except (Exception, SystemExit) as error:  # other people's code
-            named = settings.get("model") or self.default_model
+            named = settings.get("model") or self._default_model
             raise BadInput(f"The model {named} cannot be asked: its provider breaks ({error!r}).") from error
         return tuple(PricedModel(name, self._runtime.prices.of_model(name)) for name in names)
 
-    def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
+    def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
         if self._runtime.providers.only_stands_in(settings):
             writer = other_writer(writers)
             if writer or not writers:
                 raise ProviderMissing(why_silent(writer) if writer else UNWRITTEN)
-        self._asked_models(settings, False)  # a provider that is not registered is `BadInput`
+        self._models_asked(settings, False)  # a provider that is not registered is `BadInput`
         self._runtime.providers.check_ready(settings)
 
     @property
-    def stand_in_notice(self) -> str:
+    def _stand_in_notice(self) -> str:
         return notice(self._runtime.written_by) if self._runtime.providers.nobody_asked else ""
 
-    def check_model(self, model: str) -> None:
-        self.asked_models({"model": check_type(model, str, "model", "a model setting")})
+    def _check_model(self, model: str) -> None:
+        self._asked_models({"model": check_type(model, str, "model", "a model setting")})
 
     def _check_new_rule(self, rule: NewRule) -> None:
-        self.toolbox.check_rules([rule])
+        self._toolbox.check_rules([rule])
 
     def _tell_trouble(self, reason: str | None) -> None:
         if self._failure is None:  # else the last word was said
@@ -638,7 +638,7 @@ class ActorSystem(System):
         """Stop at once: the database may not be this host's any more. Waits for nothing, whatever the network does."""
         self._fail(error)
         if isinstance(error, StoreError):
-            self.store.abandon(f"The system stopped: {error}")
+            self._store.abandon(f"The system stopped: {error}")
 
     def _fail(self, error: IkigaiError) -> None:
         """Stop with one error: the store is gone for good, or belongs to another host.

@@ -80,7 +80,7 @@ class TurnFiles:
 def _is_offline(turn: Turn) -> bool:
     """Whether only the stand-in, which is no model, would answer a turn."""
     system = turn.agent.system
-    asked = system.asked_models(system.log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
+    asked = system._asked_models(system._log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
     return all(one.name.startswith(f"{OfflineProvider.name}:") for one in asked)
 
 

@@ -35,16 +35,14 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, overload
 
+from ikigai_actors import types
 from ikigai_actors.arguments import check_choice, check_flag, check_optional, check_seconds, shown
 from ikigai_actors.attachments import Attachment, check_sum, name_and_size
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
 from ikigai_actors.tools.policy import Policy, ToolTraits
-
-if TYPE_CHECKING:
-    from ikigai_actors.tools.signature import Signature
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +118,7 @@ class FunctionTool:
     """Its purpose, as the model reads it."""
     function: Callable[..., Any]
     """The function that runs."""
-    signature: "Signature"
+    signature: "types.Signature"
     """Its parameters."""
     timeout: float
     """Seconds that a call may take."""

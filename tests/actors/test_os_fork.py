@@ -182,4 +182,4 @@ def test_a_name_that_a_system_does_not_have_is_an_attribute_error_as_everywhere(
     with ActorSystem.open(":memory:", FunctionProvider(lambda _: "well")) as system:
         with pytest.raises(AttributeError, match="'ActorSystem' object has no attribute 'agentz'"):
             system.agentz  # type: ignore[attr-defined]  # noqa: B018 - the mistake
-        assert not system.forked
+        assert not system._forked

@@ -235,7 +235,7 @@ def test_decisions_that_come_while_the_log_is_read_are_carried_out(
         if resumes:
             system.resume()
         decided = [people.submit(system.approvals.approve, call) for call in before]
-        actor = system.actor(system.root.uuid)
+        actor = system._actor(system.root.uuid)
         eventually(lambda: actor.waiting == len(before) + resumes, "the decisions")
         may_read.set()
         assert [one.result(DEADLINE) for one in decided] == [True, True]

@@ -25,7 +25,7 @@ class Stall:
 
     def ask(self, agent: AgentRef) -> None:
         """Ask an agent."""
-        agent.system.target(agent.uuid).deliver(on.GetOutcome(self))
+        agent.system._target(agent.uuid).deliver(on.GetOutcome(self))
 
     def wait_until_answered(self) -> None:
         """Return when the worker is busy."""

@@ -24,7 +24,7 @@ def test_a_fork_of_a_model_tells_parent_and_child_what_is_left_for_each(database
         poor = system.agent("poor").budget
         assert poor is not None
         assert (poor.owner, poor.granted) == (system.agent("poor").uuid, {"tokens": 5_000, "usd": 0.5})
-        assert check(system.store) == []
+        assert check(system._store) == []
         told = [one.content for one in results(requests_of(provider, "boss")[1])]
         assert all(one.endswith("Left of the budget: 9,900 tokens of yours.") for one in told)
         rich = results(requests_of(provider, "rich")[0])[0].content
@@ -64,7 +64,7 @@ def test_a_model_grants_more_to_an_agent_below_it_which_goes_on(database: str) -
         assert told.content == (
             f"The budget of {kid.uuid} grants 100 tokens and $0.50 in all now, and 1 that waited for it go on."
         )
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_of_a_function_that_tells_no_tokens_only_the_latest_replies_are_looked_a
     with ActorSystem.open(":memory:", FunctionProvider(lambda _: "fine")) as system:
         for number in range(2 * REPLIES):
             system.root.prompt(f"{number}").get(timeout=DEADLINE)
-        actor = system.actor(system.root.uuid)
+        actor = system._actor(system.root.uuid)
         assert actor._log.current is not None
         log = Counted(actor._log.current)
         costs = Costs(actor.runtime, cast("AgentLog", log))

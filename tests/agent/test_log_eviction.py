@@ -28,7 +28,7 @@ def talk(agents: list[AgentRef], times: int) -> None:
 
 def held(system: ActorSystem, agent: AgentRef) -> bool:
     """Whether its log is in memory."""
-    return system.actor(agent.uuid).state.phase is not Phase.UNLOADED
+    return system._actor(agent.uuid).state.phase is not Phase.UNLOADED
 
 
 @pytest.mark.sample(1, "hundreds of turns")
@@ -37,14 +37,14 @@ def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durab
     with opened(durable) as system:
         agents = [system.root.fork() for _ in range(20)]
         talk(agents, 5)
-        assert system.log_cache.passages() > 0
-        logs = system.log_cache
+        assert system._log_cache.passages() > 0
+        logs = system._log_cache
         eventually(lambda: logs.in_memory() + logs.passages() <= MOST, "the rest of idle agents")
         assert not held(system, agents[0])
-        before = system.log_cache.read_logs
+        before = system._log_cache.read_logs
         assert agents[0].prompt("x").get(timeout=DEADLINE).text == "11 messages"
         assert agents[0].reply(timeout=DEADLINE).text == "11 messages"
-        assert system.log_cache.read_logs == before + 1
+        assert system._log_cache.read_logs == before + 1
         for agent in agents[1:]:
             agent.undo()
             assert agent.prompt("x").get(timeout=DEADLINE).text == "9 messages"

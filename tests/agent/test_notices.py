@@ -122,7 +122,7 @@ def test_a_restart_repeats_nothing(durable: str) -> None:
         system.root.send(kid, "text")
         quiet(kid)
         assert notices(kid) == [told(1), told(3)]
-        assert list(fsck.check(system.store)) == []
+        assert list(fsck.check(system._store)) == []
 
 
 def test_mail_of_another_process_is_told_of(durable: str) -> None:

@@ -142,4 +142,4 @@ def test_a_model_forks_while_few_agents_live_in_its_own_branch(database: str) ->
         assert f"set by {words_of(leaf.uuid)}" in forks(leaf)
         ann.children()[1].kill()
         assert forks(leaf).startswith("Forked")
-        assert check(system.store) == []
+        assert check(system._store) == []

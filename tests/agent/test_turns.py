@@ -84,7 +84,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
     with ActorSystem.open(provider=hanging, parts=replace(SYSTEM_PLATFORM, open_store=lambda _: store)) as system:
         store.hold(may_read)
         first, second = system.root.prompt("one"), system.root.prompt("two")
-        actor = system.actor(system.root.uuid)
+        actor = system._actor(system.root.uuid)
         eventually(lambda: actor.waiting == 2 and actor.actor_inbox.empty(), "the prompts, where the log is waited for")
         interrupted = system.root.aio.signal(Signal.INT)  # it would overtake them in the inbox
         eventually(lambda: actor.waiting == 3 and actor.actor_inbox.empty(), "the interrupt behind them")
@@ -104,7 +104,7 @@ def test_who_ends_while_turns_are_resumed_keeps_nobody_else_from_going_on(durabl
             system.agent(uuid).prompt("one")
             eventually(lambda uuid=uuid: system.agent(uuid).record.turn, "the turn")  # type: ignore[misc]
     with open_echo(durable) as system:
-        system.actor(ended).actor_ref.stop()
+        system._actor(ended).actor_ref.stop()
         assert [agent.uuid for agent in system.resume()] == [other]
         assert system.agent(other).reply(timeout=DEADLINE).text == "one / 1"
     gate.open()
@@ -204,7 +204,7 @@ def test_commands_beyond_ten_thousand_are_refused_and_the_others_done(new_sqlite
     with ActorSystem.open(new_sqlite(), provider=gate.provider) as system:
         first = system.root.prompt("first")
         gate.wait_until_asked()
-        futures, inbox = [], system.actor(system.root.uuid).actor_inbox
+        futures, inbox = [], system._actor(system.root.uuid).actor_inbox
         for number in range(INBOX_CAPACITY + 1):
             try:
                 futures.append(system.root.aio.mark(str(number)))

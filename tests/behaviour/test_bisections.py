@@ -67,7 +67,7 @@ def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str
         assert found.sure >= 0.99
         assert agent.history(all=True) == before
         assert next(place for place, bad_there in found.curve if bad_there > 0.5) == found.position
-        assert check(system.store) == []
+        assert check(system._store) == []
         found.end()
         assert [one.name for one in system.agents("running")] == [None, "clerk"]
 
@@ -96,7 +96,7 @@ def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_th
         assert (found.position, found.answer) == (end_of(agent, bad), "step")
         asked = [one.content for one in found.experiment.agent_of(1).history() if one.kind == "user"]
         assert asked == [f"Tea {number}, please." for number in range(1, 5)]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None:
@@ -240,7 +240,7 @@ def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, pr
                     world.recover()
                     crashed = True
                 else:
-                    assert check(world.system.store) == []
+                    assert check(world.system._store) == []
                     told = result.experiment.book
                     return crashed, (result.position, result.curve, [one.place for one in told.trials.values()])
 
@@ -344,7 +344,7 @@ def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) 
                 bisect(agent, is_good, **{**terms, **other})
         agent.kill(cascade=True)
         system.agent("mine").kill(cascade=True)
-        prune_logs(system.store, 2**50, 1)
+        prune_logs(system._store, 2**50, 1)
         with pytest.raises(HistoryPruned):
             bisect(agent, is_good, probe="?")
 

@@ -186,12 +186,12 @@ def stored(store: Store) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_dry_run_says_what_would_be_asked_and_writes_and_asks_nothing(shop: Shop, verb: str) -> None:
-    before, asked = stored(shop.system.store), len(shop.provider.requests)
+    before, asked = stored(shop.system._store), len(shop.provider.requests)
     found = VERBS[verb](shop.agent, dry_run=True)
     assert (found.ended, found.resumed, found.experiment.book.trials) == ("dry run", False, {})
     assert found.forecast.trials > 0
     assert found.forecast.text().startswith(f"At most {found.forecast.trials} trial")
-    assert (stored(shop.system.store), len(shop.provider.requests)) == (before, asked)
+    assert (stored(shop.system._store), len(shop.provider.requests)) == (before, asked)
     with pytest.raises(AgentNotFound):
         found.experiment.agent.history()
     with pytest.raises(AgentNotFound):
@@ -297,10 +297,10 @@ def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path
     shop.system.export(strange, file)
     with ActorSystem.open(":memory:", Meter()) as system:
         turns = recorded(system.import_(file))
-        before = stored(system.store)
+        before = stored(system._store)
         with pytest.raises(BadInput, match="'other:x' names provider 'other', which is not registered"):
             replay(turns)
-        assert stored(system.store) == before
+        assert stored(system._store) == before
         assert replay(turns, change={"model": None}).forecast.new_readers == ("shop:tea",)
 
 
@@ -313,10 +313,10 @@ def test_a_forecast_counts_what_is_left(shop: Shop) -> None:
     how: dict[str, Any] = {"plan": BestOf(5), "options": ["Oolong?"], "parallel": 1}
     with pytest.raises(ValueError, match="enough"):
         search(shop.agent, breaks_off, **how)
-    before = stored(shop.system.store)
+    before = stored(shop.system._store)
     dry = search(shop.agent, judged, **how, dry_run=True)
     assert (dry.forecast.trials, dry.resumed, [one.score for one in dry.trials]) == (3, True, [1.0, 1.0, None])
-    assert stored(shop.system.store) == before
+    assert stored(shop.system._store) == before
     assert search(shop.agent, judged, **how, fresh=True, dry_run=True).forecast.trials == 5
     assert search(shop.agent, judged, **how).forecast == dry.forecast
 
@@ -362,10 +362,10 @@ def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run
                 continue
             caplog.clear()
             heard.clear()
-            before = stored(world.system.store)
+            before = stored(world.system._store)
             dry = begun(world, dry_run=True)
             assert (dry.forecast.trials, dry.resumed) == (2, True)
-            assert (stored(world.system.store), heard, len(caplog.messages)) == (before, [], 1)
+            assert (stored(world.system._store), heard, len(caplog.messages)) == (before, [], 1)
             assert [one.state for one in agents] == states
             begun(world)
             assert heard == [2, 2]

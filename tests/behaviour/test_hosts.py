@@ -138,4 +138,4 @@ def test_two_hosts_run_the_trials_of_one_experiment_and_a_second_driver_ends_the
             verb.drive(a, watch)
         assert set(asked) == {"a", "b"}
         assert verb.drive(a) == on_one_host(verb)
-        assert check(a.store) == []
+        assert check(a._store) == []

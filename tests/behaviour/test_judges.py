@@ -48,7 +48,7 @@ def test_a_model_judges_in_a_fork_of_the_trial_and_what_it_does_not_tell_is_not_
     with opened() as system:
         options = ("please", "now!", "half", "hm", "broken")
         assert scores(system, ask("Polite?"), *options) == [1.0, 0.0, 0.5, None, None]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("budget", [{"tokens": 25}, {"agents_ever": 3}])
@@ -64,7 +64,7 @@ def test_a_budget_that_ends_while_a_model_judges_ends_the_search_and_a_grant_let
         system.agent("mine").grant(**dict.fromkeys(budget, 1000))
         found = search(agent, ask("Polite?"), **how)
         assert (found.ended, [trial.score for trial in found.trials]) == ("", [1.0, 1.0, 1.0])
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_model_that_is_not_there_is_named_before_anything_is_made() -> None:
@@ -240,7 +240,7 @@ def test_a_second_driver_of_an_experiment_is_told_so_and_the_first_goes_on() -> 
             search(agent, judge, **how)
         found = search(agent, judge, **how)
         assert [trial.score for trial in found.trials] == [1.0] * 6
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_a_person_does_with_an_experiment_is_no_other_driver() -> None:

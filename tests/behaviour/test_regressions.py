@@ -189,7 +189,7 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
         assert report.text().startswith("fail: right 0.0 %")
         assert json.loads(report.json())["difference"] == -1.0
         assert "<h1>Regression: fail</h1>" in report.html()
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_again() -> None:
@@ -221,7 +221,7 @@ def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_aga
         assert regress(turns, check=calls("any order")).rate == 1.0
         assert regress(turns, check=lambda then, now: 0.5).rate == 0.5
         assert len(shop.requests) == requests
-        assert check(system.store) == []
+        assert check(system._store) == []
         new = regress(turns, check=mine, name="new", change={"max_tokens": 9})
         assert new.rate == pytest.approx(1 / 3)
         asked.clear()

@@ -100,7 +100,7 @@ def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
         assert shop.done == done
         assert agent.history(all=True) == before
         assert found.text() == "3 replayed, none differs."
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_change_shows_where_calls_differ_and_the_turn_ends_there(durable: str) -> None:
@@ -217,7 +217,7 @@ def test_a_log_is_replayed_with_what_stood_between_its_turns(what: str) -> None:
         assert replay(turns, each="log").differences == []
         changed = replay(turns, each="log", change={"system": "Be kind."})
         assert len(changed.differences) == len(turns)
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_behind_what_was_taken_back_a_log_goes_on_from_the_replay_of_what_counts() -> None:
@@ -262,7 +262,7 @@ def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
         guessed = replay(turns, each="step", change={"system": "Guess."})
         assert [str(one).split(" ", 1)[1] for one in guessed.differences] == ["end: open → answered"]
         assert regress(turns, each="step").undecided == 0
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
@@ -278,7 +278,7 @@ def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
         [turn] = recorded(agent)
         assert [(one.position, one.what) for one in changed.differences] == [(turn.calls[1].position, "arguments")]
         assert shop.done == done
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_message_is_edited_and_the_turn_goes_on_from_there(
         assert [call.name for call in one.again.calls] == calls
         assert one.again.text == answer
         assert shop.done == done
-        assert check(system.store) == []
+        assert check(system._store) == []
         if kind == "result":
             assert shop.requests[-2].messages[-1]["content"][-1]["content"] == text
 
@@ -330,7 +330,7 @@ def test_the_picture_of_a_result_is_shown_again() -> None:
         assert bisect(agent, lambda run: True).probes > 0
         assert requests[4:]
         assert all("image" in str(one.messages[-1]["content"]) for one in requests[5::2])
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -> None:
@@ -345,7 +345,7 @@ def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -
         [turn] = recorded(agent)
         [one] = replay([turn], edit={turn.calls[0].position + 1: "three mails"}).turns
         assert one.again.text == "three mails"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:
@@ -452,7 +452,7 @@ def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(step: int) -> No
             while True:
                 with suppress(ProcessCrashed):
                     found = replay(recorded(world.system.agent("clerk")), samples=2, parallel=2)
-                    assert check(world.system.store) == []
+                    assert check(world.system._store) == []
                     assert shop.done == done
                     return crashed, [(one.again.calls, one.again.text) for one in found.turns]
                 world.recover()
@@ -515,7 +515,7 @@ def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:
         found = replay(turns)
         assert found.differences == []
         found.end()
-        prune_logs(system.store, 2**50, 1)
+        prune_logs(system._store, 2**50, 1)
         for each in ("turn", "step"):
             with pytest.raises(HistoryPruned):
                 replay(turns, each=each, name="late")

@@ -195,7 +195,7 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
         last = found.experiment.agent_of(43)
         last.fork(name="below")
         records = system.agents()
-        books = system.store.read(lambda tx: books_in(tx, records))
+        books = system._store.read(lambda tx: books_in(tx, records))
         listed = listed_trials(records, books)
         assert listed.notes[found.experiment.agent.uuid] == (
             f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {words_of(shown.uuid)}), worst 0.25 (trial 1, "
@@ -223,6 +223,6 @@ def test_a_book_that_cannot_be_read_is_no_experiment_of_a_list(new_sqlite: NewDa
         found = search(asked(system), judge, plan=BestOf(1), options=["More?"])
         agent = found.experiment.agent
         wrong = f"UPDATE messages SET data = '{{\"verdicts\": [1]}}' WHERE agent_uuid = '{agent.uuid}' AND id > "
-        system.store.write(lambda tx: sql(tx, f"{wrong}{agent.record.fork_message_id + 2} AND kind = 'note'"))
+        system._store.write(lambda tx: sql(tx, f"{wrong}{agent.record.fork_message_id + 2} AND kind = 'note'"))
         records = system.agents()
-        assert system.store.read(lambda tx: books_in(tx, records)) == {}
+        assert system._store.read(lambda tx: books_in(tx, records)) == {}

@@ -71,7 +71,7 @@ def player(system: ActorSystem) -> AgentRef:
 
 
 def settings(agent: AgentRef) -> dict[str, Any]:
-    log = agent.system.log_cache.load(agent.uuid)
+    log = agent.system._log_cache.load(agent.uuid)
     return dict(log.view(log.head).settings)
 
 
@@ -90,14 +90,14 @@ def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(datab
         assert [found.trials[number - 1].prompt for number in found.path] == ["a", "b", "b", "a"]
         assert agent.history(all=True) == before
         assert not found.resumed
-        assert check(system.store) == []
+        assert check(system._store) == []
         winner = found.keep("winner")
         assert winner.prompt("!").get(timeout=DEADLINE).text == ".abba!"
         assert winner.record.supervisor_uuid == system.root.uuid
         found.end()
         found.end()  # nothing is left to be ended
         assert [one.name for one in system.agents("running")] == [None, "player", "winner"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("plan", [BestOf(5), Beam(2, 3), MCTS(12)])
@@ -123,7 +123,7 @@ def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Pa
             found = search(system.agent("player"), dies, **how)
             assert shape(found) == whole
             assert found.resumed
-            assert check(system.store) == []
+            assert check(system._store) == []
             break
     assert sorted(set(judged)) == list(range(1, len(whole) + 1))
     assert attempt > 2
@@ -207,7 +207,7 @@ def test_the_history_of_a_dead_agent_is_searched_and_one_that_was_deleted_is_not
         lost = system.root.fork("x", name="lost")
         lost.reply(timeout=DEADLINE)
         lost.kill()
-        prune_logs(system.store, 2**50, 1)
+        prune_logs(system._store, 2**50, 1)
         with pytest.raises(HistoryPruned):
             search(lost, closeness, plan=BestOf(1), options=["a"])
 
@@ -222,8 +222,8 @@ def test_a_database_is_sound_when_trials_were_pruned_and_the_history_that_they_w
         agents = {"trial": found.agent, "experiment": found.experiment.agent}
         for one in ended:
             agents[one].kill()
-        assert prune_logs(system.store, 2**50, 1).agents == len(ended)
-        assert check(system.store) == []
+        assert prune_logs(system._store, 2**50, 1).agents == len(ended)
+        assert check(system._store) == []
 
 
 def test_go_answers_the_same_prompt_once_more() -> None:
@@ -383,7 +383,7 @@ def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(step: in
                     world.recover()
                     crashed = True
                 else:
-                    assert check(world.system.store) == []
+                    assert check(world.system._store) == []
                     return crashed, shape(found)
 
     _, whole = searched(None)
@@ -431,7 +431,7 @@ def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_gra
         system.agent("mine").grant(agents_ever=20)
         found = search(agent, judge, **how, name="mine")
         assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_search_ends_when_its_experiment_is_stopped_and_goes_on_when_that_is_continued() -> None:
@@ -480,7 +480,7 @@ def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_pa
             copy = there.import_(tmp_path / "whole")
             assert {one.reply().text for one in copy.children()} == {one.reply().text for one in trials}
             assert there.import_(tmp_path / "one").history()[-1].content == trials[0].history()[-1].content
-            assert check(there.store) == []
+            assert check(there._store) == []
 
 
 def test_verdicts_on_trials_that_have_answered_share_a_unit_and_a_judge_that_raises_loses_none_of_them() -> None:

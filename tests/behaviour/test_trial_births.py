@@ -59,10 +59,10 @@ class Shop:
 
 def born(maker: AgentRef, of: AgentRef, at: int, *, begin: Copies = (), prompt: str | None = None) -> AgentRef:
     """A trial that goes on from a position."""
-    child = new_agent_uuid(maker.system.random_bytes)
+    child = new_agent_uuid(maker.system._random_bytes)
     written: Future[int] = Future(maker.uuid)
     trial = on.TrialBirth(child, of.uuid, at, prompt, {}, EFFECTS, {}, prompt is None, begin)
-    maker.system.tell(maker.uuid, on.ForkTrials({}, (trial,), written))
+    maker.system._tell(maker.uuid, on.ForkTrials({}, (trial,), written))
     written.get(timeout=DEADLINE)
     return maker.system.handle(child)
 
@@ -97,7 +97,7 @@ def test_a_trial_without_a_prompt_sends_the_request_that_was_recorded_there(kind
         assert shop.requests[2] == recorded
         assert shop.calls == ["Assam"]
         assert clerk.history(all=True) == before
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_its_birth() -> None:
@@ -117,7 +117,7 @@ def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_i
         asked = born(system.root, clerk, place_of(clerk, Kind.USER), begin=copies, prompt="and now?")
         own = [message.kind for message in asked.history() if message.agent_uuid == asked.uuid]
         assert own[:5] == ["fork", "configure", "assistant", "tool_result", "user"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_trial_that_failed_goes_on_with_the_turn_that_its_birth_has_opened() -
         assert trial.resume()
         assert trial.reply(timeout=DEADLINE).text == "answered"
         assert [message.kind for message in trial.history()[-5:]] == ["fork", "configure", "user", "error", "assistant"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_turn_that_must_give_a_value_is_gone_on_with_as_such() -> None:
@@ -165,7 +165,7 @@ def test_a_turn_that_must_give_a_value_is_gone_on_with_as_such() -> None:
         runs: list[TrialRun] = []
         search(agent, runs.append, plan=BestOf(2), options=[GO], at=place_of(agent, Kind.USER))
         assert [run.reply.output for run in runs if run.reply is not None] == [7, 7]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_go_is_refused_where_nothing_waits_for_an_answer() -> None:
@@ -201,7 +201,7 @@ def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_
                 assert trial.state in (Phase.INTERRUPTED, Phase.IDLE)
                 trial.resume()
                 assert trial.reply().text == "fine"
-            assert check(world.system.store) == []
+            assert check(world.system._store) == []
             return crashed
 
     for commit in count(1):

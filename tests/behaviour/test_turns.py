@@ -136,7 +136,7 @@ def test_the_turns_of_a_log_that_was_deleted_and_wrong_arguments_are_refused() -
         lost.reply(timeout=DEADLINE)
         lost.kill()
         assert len(recorded(lost)) == 1
-        prune_logs(system.store, 2**50, 1)
+        prune_logs(system._store, 2**50, 1)
         with pytest.raises(HistoryPruned):
             recorded(lost)
         wrong: list[tuple[Any, Any]] = [((), None), (("clerk",), None), ((system.root,), "answered")]

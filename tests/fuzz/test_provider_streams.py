@@ -32,7 +32,7 @@ def system(server: MessagesServer) -> Iterator[ActorSystem]:
     provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_retries=0)
     with ActorSystem.open("sqlite:///:memory:", provider) as opened:
         yield opened
-        assert check(opened.store) == []
+        assert check(opened._store) == []
 
 
 # No thinking: a thought that is altered on its way is the model's no more, and only the service can tell.

@@ -120,7 +120,7 @@ def test_a_system_on_a_server_shows_its_password_nowhere(postgres_url: str, post
     try:
         with ActorSystem.open(url, OfflineProvider()) as system:
             system.root.prompt("hello").get(timeout=20)
-            for part in (system, system.store, system.store.location, system.root):
+            for part in (system, system._store, system._store.location, system.root):
                 assert DISTINCT not in f"{part!r} {part}"
             with pytest.raises(IkigaiError) as caught:
                 ActorSystem.open(url, OfflineProvider())

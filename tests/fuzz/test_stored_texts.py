@@ -23,7 +23,7 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         url = request.getfixturevalue("module_postgres")()
     with ActorSystem.open(url, OfflineProvider()) as opened:
         yield opened
-        assert check(opened.store) == []
+        assert check(opened._store) == []
 
 
 def refused(work: Callable[[], object]) -> bool:

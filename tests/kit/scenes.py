@@ -88,7 +88,7 @@ def _prepare(system: ActorSystem) -> None:
     system.documents.write("plan/fair.md", "# The fair\n\nOn Friday.", author=root)
     system.documents.write("plan/fair.md", "# The fair\n\nOn **Saturday**.\n\n- tea\n- cups", author=buyer)
     system.documents.write("stall.md", "Two tables.", author=root)
-    system.touch(root)
+    system._touch(root)
 
 
 class Scene(NamedTuple):

@@ -354,7 +354,7 @@ class BehaviourRules(Stage):
             self.ledger.ended.update(one.uuid for one in looked_at.kill(timeout=PATIENCE))
         if what == "prune":
             self.upkeep.before = self.world.clock.now_ms() + 1
-            prune_logs(self.system.store, self.upkeep.before, self.world.clock.now_ms())
+            prune_logs(self.system._store, self.upkeep.before, self.world.clock.now_ms())
         elif what == "prompt trial":
             self.note_prompt(USE, trial.prompt(USE))
         elif what == "kill trial":

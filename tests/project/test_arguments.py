@@ -33,14 +33,10 @@ from ikigai_actors import (
     Signal,
     SystemClosed,
 )
-from ikigai_actors.agent.actor import AgentActor
 from ikigai_actors.arguments import LONGEST_TIME, check_count, check_seconds, check_timeout, shown
 from ikigai_actors.cluster import Fleet
 from ikigai_actors.events import AsyncEventFeed, EventFeed, Subscription
-from ikigai_actors.providers.prices import PricedModel
-from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.messages.settings import SETTINGS
-from ikigai_actors.records.transfer.export import Exported
 from ikigai_actors.store import Store
 from ikigai_actors.store.location import locate
 from ikigai_actors.system.attached import AttachedSystem
@@ -122,7 +118,7 @@ TABLES = ("agents", "messages", "mail", "documents", "signals", "groups", "monit
 
 def stored(system: ActorSystem) -> list[Any]:
     """All that the database holds."""
-    store: Store = system.store
+    store: Store = system._store
     return store.read(lambda tx: [sorted(map(repr, sql(tx, f"SELECT * FROM {table}"))) for table in TABLES])
 
 
@@ -209,13 +205,9 @@ def is_called(one: Any) -> bool:
     return not is_dataclass(one) or hasattr(one, "__post_init__")  # others are checked where they are handed in
 
 
-LATE = {one.__name__: one for one in (AgentActor, Exported, LifecycleChange, PricedModel)}
-"""The types that methods name, and import only where they need them."""
-
-
 def hints(call: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of something that can be called, with their types."""
-    found = get_type_hints(call.__init__ if inspect.isclass(call) else call, localns=LATE)
+    found = get_type_hints(call.__init__ if inspect.isclass(call) else call)
     known = inspect.signature(call).parameters.values()
     return {one.name: found[one.name] for one in known if one.kind is not one.VAR_KEYWORD}
 

@@ -117,8 +117,8 @@ EVERY: dict[str, object] = {
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "AgentActor", "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "FileTree", "LogCache", "ModelValue",
-    "Platform", "RemoteActor", "Scope", "Subject", "System", "Toolbox", "Trait", "TreeMerge", "Until", "WaitTarget",
+    "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "ModelValue", "Platform", "Scope", "Subject",
+    "System", "Trait", "Until", "WaitTarget", "WrongArguments",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.
@@ -126,7 +126,7 @@ INNER = {
 
 MADE_BY_US = {
     "ActorSystem", "AgentRef", "AsyncActorSystem", "AsyncAgentRef", "AsyncEventFeed", "AsyncReplyStream", "Documents",
-    "EventFeed", "Mailbox", "ReplyStream", "Subscription",
+    "EventFeed", "FunctionTool", "Mailbox", "ReplyStream", "Subscription",
 }  # fmt: skip
 """Classes that users do not make by calling them."""
 
@@ -153,7 +153,7 @@ def hints(member: object) -> Iterator[object]:
     """What a signature, or a record's fields, say of types."""
     try:
         yield from get_type_hints(member).values()
-    except (NameError, TypeError):  # what only type checkers import, and values without annotations
+    except TypeError:  # a value without annotations
         return
 
 

@@ -142,7 +142,7 @@ def test_a_program_uses_what_the_file_says_and_its_arguments_count_before_it(tmp
                 "local:small", "local:large",
             ]  # fmt: skip
         with ActorSystem.open(":memory:", "offline", config=file) as system:
-            assert system.default_model == "offline"
+            assert system._default_model == "offline"
         with ActorSystem.open(":memory:", providers={"local": OfflineProvider()}, config=file) as system:
             assert system.root.prompt("Who?").get(timeout=DEADLINE).text.startswith("You said")
     assert server.keys == ["none", "none"]

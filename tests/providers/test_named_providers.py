@@ -102,7 +102,7 @@ def test_a_provider_of_an_installed_package_is_there_under_its_name(
     with ActorSystem.open(":memory:", "offline") as system:
         assert answer(system, "acme:large") == "mine: large"
         with pytest.raises(BadInput, match=r"Registered: acme, anthropic, offline, openai\."):
-            system.check_model("nobody:m")
+            system._check_model("nobody:m")
 
 
 def test_a_package_whose_provider_is_broken_or_there_twice_is_named(
@@ -113,9 +113,9 @@ def test_a_package_whose_provider_is_broken_or_there_twice_is_named(
     with ActorSystem.open(":memory:", "offline") as system:
         told = "Provider 'acme' of package acme .* cannot be made: LookupError: no key in the vault"
         with pytest.raises(BadInput, match=told):
-            system.check_model("acme:m")
+            system._check_model("acme:m")
         with pytest.raises(BadInput, match="Provider 'twice' is offered by acme and other"):
-            system.check_model("twice:m")
+            system._check_model("twice:m")
         assert answer(system).startswith("You said")
     with pytest.raises(BadInput, match=told):
         ActorSystem.open(":memory:", "acme")

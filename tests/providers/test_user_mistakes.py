@@ -469,6 +469,6 @@ def test_whatever_the_code_of_others_does_every_turn_ends_and_nobody_else_is_hur
                 outcome(agent)
         assert ended(agent)
         assert [outcome(each) for each in (system.root, other)] == ["well", "well"]
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert {record.status for record in system.agents() if record.name != "wrong"} == {"running"}
     system.close()

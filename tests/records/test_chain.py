@@ -101,7 +101,7 @@ def test_a_session_has_the_hashes_of_its_histories(store: Store) -> None:
         system.root.fork("four", at=2).reply(timeout=60)
         for agent in (system.agent(one.uuid) for one in system.agents()):
             before = EMPTY_HASH
-            stored = {n: h for one in (system.root.uuid, agent.uuid) for n, h in hashes(system.store, one).items()}
+            stored = {n: h for one in (system.root.uuid, agent.uuid) for n, h in hashes(system._store, one).items()}
             for message in agent.history(all=True):
                 before = by_hand(before, message)
                 assert message.agent_uuid != agent.uuid or stored[message.id] == before

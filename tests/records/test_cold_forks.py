@@ -27,7 +27,7 @@ def lengthen(system: ActorSystem, agent: AgentRef, count: int = MANY) -> None:
     """Give an agent a long log, behind its actor's back: the system is to be closed then."""
     head = len(agent.history(all=True))
     log = says(agent.uuid, *range(head + 1, head + count + 1))
-    system.store.write(lambda tx: write_log(tx, log))
+    system._store.write(lambda tx: write_log(tx, log))
 
 
 @contextmanager
@@ -35,12 +35,12 @@ def reopened(database: str) -> Iterator[ActorSystem]:
     """A system that was closed and has come back; its database is sound in the end."""
     with open_echo(database) as system:
         yield system
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def reads(system: ActorSystem) -> tuple[int, int]:
     """How many logs were read, and how many messages they had."""
-    return system.log_cache.read_logs, system.log_cache.read_messages
+    return system._log_cache.read_logs, system._log_cache.read_messages
 
 
 @pytest.mark.slow("takes a second")
@@ -54,7 +54,7 @@ def test_the_first_forks_after_a_start_read_no_log_and_the_child_has_the_whole_h
         second = root.fork(name="second", model="scripted:other")
         grandchild = second.fork()
         assert reads(system) == (0, 0)
-        assert [system.actor(each.uuid).state.phase for each in (root, first, grandchild)] == [Phase.UNLOADED] * 3
+        assert [system._actor(each.uuid).state.phase for each in (root, first, grandchild)] == [Phase.UNLOADED] * 3
         assert inherited(first) == f"{MANY + 1} messages"
         assert reads(system) == (0, 0)
         whole = root.history()
@@ -86,7 +86,7 @@ def test_a_child_that_is_born_with_a_prompt_reads_what_it_needs_and_its_parent_r
         root = system.root
         child = root.fork("two")
         assert child.reply(timeout=DEADLINE).text == "two / 3"
-        assert system.actor(root.uuid).state.phase is Phase.UNLOADED
+        assert system._actor(root.uuid).state.phase is Phase.UNLOADED
         assert kinds(child.history()) == ["user", "assistant", "fork", "user", "assistant"]
         assert kinds(root.history()) == ["user", "assistant", "fork"]
 
@@ -206,8 +206,8 @@ def test_the_pages_of_a_start_read_no_log(durable: str) -> None:
         lengthen(system, system.root)
     with reopened(durable) as system:
         child = system.agent("child")
-        assert (len(system.agents()), child.state, system.settings_at_hand(child.uuid)) == (2, "idle", None)
-        assert Scrollback(system.store, system.root.uuid).latest(10)[-1].id == MANY + 1
+        assert (len(system.agents()), child.state, system._settings_at_hand(child.uuid)) == (2, "idle", None)
+        assert Scrollback(system._store, system.root.uuid).latest(10)[-1].id == MANY + 1
         system.statistics()
         child.ranges()
         assert reads(system) == (0, 0)

@@ -87,7 +87,7 @@ def test_a_setting_of_a_wrong_type_is_an_error_of_the_prompt_that_another_settin
     key = setting.split('"')[1]
     with open_echo(database) as system:
         heir = system.root.fork()
-        assert [violation.agent for violation in check(system.store)] == [root]
+        assert [violation.agent for violation in check(system._store)] == [root]
         for agent in (system.root, heir):
             for _ in range(2):
                 with pytest.raises(ProviderError, match=f"setting {key} to be"):

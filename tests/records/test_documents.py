@@ -203,7 +203,7 @@ def test_an_author_is_an_agent_that_lives(database: str) -> None:
         documents.write("plan.md", "four")
         assert [version.author for version in documents.log("plan.md")] == [root.uuid, child.uuid, child.uuid, None]
         assert documents.read("plan.md", version=2).author == child.uuid
-        bury(system.store, child.uuid)
+        bury(system._store, child.uuid)
         with pytest.raises(AgentDead, match="writes no documents"):
             documents.write("plan.md", "lost", author=child)
         for nobody in ("nobody", A.uuid, A):

@@ -40,7 +40,7 @@ def test_agents_keep_their_hashes_where_their_uuids_are_the_same(tmp_path: Path,
     with ActorSystem.open(MEMORY, provider()) as system:
         family(system)
         system.export(system.root, tmp_path / "1")
-        before = all_hashes(system.store)
+        before = all_hashes(system._store)
     assert in_file(tmp_path / "1") == before
     done = imported(url := new_sqlite(), tmp_path / "1")
     assert (done.renewed, done.rehashed) == (0, 0)
@@ -75,7 +75,7 @@ def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, ne
         ask(system.root, "known")
         kid = system.root.fork("go", name="kid")
         kid.reply(timeout=DEADLINE)
-        stored = all_hashes(system.store)
+        stored = all_hashes(system._store)
         root = system.root.uuid
         system.export(kid, tmp_path / "1", from_clear=True)
     assert b"secret" not in (tmp_path / "1").read_bytes()
@@ -83,8 +83,8 @@ def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, ne
     assert [one["hash"] for one in omitted] == [stored[root, one["id"]] for one in omitted] != []
     imported(url := new_sqlite(), tmp_path / "1")
     with ActorSystem.open(url, provider()) as system:
-        assert check(system.store) == []
-        assert {one["hash"] for one in omitted} <= set(all_hashes(system.store).values())
+        assert check(system._store) == []
+        assert {one["hash"] for one in omitted} <= set(all_hashes(system._store).values())
         ask(system.agent("kid"), "And now?")
         system.export("kid", tmp_path / "2")
     imported(new_sqlite(), tmp_path / "2")

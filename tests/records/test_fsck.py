@@ -439,7 +439,7 @@ def session(database: str) -> ActorSystem:
 
 def test_a_database_after_a_session_has_no_violation_while_it_is_open(database: str) -> None:
     with session(database) as system:
-        report = inspect(system.store)
+        report = inspect(system._store)
         assert report.violations == []
         assert report.agents == len(system.agents()) == 5
         assert report.messages > 30

@@ -86,7 +86,7 @@ def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, 
         [denied, _] = [one.content for one in agent.history() if one.kind == "tool_result"]
         assert denied.startswith("This call of shell needs somebody's approval")
         assert machine.ran == []
-        assert check(system.store) == []
+        assert check(system._store) == []
     assert heard == [
         "The file has 1 agent, 1 of them alive. Models that it names: none. Tools that it names: none.",
         "It has 1 rule that would allow calls. That does not count here.",
@@ -146,7 +146,7 @@ def test_a_call_of_an_open_turn_was_neither_approved_nor_started_by_anybody_here
         assert agent.resume(timeout=DEADLINE)
         assert agent.reply(timeout=DEADLINE).text == "well"
         assert machine.ran == []
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
@@ -171,7 +171,7 @@ def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
             assert [str(rule) for rule in one.rules()] == ["deny shell"]
             assert settings["tools"] == ["shell", "send"]
             assert one.fork("Look.", at=2).reply(timeout=DEADLINE).text == "well"
-        assert check(system.store) == []
+        assert check(system._store) == []
         trial = system.root.fork(name="trial")
         trial.configure(effects={})
         with pytest.raises(ImportRefused, match="Agent trial is a trial, and nothing below it may have an effect"):
@@ -201,7 +201,7 @@ def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_com
         assert tied.prompt("Fork.").get(timeout=DEADLINE).text == "well"
         [refused] = [one.content for one in tied.history() if one.kind == "tool_result"]
         assert "A model forks only while fewer than 2 agents live" in refused
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
@@ -225,7 +225,7 @@ def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
         assert below.prompt("go").get(timeout=DEADLINE).text == "well"
         [denied] = [one.content for one in below.history() if one.kind == "tool_result"]
         assert denied.startswith(f"Rule 1 of agent {top.uuid} denies this call")
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(

@@ -33,14 +33,14 @@ def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_databas
         root.configure(system="Be brief.")
         live(root, TURNS)
         root.prompt("last").get(timeout=DEADLINE)
-        assert system.log_cache.in_memory() == 3  # the settings, the prompt, the answer
+        assert system._log_cache.in_memory() == 3  # the settings, the prompt, the answer
         assert len(root.history()) == 3
         whole = 1 + 2 * TURNS + 2 * TURNS // EVERY + 2
         assert len(root.history(all=True)) == whole
-        assert system.log_cache.in_memory() == 3
+        assert system._log_cache.in_memory() == 3
     with ActorSystem.open(durable, provider=FunctionProvider(answer)) as system:
         assert system.root.reply(timeout=DEADLINE).text == "1 messages"
-        assert (system.log_cache.read_logs, system.log_cache.read_messages) == (1, 3)
+        assert (system._log_cache.read_logs, system._log_cache.read_messages) == (1, 3)
         assert system.root.context().settings == {"system": "Be brief."}
         assert len(system.root.history(all=True)) == whole
 
@@ -58,17 +58,17 @@ def test_what_was_cleared_is_held_as_long_as_a_child_forked_before_needs_it(data
         for child in (first, second):
             assert child.prompt("x").get(timeout=DEADLINE).text == f"{2 * EVERY - 1} messages"
             assert held(system, child).parent is old()
-        assert system.log_cache.in_memory() == 2 * (EVERY - 1) + 2 + 2 * 3
+        assert system._log_cache.in_memory() == 2 * (EVERY - 1) + 2 + 2 * 3
         first.clear()
-        assert system.log_cache.in_memory() == 2 * (EVERY - 1) + 2 + 3
+        assert system._log_cache.in_memory() == 2 * (EVERY - 1) + 2 + 3
         second.clear()
         assert old() is None
-        assert system.log_cache.in_memory() == 0
+        assert system._log_cache.in_memory() == 0
 
 
 def held(system: ActorSystem, agent: AgentRef) -> Log:
     """An agent's log in memory."""
-    log = system.log_cache.at_hand(agent.uuid)
+    log = system._log_cache.at_hand(agent.uuid)
     assert log is not None
     return log
 

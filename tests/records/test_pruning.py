@@ -50,7 +50,7 @@ def team(system: ActorSystem) -> dict[str, AgentRef]:
     for signal in (Signal.STOP, Signal.CONT, Signal.STOP, Signal.CONT):
         agents["old"].signal(signal)
     for name, at in {"older": OLD, "old": OLD, "above": OLD, "late": LATE, "leaf": OLD}.items():
-        dies(system.store, agents[name], at)
+        dies(system._store, agents[name], at)
     return agents
 
 
@@ -73,7 +73,7 @@ def provider() -> ScriptedProvider:
 
 def test_whole_logs_of_those_who_are_needed_by_nobody_go_and_nothing_else(durable: str) -> None:
     with ActorSystem.open(durable, provider()) as system:
-        agents, store = team(system), system.store
+        agents, store = team(system), system._store
         before = histories(agents)
         foretold = store.read(lambda tx: prunable(tx, CUT))
         assert (foretold.agents, foretold.messages, foretold.mails, foretold.blobs) == (3, 12, 2, 1)
@@ -93,7 +93,7 @@ def test_whole_logs_of_those_who_are_needed_by_nobody_go_and_nothing_else(durabl
 def test_reading_a_pruned_history_in_any_way_is_one_error_that_tells_the_date(new_sqlite: Callable[[], str]) -> None:
     with ActorSystem.open(database := new_sqlite(), provider()) as system:
         agents = team(system)
-        prune_logs(system.store, CUT, 86_400_000)
+        prune_logs(system._store, CUT, 86_400_000)
     with AttachedSystem.open(database) as system:
         old = system.handle(agents["old"].uuid)
         reads: tuple[Callable[[], object], ...] = (
@@ -140,7 +140,7 @@ def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(committed: bool)
     while not finished:
         with ActorSystem.open("sqlite:///:memory:", provider()) as system:
             agents = team(system)
-            store = FaultyStore(system.store)
+            store = FaultyStore(system._store)
             for _ in range(commit):
                 store.works()
             store.breaks_during_commit(committed=committed)
@@ -170,7 +170,7 @@ def test_a_blob_to_which_somebody_refers_while_it_is_deleted_stays(durable: str)
     """The prune has found it unreferenced, and waits for the lock of its row; or it comes too late."""
     with ActorSystem.open(durable, provider()) as system:
         agents = team(system)
-        store = FaultyStore(system.store)
+        store = FaultyStore(system._store)
 
         def refers() -> None:
             if not store.read(lambda tx: tx.run("half_pruned")) and agents["old"].record.pruned_at:
@@ -179,7 +179,7 @@ def test_a_blob_to_which_somebody_refers_while_it_is_deleted_stays(durable: str)
 
         store.before = refers
         prune_logs(store, CUT, 7)
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert len(store.read(lambda tx: tx.run("all_blobs"))) == 2
 
 
@@ -188,7 +188,7 @@ def test_a_file_shrinks_when_its_histories_are_pruned(new_sqlite: Callable[[], s
         for _ in range(3):
             kid = system.root.fork("long " * 100_000)
             kid.reply(timeout=DEADLINE)
-            dies(system.store, kid)
+            dies(system._store, kid)
     file = Path(database.removeprefix("sqlite:///"))
     full = file.stat().st_size
     assert full > 1_500_000

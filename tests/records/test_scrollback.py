@@ -38,7 +38,7 @@ def family(system: ActorSystem) -> list[str]:
 def test_every_part_is_what_the_whole_history_has_there(database: str) -> None:
     with open_echo(database) as system:
         for uuid in family(system):
-            scrollback, whole = Scrollback(system.store, uuid), system.handle(uuid).history(all=True)
+            scrollback, whole = Scrollback(system._store, uuid), system.handle(uuid).history(all=True)
             for start in range(len(whole) + 1):
                 for end in range(len(whole) + 2):
                     assert scrollback.between(start, end) == whole[start:end]
@@ -51,19 +51,19 @@ def test_every_part_is_what_the_whole_history_has_there(database: str) -> None:
 def test_the_settings_are_those_of_the_folded_history(database: str) -> None:
     with open_echo(database) as system:
         for uuid in family(system):
-            assert Scrollback(system.store, uuid).settings() == system.handle(uuid).context().settings
+            assert Scrollback(system._store, uuid).settings() == system.handle(uuid).context().settings
 
 
 def test_a_child_of_a_parent_that_had_said_nothing_sees_nothing_of_it(database: str) -> None:
     with open_echo(database) as system:
         child = system.root.fork()
         system.root.prompt("later").get(timeout=20)
-        assert [message.kind for message in Scrollback(system.store, child.uuid).latest(50)] == ["fork"]
+        assert [message.kind for message in Scrollback(system._store, child.uuid).latest(50)] == ["fork"]
 
 
 def test_an_unknown_agent_is_an_error(database: str) -> None:
     with open_echo(database) as system, pytest.raises(AgentNotFound):
-        Scrollback(system.store, "x" * 22)
+        Scrollback(system._store, "x" * 22)
 
 
 class Counted:
@@ -98,10 +98,10 @@ def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlit
         database = new_sqlite()
         with ActorSystem.open(database, OfflineProvider()) as system:
             log = says(system.root.uuid, *range(1, count + 1))
-            system.store.write(lambda tx: write_log(tx, log))
+            system._store.write(lambda tx: write_log(tx, log))
         with ActorSystem.open(database, OfflineProvider()) as system:
             child = system.root.fork()
-            store = Counted(system.store)
+            store = Counted(system._store)
             scrollback = Scrollback(cast("Store", store), child.uuid)
             assert [message.id for message in scrollback.latest(50)] == list(range(count - 48, count + 2))
             return store.rows
@@ -119,4 +119,4 @@ def test_a_chain_of_forks_reads_like_its_history(depth: int, prompts: list[int])
             for number in range(prompts[level]):
                 agent.prompt(f"{level}.{number}").get(timeout=20)
             agent = agent.fork()
-        assert Scrollback(system.store, agent.uuid).latest(1_000) == agent.history(all=True)
+        assert Scrollback(system._store, agent.uuid).latest(1_000) == agent.history(all=True)

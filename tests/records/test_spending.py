@@ -24,7 +24,7 @@ def test_the_last_line_tells_what_was_spent_before_this_start_too(durable: str, 
         root = system.root
         root.prompt("one").get(timeout=DEADLINE)
         root.fork("two", name="buyer").reply(timeout=DEADLINE)
-        system.touch(root)
+        system._touch(root)
 
     async def play(stage: Stage) -> None:
         await stage.expect(r"tokens 400\+1 \$0\.40, all 450\+2 \$0\.45")
@@ -59,7 +59,7 @@ def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -
             for message in told if time == heard else ():
                 spent.hear(message)
             if time != "after":
-                spent.read(system.store)
+                spent.read(system._store)
         sums = spent.sums(child.uuid)
         assert sums is not None
         assert (in_all(sums.own), in_all(sums.everybody)) == (Usage(50, 1), Usage(450, 2))
@@ -79,7 +79,7 @@ def test_what_a_reply_that_broke_off_has_cost_is_counted_with_the_one_that_follo
     with ActorSystem.open(database, ScriptedProvider([cut, whole])) as system:
         system.root.prompt("one").get(timeout=DEADLINE)
         spent = Expenses()
-        spent.read(system.store)
+        spent.read(system._store)
         sums = spent.sums(system.root.uuid)
         assert sums is not None
         assert in_all(sums.own) == Usage(600, 5)

@@ -169,7 +169,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
     done = import_file(there, ImportFile.of(tmp_path / "1"))
     assert (len(done.agents), done.renewed) == (5, 0)
     with ActorSystem.open(there, provider()) as system:
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert {one.name: meaning(one) for one in below(system.agent("buyer"))} == before
         system.agent("early").signal(Signal.CONT)
         assert system.agent("early").reply(timeout=DEADLINE).text == "well"  # the prompt that waited
@@ -179,7 +179,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
             system.agent("buyer").merge("stray")
         assert system.agent("buyer").uncompact() > 0
     with AttachedSystem.open(there) as system:
-        assert check(system.store) == []
+        assert check(system._store) == []
     counts: list[tuple[int, int]] = []
     counted = replace(ImportFile.of(tmp_path / "1"), advance=lambda *count: counts.append(count))
     import_file(second := elsewhere(), counted)
@@ -197,7 +197,7 @@ def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) ->
         before = [meaning(one) for one in mine]
         system.export(top, tmp_path / "1")
         first, second = system.import_(tmp_path / "1"), system.import_(tmp_path / "1", under="late")
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert [meaning(one) for one in below(first)] == [meaning(one) for one in below(second)] == before
         assert (first.name, second.name) == ("buyer-2", "buyer-3")
         assert len({one.uuid for one in (*below(top), *below(first))}) == 12
@@ -214,14 +214,14 @@ def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) ->
         assert [meaning(one) for one in mine] == before
         system.export(system.root, tmp_path / "all")  # with what came from files
         whole = system.import_(tmp_path / "all")
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert len(whole.history(all=True)) == len(system.root.history(all=True))
         assert whole.parent == system.root
         second.adopt(whole)  # it was agent 0, and inherits nothing
         for number, one in enumerate((whole, second)):
             system.export(one, tmp_path / f"again {number}")
             again = system.import_(tmp_path / f"again {number}")
-            assert check(system.store) == []
+            assert check(system._store) == []
             assert [meaning(child) for child in below(again)] == [meaning(child) for child in below(one)]
 
 
@@ -235,7 +235,7 @@ def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: 
         hanging.wait_until_asked()
         waits.prompt("Wait.")
         eventually(lambda: waits.state == "waits for kid", "that it waits")
-        change(system.store, kid.uuid, "status = 'terminating', deadline = 99, exit_reason = 'enough'")
+        change(system._store, kid.uuid, "status = 'terminating', deadline = 99, exit_reason = 'enough'")
         system.export(waits, tmp_path / "1")
         copy = system.import_(tmp_path / "1", go=True)
         assert copy.state == "interrupted"
@@ -246,7 +246,7 @@ def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: 
         [orphan] = copy.children()
         assert orphan.name == "grandchild-2"
         assert grandchild.name == "grandchild"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path) -> None:
@@ -256,9 +256,9 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
             top.fork(name=name)
         system.agent("stopped").signal(Signal.STOP)
         system.agent("stopped").aio.prompt("Go.")
-        eventually(lambda: system.store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
+        eventually(lambda: system._store.read(lambda tx: tx.run("new_prompts")), "the prompt in the database")
         system.agent("dead").kill()
-        change(system.store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
+        change(system._store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
         system.export(top, tmp_path / "1")
         copy = system.import_(tmp_path / "1", stopped=True)
         statuses = {one.name: one.status for one in system.agents() if one.imported_at and one.name}
@@ -270,7 +270,7 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
         assert woken.reply(timeout=DEADLINE).text
         with pytest.raises(BadInput, match="stopped"):
             system.import_(tmp_path / "1", stopped="yes")  # type: ignore[arg-type]  # what is tested
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_was_cleared_goes_along_with_a_notice_or_is_left_out(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_what_was_cleared_goes_along_with_a_notice_or_is_left_out(tmp_path: Path
         after.adopt(before)
         system.export(after, tmp_path / "3", from_clear=True)
         assert b"The secret." in (tmp_path / "3").read_bytes()
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def forking(request: Request) -> Reply | str:
@@ -370,14 +370,14 @@ def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Pa
                 copy = there.import_(tmp_path / file, under=under)
                 copies = copy.children()
                 copies.append(copies[0].children()[0])
-                assert check(there.store) == []
+                assert check(there._store) == []
                 for was, one in zip(before, copies, strict=True):
                     now = meaning(one)
                     assert {**now, "all": 0} == {**was, "all": 0}
                     assert file == "2" or now["all"] == was["all"]
                     assert one.prompt("Go on.").get(timeout=DEADLINE).text == "well"
                     assert one.fork("Deeper.").reply(timeout=DEADLINE).text == "well"
-                assert check(there.store) == []
+                assert check(there._store) == []
             elsewhere.import_(tmp_path / "1")
         with ActorSystem.open(MEMORY, provider()) as elsewhere:
             copy = elsewhere.import_(tmp_path / "1")
@@ -394,7 +394,7 @@ def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_importe
     with ActorSystem.open(MEMORY, provider()) as system:
         for _ in range(2):
             experiment = system.import_(file)
-            assert check(system.store) == []
+            assert check(system._store) == []
             heard = [
                 [one.content for one in child.history() if one.kind in ("user", "assistant")]
                 for child in experiment.children()
@@ -402,7 +402,7 @@ def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_importe
             assert heard == list(wanted.values())
         for child in experiment.children():
             assert child.prompt("Go on.").get(timeout=DEADLINE).text == "well"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_document_that_is_here_is_kept_or_appended_or_refuses_the_file(tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_a_document_that_is_here_is_kept_or_appended_or_refuses_the_file(tmp_pat
             other.import_(tmp_path / "1", documents="append")
             assert other.documents.read("a.md").body == "two"
             assert len(other.documents.log("a.md")) == 3
-            assert check(other.store) == []
+            assert check(other._store) == []
 
 
 def test_budgets_count_who_comes_and_not_what_they_have_spent(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_budgets_count_who_comes_and_not_what_they_have_spent(tmp_path: Path) ->
         assert roomy.budget is not None
         assert roomy.budget.spent == {"agents": 2, "tokens": 0}
         assert copy.record.spent_tokens >= 500
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_who_is_dead_elsewhere_or_nobody_takes_no_import(tmp_path: Path, new_sqlite: NewDatabase) -> None:
@@ -481,10 +481,10 @@ def test_a_pruned_agent_within_goes_along_as_it_is_and_one_on_top_is_refused(tmp
         top.adopt(stray)
         for one in (old, stray):
             one.kill()
-        prune_logs(system.store, 10**15, 7)
+        prune_logs(system._store, 10**15, 7)
         system.export(top, tmp_path / "1")
         copy = system.import_(tmp_path / "1")
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert [one.pruned_at for one in system.agents() if one.supervisor_uuid == copy.uuid] == [7, 7]
         with pytest.raises(HistoryPruned):
             system.export(old, tmp_path / "2")
@@ -537,15 +537,15 @@ def test_random_branches_mean_the_same_when_they_were_exported_and_imported(
         chosen = agents[top % len(agents)]
         file.unlink(missing_ok=True)
         system.export(chosen, file)
-        unit = Import(ImportFile.of(file, "keep"), None, host_of(system), 1, system.random_bytes)
-        done: Imported = system.writer.perform(unit)
-        assert check(system.store) == []
+        unit = Import(ImportFile.of(file, "keep"), None, host_of(system), 1, system._random_bytes)
+        done: Imported = system._writer.perform(unit)
+        assert check(system._store) == []
         branch = [system.handle(one["uuid"]) for one in lines(file) if one["record"] == "agent"]
         for one, other in zip(branch, done.agents, strict=True):
             assert meaning(system.handle(other.uuid)) == meaning(one)
         with ActorSystem.open(MEMORY, provider()) as elsewhere:
             elsewhere.import_(file)
-            assert check(elsewhere.store) == []
+            assert check(elsewhere._store) == []
             for one in branch:
                 assert meaning(elsewhere.handle(one.uuid)) == meaning(one)
 
@@ -811,7 +811,7 @@ def test_histories_that_fsck_would_call_damaged_are_undone_before_the_commit(
         with pytest.raises(ImportRefused, match=told):
             system.import_(tmp_path / "1")
         assert len(system.agents()) == 1
-        assert check(system.store) == []
+        assert check(system._store) == []
         ask(system.root, "It goes on.")
 
 
@@ -820,7 +820,7 @@ def test_a_file_that_changes_between_the_looks_is_undone(sound: bytes, tmp_path:
     (tmp_path / "1").write_bytes(sound.replace(b"We sell tea.", b"We sell gum."))
     with ActorSystem.open(MEMORY, provider()) as system:
         with pytest.raises(ImportRefused, match="checksum"):
-            system.writer.perform(Import(looked, None, host_of(system), 1, system.random_bytes))
+            system._writer.perform(Import(looked, None, host_of(system), 1, system._random_bytes))
         assert len(system.agents()) == 1
         ask(system.root, "It goes on.")
 
@@ -831,11 +831,11 @@ def test_any_text_and_any_data_comes_out_as_it_went_in(tmp_path: Path) -> None:
         kid = system.root.fork('quotes " and \\ and \u2028 and ☕\r\n\x01', name="kid")
         kid.reply(timeout=DEADLINE)
         row = (kid.uuid, 4, "note", "new", odd, 5)
-        system.store.write(lambda tx: tx.append(HashChain().link(tx, [row])))
+        system._store.write(lambda tx: tx.append(HashChain().link(tx, [row])))
         system.export(kid, tmp_path / "1")
         copy = system.import_(tmp_path / "1")
         rows = [
-            system.store.read(lambda tx: tx.run("log_section", uuid=uuid, start=1, end=99))  # noqa: B023
+            system._store.read(lambda tx: tx.run("log_section", uuid=uuid, start=1, end=99))  # noqa: B023
             for uuid in (kid.uuid, copy.uuid)
         ]
         assert [row[2:] for row in rows[0]] == [row[2:] for row in rows[1]]
@@ -853,7 +853,7 @@ def test_after_a_crash_all_agents_of_a_file_are_there_or_none(sound: bytes, tmp_
             system.import_(tmp_path / "1")
         system = world.open(ScriptedProvider(lambda request: "well"))
         assert len(system.agents()) == (7 if committed else 1)
-        assert check(system.store) == []
+        assert check(system._store) == []
         if committed:
             ask(system.agent("late"), "And now?")
         assert system.import_(tmp_path / "1").name == ("buyer-2" if committed else "buyer")

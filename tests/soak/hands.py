@@ -220,7 +220,7 @@ class Hand:
             return Did(self.number, "nothing")
         dead = [one.uuid for one in agent.kill(cascade=cascade, reason="soak", timeout=PATIENCE)]
         scene.cast.drop(dead)
-        heads = scene.system.store.read(lambda tx: {uuid: last_position(tx, uuid) for uuid in dead})
+        heads = scene.system._store.read(lambda tx: {uuid: last_position(tx, uuid) for uuid in dead})
         return Buried(self.number, heads)
 
     def _mark(self, scene: Scene, agent: AgentRef, token: str) -> Entry:

@@ -113,7 +113,7 @@ class _Life:
     def _why_it_stopped(self, error: IkigaiError) -> str:
         """Why the system has stopped; raises the error when it has not."""
         try:
-            self._system.actor(self._root)
+            self._system._actor(self._root)
         except SystemClosed as closed:
             return str(closed)
         raise error
@@ -181,7 +181,7 @@ class _Life:
         scene.over.set()
         for thread in threads:
             thread.join()
-        self._system.actor(self._root)  # raises when the system has stopped
+        self._system._actor(self._root)  # raises when the system has stopped
 
     def _bring_to_rest(self, crowd: Crowd) -> None:
         """Let those go on who are paused, until no turn is open but the crowd's."""

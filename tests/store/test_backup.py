@@ -80,7 +80,7 @@ def test_a_backup_beside_a_host_that_writes_is_consistent_and_has_what_was_ackno
         assert names(place) == [f"{number}.db" for number in range(5)]
         root.prompt("and the host goes on").get(timeout=DEADLINE)
     with ActorSystem.open(place / "0.db", OfflineProvider()) as restored:
-        assert restored.store.read(lambda tx: sql(tx, "SELECT body FROM mail WHERE id = 1")) == [("acknowledged",)]
+        assert restored._store.read(lambda tx: sql(tx, "SELECT body FROM mail WHERE id = 1")) == [("acknowledged",)]
 
 
 def test_a_backup_overwrites_nothing(source: Store, place: Path) -> None:

@@ -38,7 +38,7 @@ def furnish(database: str) -> None:
         system.root.send(seller, "Sell 12 kg.")
         system.documents.write("plans/tea.md", "# Tea\n", author=buyer.uuid)
         seller.signal(Signal.STOP)
-        system.writer.perform(AddRemoteCommand(seller.uuid, "clear", "{}", 1))
+        system._writer.perform(AddRemoteCommand(seller.uuid, "clear", "{}", 1))
 
 
 def contents(store: Store, but: Iterable[str] = ()) -> dict[str, list[Row]]:
@@ -102,7 +102,7 @@ def test_the_copy_of_a_database_in_use_belongs_to_nobody(durable: str, empty: st
     copy = open_store(empty)
     with ActorSystem.open(durable, OfflineProvider()) as system:
         system.root.prompt("tea").get(timeout=PATIENCE)
-        copy_database(system.store, copy)
+        copy_database(system._store, copy)
         with ActorSystem.open(empty, OfflineProvider()) as second:
             assert len(second.root.history()) == len(system.root.history())
         assert "remember" in system.root.prompt("milk").get(timeout=PATIENCE).text

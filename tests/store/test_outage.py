@@ -89,7 +89,7 @@ def damage(system: ActorSystem, uuid: str) -> None:
     """A message beyond the head: the log has a hole."""
     head = system.agent(uuid).history(all=True)[-1].id
     row = Message(uuid, head + 2, "user", "stray", {}, 1)
-    system.store.write(lambda tx: write_log(tx, [row]))
+    system._store.write(lambda tx: write_log(tx, [row]))
 
 
 def test_an_agent_whose_log_has_a_hole_is_buried_when_it_is_first_read_and_the_rest_go_on(durable: str) -> None:
@@ -143,8 +143,8 @@ def test_a_store_error_at_boot_stops_the_boot_and_buries_nobody(tmp_path: Path) 
 def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(new_postgres: Any) -> None:
     url = new_postgres()
     first = ActorSystem.open(url, provider=ScriptedProvider(echo), lease=0.4)
-    [(host, *_)] = first.store.read(lambda tx: tx.run("open_hosts"))
-    first.store.write(lambda tx: tx.run("end_host", id=host))
+    [(host, *_)] = first._store.read(lambda tx: tx.run("open_hosts"))
+    first._store.write(lambda tx: tx.run("end_host", id=host))
     with ActorSystem.open(url, provider=ScriptedProvider(echo)) as second:
         with pytest.raises(IkigaiError):
             first.root.prompt("from the first").get(timeout=DEADLINE)
@@ -156,7 +156,7 @@ def test_a_host_that_lost_its_lease_to_another_stops_and_changes_nothing_more(ne
 def test_a_host_waits_for_a_server_that_is_read_only_for_a_moment(new_postgres: Any) -> None:
     with ActorSystem.open(new_postgres(), ScriptedProvider(echo)) as system:
         troubles = Troubles(system)
-        system.store.write(lambda tx: tx.schema.execute("SET SESSION default_transaction_read_only = on"))
+        system._store.write(lambda tx: tx.schema.execute("SET SESSION default_transaction_read_only = on"))
         assert system.root.prompt("tea").get(timeout=DEADLINE).text == "tea"
         assert troubles.began.wait(DEADLINE)
 

@@ -52,7 +52,7 @@ def spoken(agent: AgentRef) -> list[str]:
 def is_gone(host: ActorSystem, agent: AgentRef) -> bool:
     """Whether the host runs the agent no more."""
     try:
-        host.actor(agent.uuid)
+        host._actor(agent.uuid)
     except AgentDead:
         return True
     return False
@@ -60,7 +60,7 @@ def is_gone(host: ActorSystem, agent: AgentRef) -> bool:
 
 def test_a_prompt_goes_to_the_host_and_its_reply_comes_back(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
-        assert system.asked_models({"model": "scripted:tea"}) == ()
+        assert system._asked_models({"model": "scripted:tea"}) == ()
         kid = host.root.fork(name="kid")
         assert system.agent("kid").prompt("tea").get(timeout=DEADLINE).text == "tea / 1"
         assert system.agent("kid").prompt("milk").get(timeout=DEADLINE).text == "milk / 3"
@@ -104,9 +104,9 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
         assert set(system.root.wait(timeout=DEADLINE)) == {mine}
         assert [mail.body for mail in system.root.read_mail()] == ["hello too"]
         assert mine.signal(Signal.STOP)
-        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the host hears of STOP")
+        eventually(lambda: host._actor(kid.uuid).state.status is Status.STOPPED, "the host hears of STOP")
         assert mine.signal(Signal.CONT)
-        eventually(lambda: host.actor(kid.uuid).state.status is Status.RUNNING, "the host hears of CONT")
+        eventually(lambda: host._actor(kid.uuid).state.status is Status.RUNNING, "the host hears of CONT")
         assert kid.prompt("tea").get(timeout=DEADLINE).text
         assert system.documents.write("plan", "# Plan", author=mine) == 1
         assert host.documents.read("plan").author == kid.uuid
@@ -118,7 +118,7 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
             mine.prompt(" ")
         assert system.send(mine, "from a person") == 2
         assert mine.signal(Signal.STOP)
-        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the stop")
+        eventually(lambda: host._actor(kid.uuid).state.status is Status.STOPPED, "the stop")
         waiting = mine.prompt("never")
         assert mine.kill(reason="enough") == [mine]
         with pytest.raises(AgentDead, match="enough"):
@@ -129,8 +129,8 @@ def test_mail_signals_documents_and_waits_work_by_rows(durable: str) -> None:
 def test_what_only_the_memory_of_the_host_holds_is_refused_and_says_who_knows(new_sqlite: Callable[[], str]) -> None:
     database = new_sqlite()
     with ActorSystem.open(database, ScriptedProvider(echo)), AttachedSystem.open(database) as system:
-        assert system.settings_at_hand(system.root.uuid) is None
-        with pytest.raises(HostElsewhere, match=f"knows its tools: {re.escape(str(system.host))}"):
+        assert system._settings_at_hand(system.root.uuid) is None
+        with pytest.raises(HostElsewhere, match=f"knows its tools: {re.escape(str(system._host))}"):
             system.root.tools()
 
 
@@ -154,7 +154,7 @@ def test_figures_of_an_agent_are_those_of_its_life_and_of_all_those_seen_since_i
             told = system.root.statistics()
             assert (told.state, told.turns, told.steps) == ("idle", 2, 2)
             assert (system.statistics().turns, system.statistics().steps) == (1, 1)
-            assert system.statistics_of(system.root.uuid, system.root.record).turns == 1
+            assert system._statistics_of(system.root.uuid, system.root.record).turns == 1
 
 
 def test_an_open_turn_and_a_stopped_agent_have_the_same_figures_at_the_host_and_attached(
@@ -168,7 +168,7 @@ def test_an_open_turn_and_a_stopped_agent_have_the_same_figures_at_the_host_and_
         gate.open()
         kid.reply(timeout=DEADLINE)
         kid.signal(Signal.STOP)
-        eventually(lambda: host.actor(kid.uuid).state.status is Status.STOPPED, "the stop")
+        eventually(lambda: host._actor(kid.uuid).state.status is Status.STOPPED, "the stop")
         here, there = kid.statistics(), system.agent("kid").statistics()
         assert (here.state, here.turns) == (there.state, there.turns) == ("stopped", 1)
 
@@ -193,7 +193,7 @@ def test_when_the_host_goes_away_that_is_told_and_nobody_waits_for_ever(durable:
             system.root.fork()
         gate.open()
         with ActorSystem.open(durable, ScriptedProvider(echo)) as other:
-            eventually(lambda: heard[-1] == HostChanged(str(system.host)), "the next host")
+            eventually(lambda: heard[-1] == HostChanged(str(system._host)), "the next host")
             other.root.resume()
             eventually(lambda: "milk" in spoken(system.root), "the prompt that had waited")
 
@@ -202,9 +202,9 @@ def test_what_keeps_it_from_looking_is_told_and_that_it_looks_again(durable: str
     heard: list[Event] = []
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         system.subscribe(heard.append)
-        host.store.write(lambda tx: sql(tx, "ALTER TABLE hosts RENAME TO elsewhere"))
+        host._store.write(lambda tx: sql(tx, "ALTER TABLE hosts RENAME TO elsewhere"))
         eventually(lambda: heard, "the trouble")
-        host.store.write(lambda tx: sql(tx, "ALTER TABLE elsewhere RENAME TO hosts"))
+        host._store.write(lambda tx: sql(tx, "ALTER TABLE elsewhere RENAME TO hosts"))
         eventually(lambda: len(heard) > 1, "its end")
     trouble = [event.reason for event in heard if isinstance(event, StoreTrouble)]
     assert [reason is None for reason in trouble] == [False, True]
@@ -231,7 +231,7 @@ def test_closing_ends_waits_and_leaves_the_agents_alone(durable: str, gate: Gate
         with pytest.raises(SystemClosed):
             waiting.get(timeout=DEADLINE)
         with pytest.raises(SystemClosed):
-            system.target(host.root.uuid)
+            system._target(host.root.uuid)
         gate.open()
         eventually(lambda: spoken(host.root) == ["tea", "done"], "the answer")
 

@@ -71,7 +71,7 @@ def test_the_model_sees_what_is_attached_before_the_text(tmp_path: Path) -> None
         block = provider.requests[0].conversation[0].blocks[0]
         assert isinstance(block, PictureBlock)
         assert provider.requests[0].blobs[block.blob.sha256] == PNG
-        assert check(system.store) == []
+        assert check(system._store) == []
         body = {"model": "m", "max_tokens": 1, "messages": list(provider.requests[1].messages)}
         assert violations(json.loads(json.dumps(body))) == []
 
@@ -127,7 +127,7 @@ def test_the_result_of_a_tool_may_have_pictures() -> None:
         assert one["content"][1]["text"] == f"chart.png, image/png, {len(PNG)} bytes"
         assert [part["type"] for part in two["content"]] == ["image", "image", "text"]
         assert [media for media, _ in blobs(system)] == ["image/gif", "image/png"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("attached", [(PNG,), ["x"], 5])
@@ -187,10 +187,12 @@ def test_only_blobs_to_which_nothing_refers_are_dropped() -> None:
         kid = system.root.fork()
         kid.signal(Signal.STOP)
         kid.prompt("Later.", attach=[PDF])
-        eventually(lambda: len(set(system.store.read(lambda tx: list(referenced(tx))))) == 3, "the prompt that is kept")
-        assert system.store.write(drop_unreferenced) == 0
-        system.store.write(lambda tx: tx.schema.execute("UPDATE messages SET data = NULL WHERE kind = 'user'"))
-        assert system.store.write(drop_unreferenced) == 2
+        eventually(
+            lambda: len(set(system._store.read(lambda tx: list(referenced(tx))))) == 3, "the prompt that is kept"
+        )
+        assert system._store.write(drop_unreferenced) == 0
+        system._store.write(lambda tx: tx.schema.execute("UPDATE messages SET data = NULL WHERE kind = 'user'"))
+        assert system._store.write(drop_unreferenced) == 2
         assert [media for media, _ in blobs(system)] == ["application/pdf"]
 
 
@@ -208,7 +210,7 @@ def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(commi
             system = world.system
             prompts = [one for one in system.root.history() if one.kind == "user"]
             assert len(blobs(system)) == len(prompts)
-            assert check(system.store) == []
+            assert check(system._store) == []
             if prompts:
                 assert system.root.reply().text == "seen"
                 assert seen(world.requests[-1]) == [("image", PNG), "Look."]
@@ -262,7 +264,7 @@ def test_an_agent_that_looks_at_many_large_pictures_goes_on_and_can_look_at_an_o
         assert pictures_in(model.requests[-1])[-1] == "1.png"
         system.root.compact()
         ask(system.root, "And now?")
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_picture_that_the_service_does_not_take_is_a_line_of_text_to_its_model_alone() -> None:

@@ -45,7 +45,7 @@ def clerk(request: Request) -> Reply:
 def system() -> Iterator[ActorSystem]:
     with ActorSystem.open(":memory:", ScriptedProvider(clerk), tools=[price]) as opened:
         yield opened
-        assert check(opened.store) == []
+        assert check(opened._store) == []
 
 
 def own(system: ActorSystem, uuid: str) -> list[Message]:
@@ -132,7 +132,7 @@ def test_a_history_that_was_pruned_has_no_children(system: ActorSystem) -> None:
     worker = system.root.fork("hello")
     worker.reply(timeout=DEADLINE)
     worker.kill()
-    prune_logs(system.store, 2**50, 1)
+    prune_logs(system._store, 2**50, 1)
     with pytest.raises(HistoryPruned):
         system.root.fork_many([Child(worker, prompt="x")])
 
@@ -163,4 +163,4 @@ def test_who_made_children_of_other_histories_can_be_exported_with_them(system: 
     with ActorSystem.open(":memory:", ScriptedProvider(clerk), tools=[price]) as elsewhere:
         elsewhere.import_(tmp_path / "all.jsonl")
         assert elsewhere.handle(child.uuid).reply(timeout=DEADLINE) == answer
-        assert check(elsewhere.store) == []
+        assert check(elsewhere._store) == []

@@ -82,7 +82,7 @@ def agents(hosts: list[ActorSystem]) -> list[AgentRef]:
 def runs(host: ActorSystem, agent: AgentRef) -> bool:
     """Whether a host acts for an agent."""
     try:
-        host.actor(agent.uuid)
+        host._actor(agent.uuid)
     except HostElsewhere:
         return False
     return True
@@ -114,4 +114,4 @@ def test_four_hosts_never_spend_more_than_a_strict_budget_grants_and_each_grant_
     assert [turn.get(timeout=DEADLINE).text for turn in turns] == ["ok"] * 12
     assert all(is_so(host, 350, 0, 0) for host in hosts)
     assert Counter(service.asked) == Counter(agent.uuid for agent in agents)
-    assert check(hosts[0].store) == []
+    assert check(hosts[0]._store) == []

@@ -108,7 +108,7 @@ def test_requests_leave_until_the_budget_is_used_and_then_wait(database: str) ->
         assert "100 tokens" in paused
         assert "120" in paused
         assert (buyer.record.spent_tokens, system.root.record.spent_tokens) == (120, 0)
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_strict_budget_is_never_exceeded_since_replies_are_cut_to_what_is_left(database: str) -> None:
@@ -178,7 +178,7 @@ def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: s
         assert branch.budget is not None
         assert branch.budget.spent == {"tokens": 120}
         leaf.kill()
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -203,7 +203,7 @@ def test_a_line_of_three_that_may_each_spend_all_spends_it_once(database: str, s
         assert spent == sum(agent.record.spent_tokens for agent in line)
         least, most = (100_000 - 1_024, 100_000) if strict else (100_000, 100_000 + 3 * 9_000)
         assert least <= spent <= most
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_waits_waits_over_a_restart_and_goes_on_by_a_grant_without_resume(durable: str) -> None:
@@ -217,7 +217,7 @@ def test_what_waits_waits_over_a_restart_and_goes_on_by_a_grant_without_resume(d
         assert buyer.budget.granted == {"tokens": 0}  # opening grants nothing
         buyer.grant(tokens=100)
         assert buyer.reply(timeout=DEADLINE).text == "ok"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) -> None:
@@ -232,7 +232,7 @@ def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) 
         assert buyer.budget is not None
         assert (buyer.budget.held, buyer.budget.spent) == ({"tokens": 0}, {"tokens": held})
         assert buyer.record.spent_tokens == held
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_client_is_loaded_before_anything_is_held_for_a_turn_that_goes_on(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_killing_an_agent_spends_what_is_held_for_it_and_lets_others_go_on(datab
         assert system.root.budget is not None
         assert (system.root.budget.held, system.root.budget.spent) == ({"tokens": 0}, {"tokens": 101})
         assert system.root.budget.waiting == 0
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_a_reply_leaves_of_its_hold_lets_the_next_one_go_on(database: str) -> None:
@@ -293,7 +293,7 @@ def test_interrupting_what_waits_ends_its_turn_free_of_charge(database: str) -> 
         assert settled(buyer) == "idle"
         budget = buyer.grant(tokens=5)
         assert (budget.waiting, budget.spent, budget.held) == (0, {"tokens": 0}, {"tokens": 0})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_stopped_agent_is_passed_over_and_goes_on_by_cont(database: str) -> None:
@@ -373,7 +373,7 @@ def test_of_a_strict_budget_a_stream_that_breaks_off_costs_what_was_held_or_what
             assert buyer.budget.held == {"tokens": 0}
             assert (buyer.budget.spent["tokens"] == told + 3) is beyond
             assert (buyer.budget.beyond["tokens"] > 0) is beyond
-            assert check(system.store) == []
+            assert check(system._store) == []
 
 
 def test_a_count_of_tokens_that_no_sum_could_hold_is_an_error_and_what_was_held_is_spent(database: str) -> None:
@@ -429,7 +429,7 @@ def test_a_budget_limits_how_many_agents_live_and_are_born(database: str) -> Non
             system.root.fork()
         system.root.grant(agents_ever=1)
         assert system.root.fork().record.living
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_budget_without_agents_still_allows_its_owner(database: str) -> None:
@@ -481,7 +481,7 @@ def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_w
             buyer = system.root.fork(name="buyer")
             assert answered(buyer)
             assert system.root.set_budget({"tokens": 5}).granted == {"tokens": 30}
-            assert check(system.store) == []
+            assert check(system._store) == []
             assert not answered(buyer)
             assert system.root.set_budget(Budget(tokens=60)).granted == {"tokens": 60}
             assert buyer.reply(timeout=DEADLINE).text == "ok"
@@ -491,7 +491,7 @@ def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_w
             if not strict:
                 with pytest.raises(BadInput, match="strict is set where a budget is made"):
                     system.root.set_budget({"tokens": 5, "strict": True})
-            assert check(system.store) == []
+            assert check(system._store) == []
 
 
 def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole_branch(database: str) -> None:
@@ -516,7 +516,7 @@ def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole
             assert found.spent == {"tokens": 0, "agents": 1}
             assert found.held["tokens"] == (held + risk if strict else held)
             assert found.granted["tokens"] == (held + risk if strict else held + 20)
-            assert check(system.store) == []
+            assert check(system._store) == []
             gated.let_go()
             assert kids[0].reply(timeout=DEADLINE).text == "ok"
             assert kids[0].budget == buyer.budget
@@ -527,7 +527,7 @@ def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole
             buyer.fork(name="cai")
             with pytest.raises(BudgetExceeded, match="The budget of buyer allows 2 agents"):
                 kids[0].fork()
-            assert check(system.store) == []
+            assert check(system._store) == []
 
 
 def test_a_budget_is_put_above_no_other_one_and_made_for_no_dead_agent(database: str) -> None:
@@ -544,7 +544,7 @@ def test_a_budget_is_put_above_no_other_one_and_made_for_no_dead_agent(database:
         other.kill()
         with pytest.raises(BadInput, match="is dead"):
             other.set_budget({"tokens": 100})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_waits_above_a_new_budget_goes_on_by_a_grant_as_before(database: str) -> None:
@@ -556,7 +556,7 @@ def test_what_waits_above_a_new_budget_goes_on_by_a_grant_as_before(database: st
         assert settled(buyer) == "budget"  # now for its own
         assert buyer.set_budget({"tokens": 30}).waiting == 0
         assert buyer.reply(timeout=DEADLINE).text == "ok"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_tools_are_charged_to_the_same_budgets_before_they_act(database: str) -> None:
@@ -578,7 +578,7 @@ def test_tools_are_charged_to_the_same_budgets_before_they_act(database: str) ->
         assert [notice[:4] for notice in notices(system.root)] == ["80 %"]
         buyer.charge(usd=5)  # an expected budget records it all the same
         assert not answered(buyer)
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_strict_budget_refuses_what_a_tool_costs_where_too_little_is_left(database: str) -> None:
@@ -591,7 +591,7 @@ def test_a_strict_budget_refuses_what_a_tool_costs_where_too_little_is_left(data
         for wrong in (-1, float("nan"), True, "1"):
             with pytest.raises(BadInput):
                 system.root.charge(usd=wrong)  # type: ignore[arg-type]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def notes_or_words(request: Request) -> Reply:
@@ -614,7 +614,7 @@ def test_a_summary_between_turns_is_charged_and_refused_where_it_does_not_fit(da
         assert provider.requests[-1].settings["max_tokens"] == 150
         assert buyer.budget is not None
         assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 970}, {"tokens": 0})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(database: str) -> None:
@@ -632,7 +632,7 @@ def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(da
                 assert buyer.compact().position
             assert buyer.budget is not None
             assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": spent}, {"tokens": 0})
-            assert check(system.store) == []
+            assert check(system._store) == []
 
 
 def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(durable: str) -> None:
@@ -647,7 +647,7 @@ def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(dura
         one.wait_until_asked()
         assert buyer.budget is not None
         first = buyer.budget.held["tokens"]
-        assert check(system.store) == []
+        assert check(system._store) == []
         assert buyer.signal(Signal.INT)
         with pytest.raises(TurnInterrupted):
             asked.get(timeout=DEADLINE)
@@ -661,7 +661,7 @@ def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(dura
         buyer = system.agent("buyer")
         assert buyer.budget is not None
         assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": 660 + first + second}, {"tokens": 0})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def counted(request: Request) -> Reply:
@@ -699,7 +699,7 @@ def test_a_summary_that_nobody_asked_for_is_held_at_the_price_of_its_own_model(
         assert system.root.budget is not None
         assert system.root.budget.spent["usd"] <= granted
         assert system.root.budget.held == {"usd": 0}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize(("granted", "how"), [(3_800, "digest"), (90_000, "model")])
@@ -725,7 +725,7 @@ def test_a_summary_after_a_reply_that_was_cut_by_a_full_window_is_held_as_any_re
         assert system.root.budget is not None
         assert system.root.budget.spent["tokens"] <= granted + 5_000
         assert system.root.budget.held == {"tokens": 0}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_stands_for_the_past_counts_in_what_a_strict_budget_holds() -> None:
@@ -751,7 +751,7 @@ def test_what_stands_for_the_past_counts_in_what_a_strict_budget_holds() -> None
         left = int(buyer.budget.granted["tokens"] - buyer.budget.spent["tokens"])
         buyer.charge(tokens=left - 12_000)
         assert not answered(buyer)  # what is shown again has 18,000
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 class Priced(ScriptedProvider):
@@ -791,7 +791,7 @@ def test_what_a_strict_budget_holds_counts_tools_and_instructions_that_are_new_s
             assert settled(buyer) == "budget"
         assert buyer.budget is not None
         assert buyer.budget.spent["tokens"] <= buyer.budget.granted["tokens"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_who_may_make_no_requests_at_all_is_told_that_only_a_grant_helps() -> None:
@@ -844,7 +844,7 @@ def test_a_model_that_cannot_be_asked_fails_at_once_whatever_is_left(database: s
             buyer.reply(timeout=DEADLINE)
         assert buyer.budget is not None
         assert not any((*buyer.budget.spent.values(), *buyer.budget.held.values()))
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("kind", [Unsure, Unlimited])
@@ -857,7 +857,7 @@ def test_a_provider_that_does_not_say_what_a_request_costs_is_not_asked_under_a_
             system.root.fork("go", name="buyer").reply(timeout=DEADLINE)
         assert provider.requests == []
         assert system.agent("buyer").state == "idle"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 class Secretive(Unsure):
@@ -890,7 +890,7 @@ def test_a_provider_that_does_not_say_what_a_request_costs_is_asked_where_no_bud
         with ActorSystem.open("sqlite:///:memory:" if budget is None else database, kind(), budget=budget) as system:
             buyer = system.root.fork("go", name="buyer")
             assert buyer.reply(timeout=DEADLINE).text == "ok"
-            assert check(system.store) == []
+            assert check(system._store) == []
 
 
 def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do(database: str) -> None:
@@ -920,7 +920,7 @@ def test_what_a_provider_tells_beyond_what_it_was_allowed_is_counted_and_noted(d
         assert budget is not None
         assert (budget.spent["tokens"], budget.beyond["tokens"], budget.risk["tokens"]) == (300, 150, 0)
         assert "150 tokens of it beyond what providers were allowed" in list(budget_lines(budget, "lead"))[1]
-        report = inspect(system.store)
+        report = inspect(system._store)
         assert report.violations == []
         assert any("150 tokens more than they were allowed" in note.text for note in report.notes)
         assert "note: " in as_lines(report)[0]

@@ -111,16 +111,16 @@ def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
             tops.append(top.uuid)
             eventually(lambda most=20 + 10 * number: len(system.agents("running")) > most, "the brood")  # type: ignore[misc]
             kill_all(top)
-            left = system.store.read(lambda tx: (every(tx), tx.run("counts")))
+            left = system._store.read(lambda tx: (every(tx), tx.run("counts")))
             assert [agent.uuid for agent in left[0] if agent.living] == [system.root.uuid]
             eventually(lambda: (one := system.statistics()).agents == 1 and one.working == 0, "the end of all actors")
-            assert system.store.read(lambda tx: (every(tx), tx.run("counts"))) == left
+            assert system._store.read(lambda tx: (every(tx), tx.run("counts"))) == left
         mails = system.root.read_mail()
         assert [mail.sender for mail in mails] == tops
         told = [int(mail.body.partition("\n\n")[2].split()[0].replace(",", "")) for mail in mails]
         assert sum(told) == len(system.agents("dead"))
         assert system.root.fork(name="later").record.living  # nobody holds a lock
-        assert fsck.check(system.store) == []
+        assert fsck.check(system._store) == []
 
 
 def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_before_still_forks(
@@ -136,17 +136,17 @@ def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_
             size = len(second.agents())
             eventually(lambda: len(second.agents("running")) > size + 20, "the brood of the second host")
             second.handle(top.uuid).kill(cascade=True)
-            left = second.store.read(lambda tx: (every(tx), tx.run("counts")))
+            left = second._store.read(lambda tx: (every(tx), tx.run("counts")))
             assert [agent.uuid for agent in left[0] if agent.living] == [second.root.uuid]
             eventually(lambda: (one := second.statistics()).agents == 1 and one.working == 0, "the end of all actors")
-            assert second.store.read(lambda tx: (every(tx), tx.run("counts"))) == left
-            assert fsck.check(second.store) == []
+            assert second._store.read(lambda tx: (every(tx), tx.run("counts"))) == left
+            assert fsck.check(second._store) == []
 
 
 def open_over(url: str, first: ActorSystem, provider: FunctionProvider) -> ActorSystem:
     """Open a database as the next host, as if the lease of the first one had run out without its notice."""
     while True:
-        first.store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
+        first._store.write(lambda tx: sql(tx, "UPDATE hosts SET lease_until = 1"))
         with suppress(StoreInUse):  # it was renewed in between
             return ActorSystem.open(url, provider=provider, resume=True)
 
@@ -314,7 +314,7 @@ def test_a_cascade_whose_commit_was_not_answered_happens_once(durable: str, comm
         store.breaks_during_commit(committed=committed)
         assert set(top.kill(cascade=True)) == {top, *kids}
         assert len(system.root.read_mail()) == 6
-        assert fsck.check(system.store) == []
+        assert fsck.check(system._store) == []
 
 
 def test_whoever_survives_a_large_cascade_gets_one_mail_and_every_wait_for_the_dead_ends() -> None:

@@ -43,7 +43,7 @@ USES: dict[str, Use] = {
     "a mail of a person": lambda system, agent: system.send(agent, "text", timeout=30),
     "subscribe": lambda system, agent: system.subscribe(print),
     "resume": lambda system, agent: system.resume(),
-    "touch": lambda system, agent: system.touch(agent),
+    "touch": lambda system, agent: system._touch(agent),
     "documents, written": lambda system, agent: system.documents.write("plan.md", "text", timeout=30),
     "documents, read": lambda system, agent: system.documents.read("plan.md"),
     "documents, listed": lambda system, agent: system.documents.list(),

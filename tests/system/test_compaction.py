@@ -83,8 +83,8 @@ def talk(agent: AgentRef, *prompts: str) -> None:
 
 def sound(system: ActorSystem) -> None:
     """Every history is the same when it is read anew, and nothing is wrong with the database."""
-    assert check(system.store) == []
-    fresh = LogCache(system.store)
+    assert check(system._store) == []
+    fresh = LogCache(system._store)
     assert all(list(fresh.load(one.uuid).visible()) == system.handle(one.uuid).history() for one in system.agents())
 
 
@@ -198,7 +198,7 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
         if step == 3:
             asked.append(system.root.aio.compact())
             eventually(
-                lambda: len(system.actor(system.root.uuid).backlog), "the command, before the call has its result"
+                lambda: len(system._actor(system.root.uuid).backlog), "the command, before the call has its result"
             )
         return f"step {step}: {LONG}"
 
@@ -243,7 +243,7 @@ def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_it
         future = system.root.prompt("change it")
         eventually(system.approvals.pending, "the question")
         done = system.root.aio.compact()
-        eventually(lambda: len(system.actor(system.root.uuid).backlog), "the command")
+        eventually(lambda: len(system._actor(system.root.uuid).backlog), "the command")
         assert [one.kind for one in system.root.history(all=True)].count("summary") == 0
         assert system.approvals.approve(*system.approvals.pending())
         assert done.get(timeout=DEADLINE).position
@@ -377,7 +377,7 @@ def test_a_summary_that_is_interrupted_or_killed_leaves_nothing_behind(
         if end is _interrupt:
             assert waits.get(timeout=DEADLINE) == len(before) + 2
         assert [one.kind for one in child.history(all=True)[len(before) :]][:1] == ["fork"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_an_attached_process_asks_for_a_summary_and_takes_it_off(durable: str) -> None:
@@ -798,7 +798,7 @@ class Cold(NamedTuple):
     def while_all_is_read(self, ask: Callable[[AgentRef], Future[Any]], until: threading.Event) -> Future[Any]:
         """Ask for what needs all of its past. When this returns that is being read, until the event is set."""
         self.store.hold(until)
-        asked, inbox = ask(self.agent), self.system.actor(self.agent.uuid).actor_inbox
+        asked, inbox = ask(self.agent), self.system._actor(self.agent.uuid).actor_inbox
         eventually(lambda: inbox.held and inbox.empty() and not inbox.scheduled, "the log, which is read")
         return asked
 
@@ -859,7 +859,7 @@ def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
         it.store.hold(may_read)
         it.system.root.aio.mark("here")
         eventually(lambda: it.store.waiting, "the reader is at another's log")
-        reader = it.system.actor(it.agent.uuid).runtime.log_loader
+        reader = it.system._actor(it.agent.uuid).runtime.log_loader
         asked = it.while_all_is_read(ask, may_read)
         closed = people.submit(it.system.close)
         eventually(lambda: not reader.awaits(lambda: True), "the reader is told to stop")
@@ -877,7 +877,7 @@ def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(du
         whole = len(system.root.history(all=True))
     with ActorSystem.open(durable, model.provider) as system:
         talk(system.root, "and now?")
-        assert system.log_cache.in_memory() < whole
+        assert system._log_cache.in_memory() < whole
         system.root.uncompact()
         talk(system.root, "and then?")
         assert all(prompt in model.sent for prompt in (*FACTS, "and now?", "and then?"))

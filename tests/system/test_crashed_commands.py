@@ -91,7 +91,7 @@ def test_a_command_that_crashes_its_agent_is_answered_and_the_agent_goes_on(what
         assert (told.value.agent, told.value.__cause__) == (agent.uuid, error)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
         assert [one.content for one in agent.history() if one.kind == "user"] == ["Go.", "Go on."]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_what_is_committed_as_its_agent_crashes_is_answered_and_begun() -> None:
@@ -113,7 +113,7 @@ def test_what_is_committed_as_its_agent_crashes_is_answered_and_begun() -> None:
         assert child.reply(timeout=DEADLINE).text == "well"
         behind.error = LookupError("no clock")
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_who_waits_for_a_log_is_answered_when_reading_it_crashes_the_agent(new_sqlite: NewDatabase) -> None:

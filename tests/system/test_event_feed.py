@@ -89,7 +89,7 @@ def test_a_read_that_fails_loses_nothing(durable: str) -> None:
         with system.events(only=(Message,)) as feed:
             pass
         kid.prompt("one").get(timeout=DEADLINE)
-        system.store = faulty = FaultyStore(inner)
+        system._store = faulty = FaultyStore(inner)
         with system.events(only=(Message,), since=feed.position) as later:
             faulty.unreadable = StoreUnavailable("as planned")
             with pytest.raises(StoreUnavailable, match="as planned"):

@@ -31,8 +31,8 @@ def told(agent: AgentRef) -> dict[str, Any]:
 
 def sound(system: ActorSystem) -> bool:
     """Whether every history is the same when it is read anew, and nothing is wrong with the database."""
-    assert check(system.store) == []
-    fresh = LogCache(system.store)
+    assert check(system._store) == []
+    fresh = LogCache(system._store)
     return all(list(fresh.load(one.uuid).visible()) == system.handle(one.uuid).history() for one in system.agents())
 
 

@@ -72,9 +72,9 @@ def test_children_in_other_shards_of_a_host_come_to_that_of_their_supervisor_and
     root.supervise(strategy="one_for_all")
     assert {one.record.shard for one in (near, below, sibling)} == {root.record.shard}
     world.sleep(30)
-    before = host.system.actor(sibling.uuid)
+    before = host.system._actor(sibling.uuid)
     assert near.prompt("crash").get(timeout=60).text == "ok"
-    assert host.system.actor(sibling.uuid) is not before
+    assert host.system._actor(sibling.uuid) is not before
     assert [one.prompt("hello").get(timeout=60).text for one in (near, below, sibling)] == ["ok"] * 3
 
 

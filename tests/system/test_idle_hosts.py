@@ -10,12 +10,12 @@ from tests.kit.databases import eventually
 
 def test_a_host_is_needed_while_another_process_listens(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(["tea"])) as host:
-        assert host.is_idle(60)
+        assert host._is_idle(60)
         with AttachedSystem.open(durable) as system:
-            assert host.is_idle(60)  # it has only looked
+            assert host._is_idle(60)  # it has only looked
             system.subscribe(lambda event: None, only=(Message,))
-            assert not host.is_idle(60)
-        assert host.is_idle(60)
+            assert not host._is_idle(60)
+        assert host._is_idle(60)
 
 
 def test_a_host_is_needed_until_a_step_is_over_but_not_for_a_turn_that_is_stopped(durable: str) -> None:
@@ -32,14 +32,14 @@ def test_a_host_is_needed_until_a_step_is_over_but_not_for_a_turn_that_is_stoppe
     ) as host:
         asked = host.root.prompt("tea?")
         assert entered.wait(DEADLINE)
-        assert not host.is_idle(60)
+        assert not host._is_idle(60)
         host.root.signal(Signal.STOP)
-        assert not host.is_idle(60)  # the call runs
+        assert not host._is_idle(60)  # the call runs
         opened.set()
-        eventually(lambda: host.is_idle(60), "the end of the call")
+        eventually(lambda: host._is_idle(60), "the end of the call")
         host.root.signal(Signal.CONT)
         assert asked.get(timeout=DEADLINE).text == "done"
-        eventually(lambda: host.is_idle(60), "the end of the turn")
+        eventually(lambda: host._is_idle(60), "the end of the turn")
 
 
 def test_a_call_that_waits_for_a_decision_needs_no_host(durable: str) -> None:
@@ -52,11 +52,11 @@ def test_a_call_that_waits_for_a_decision_needs_no_host(durable: str) -> None:
     with ActorSystem.open(durable, provider, tools=[launch], approvals="ask") as host:
         host.root.prompt("go")
         eventually(lambda: bool(host.approvals.pending()), "the question")
-        eventually(lambda: host.is_idle(60), "idleness")
+        eventually(lambda: host._is_idle(60), "idleness")
 
 
 def test_a_host_is_needed_for_a_timer_that_is_due_within_the_time(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(["tea"])) as host:
         host.root.remind("tea", after=300)
-        assert host.is_idle(60)
-        assert not host.is_idle(600)
+        assert host._is_idle(60)
+        assert not host._is_idle(600)

@@ -54,7 +54,7 @@ def test_a_child_works_on_the_account_of_its_parent_and_of_what_its_fork_says(du
     with opened(durable) as system:
         system.agent("grandchild").prompt("go on").get(timeout=DEADLINE)
         assert tokens(system, "user") == {"ann": 10, "bob": 30}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_the_labels_of_a_prompt_count_for_its_turn_and_for_whom_that_forks(durable: str) -> None:
@@ -73,7 +73,7 @@ def test_the_labels_of_a_prompt_count_for_its_turn_and_for_whom_that_forks(durab
         assert tokens(system, "team") == {"sales": 45}
         assert system.agent("kid").record.labels == {"team": "sales", "user": "ann"}
         assert system.agent("late").record.labels == {"team": "sales"}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_turn_that_was_cut_off_goes_on_for_whom_it_was_begun(durable: str) -> None:
@@ -92,7 +92,7 @@ def test_a_reply_that_broke_off_counts_too(durable: str) -> None:
     with opened(durable, ScriptedProvider([broken, Reply("ok", usage=Usage(0, 10), model="tea-1")])) as system:
         system.root.prompt("go", labels={"user": "ann"}).get(timeout=DEADLINE)
         assert system.spending("user") == {"ann": Spending(17, 0.0, 2)}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_dollars_are_those_of_then(tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_an_import_brings_labels_and_costs_along(tmp_path: Path) -> None:
         system.import_(file)
         assert system.agent("kid").record.labels == {"team": "sales", "user": "bob", "site": "north"}
         assert tokens(system, "user") == {"bob": 10, "cid": 10}
-        assert check(system.store) == []
+        assert check(system._store) == []
         system.agent("kid").prompt("go").get(timeout=DEADLINE)
         assert tokens(system, "site") == {"": 20, "north": 10}
-        assert check(system.store) == []
+        assert check(system._store) == []
         system.root.prompt("go").get(timeout=DEADLINE)
         system.agent("kid").kill()
 
@@ -170,9 +170,9 @@ def test_costs_outlive_the_messages_of_the_dead(tmp_path: Path) -> None:
         kid = system.root.fork("go", labels={"user": "bob"})
         kid.reply(timeout=DEADLINE)
         kid.kill()
-        assert prune_logs(system.store, system.clock.now_ms() + 1, 1).agents == 1
+        assert prune_logs(system._store, system._clock.now_ms() + 1, 1).agents == 1
         assert tokens(system, "user") == {"bob": 10}
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_labels_reach_agents_that_another_process_runs(durable: str) -> None:

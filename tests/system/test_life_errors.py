@@ -45,7 +45,7 @@ def plant(system: System) -> dict[str, str]:
     """Two agents whose uuids begin alike, and a dead one; returns the uuids that stand for names."""
     root, gone = system.root, system.root.fork()
     for uuid in (f"{TWIN}1", f"{TWIN}2"):
-        system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]
+        system._store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]
     gone.kill()
     return {"GONE": gone.uuid, "ROOT": root.uuid}
 

@@ -64,7 +64,7 @@ def test_an_agent_that_crashes_while_the_store_is_down_is_restarted_when_it_is_b
         store.unreadable = None
         assert answer.get(timeout=DEADLINE).text == "done"
         assert child.record.status == "running"
-        rows = system.store.read(lambda tx: tx.run("restart_numbers"))
+        rows = system._store.read(lambda tx: tx.run("restart_numbers"))
         assert rows == [(child.uuid, 1, 1, 1)]
 
 
@@ -161,7 +161,7 @@ def test_a_process_that_ends_at_any_commit_of_a_restart_leaves_all_as_it_must_be
     eventually(lambda: store.left < 0 or worker.answered["leaf"], "the end")
     system.close()
     with worker.open(durable) as system:
-        assert fsck.check(system.store) == []
+        assert fsck.check(system._store) == []
         assert system.agent("leaf").prompt("again").get(timeout=DEADLINE).text == "leaf is done"
         assert [system.agent(name).record.status for name in ("top", "leaf")] == ["running"] * 2
 
@@ -222,7 +222,7 @@ def test_a_restart_that_cannot_read_the_log_counts_unless_the_database_is_down(
                 answer.get(timeout=DEADLINE)
             assert (child.record.exit_cause, store.refused) == (cause, 1)
             assert "its log could not be read" in str(child.record.exit_reason)
-        assert system.store.read(lambda tx: tx.run("restart_numbers")) == [(child.uuid, 1, 1, 1)]
+        assert system._store.read(lambda tx: tx.run("restart_numbers")) == [(child.uuid, 1, 1, 1)]
 
 
 @pytest.mark.slow("takes a second")
@@ -258,7 +258,7 @@ def test_a_deadline_further_away_than_any_clock_can_tell_keeps_nobody_from_being
         busy, child = system.root.fork("go"), system.root.fork(name="child")
         gate.wait_until_asked()
         busy.signal(Signal.TERM, grace=1e9)
-        change(system.store, busy.uuid, f"deadline = {10**18}")  # as of an earlier version, which took any grace
+        change(system._store, busy.uuid, f"deadline = {10**18}")  # as of an earlier version, which took any grace
     gate.open()
     with worker.open(durable) as system:
         assert system.handle(busy.uuid).state == "terminating"
@@ -313,11 +313,11 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
 
-    tell = System.tell
+    _tell = System._tell
 
-    def target(self, uuid: str) -> AgentActor:
+    def _target(self, uuid: str) -> AgentActor:
         """Find the target of a command; what is to happen meanwhile happens before it is returned."""
-        actor = self._system.actor(uuid)
+        actor = self._system._actor(uuid)
         while self._meanwhile:
             self._meanwhile.pop()(actor)
         return actor
@@ -355,7 +355,7 @@ def test_what_comes_too_late_for_an_actor_whose_agent_has_died_since_is_answered
     worker = Worker(child=1)
     with worker.open(database) as system:
         child = system.root.fork(name="child")
-        crashed, answer = system.actor(child.uuid), Future[bool]()
+        crashed, answer = system._actor(child.uuid), Future[bool]()
         assert child.prompt("go").get(timeout=DEADLINE).text == "child is done"
         child.kill()
         eventually(lambda: crashed.actor_inbox.closed, "the crash")

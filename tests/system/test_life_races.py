@@ -139,7 +139,7 @@ def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
             except AgentDead:
                 assert said == []
             assert [message.content for message in child.history() if message.kind == "assistant"] == said
-        assert fsck.check(system.store) == []
+        assert fsck.check(system._store) == []
 
 
 def test_of_an_interrupt_and_a_reply_one_wins_and_both_callers_learn_which(database: str) -> None:

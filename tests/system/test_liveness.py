@@ -130,7 +130,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         overview = Client(world.hosts[0].process.looked_at).overview
 
         def seen() -> Sign:
-            elsewhere, sign = world.hosts[0].system.signs()[kid.uuid], overview().signs[kid.uuid]
+            elsewhere, sign = world.hosts[0].system._signs()[kid.uuid], overview().signs[kid.uuid]
             assert elsewhere == sign
             return sign
 
@@ -141,7 +141,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         assert line.endswith(" s ago, 96 tokens in 3 s")
         assert {one["name"]: one["lately"] for one in json.loads(reader.registry_as_json(overview()))}["kid"] == 96
         world.sleep(20)
-        assert (world.hosts[0].system.signs(), overview().signs) == ({}, {})
+        assert (world.hosts[0].system._signs(), overview().signs) == ({}, {})
         kid.prompt("go")
         world.sleep(50)
         assert (18 <= seen().seconds <= 21, seen().tokens) == (True, None)
@@ -177,8 +177,8 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
 
     with ActorSystem.open(durable, FunctionProvider(slow)) as system:
         kid = system.root.fork("go", name="kid")
-        eventually(lambda: (one := system.signs().get(kid.uuid)) and one.tokens == 0, "the turn")
-        assert system.signs().keys() == {kid.uuid}
+        eventually(lambda: (one := system._signs().get(kid.uuid)) and one.tokens == 0, "the turn")
+        assert system._signs().keys() == {kid.uuid}
         found = reader.read(durable)
         [line] = [line.text for line in reader.as_tree(found, False) if "kid" in line.text]
         assert re.search(r", sign of life \d+ s ago$", line)
@@ -186,8 +186,8 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
         assert told[None] is None
         assert 0 <= told["kid"] < 30
         with AttachedSystem.open(durable) as attached:
-            assert attached.signs().keys() == {kid.uuid}
+            assert attached._signs().keys() == {kid.uuid}
         gate.set()
         kid.reply(timeout=30)
-        eventually(lambda: system.signs() == {}, "the end of the turn")
+        eventually(lambda: system._signs() == {}, "the end of the turn")
         kid.signal(Signal.STOP)

@@ -212,7 +212,7 @@ def test_an_end_without_a_result_leaves_a_sound_database(database: str) -> None:
     with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
         child = system.root.fork()
         child.exit()
-        assert fsck.check(system.store) == []
+        assert fsck.check(system._store) == []
 
 
 def test_an_interrupt_of_a_branch_ends_its_turns(database: str) -> None:
@@ -247,7 +247,7 @@ def test_an_interrupt_of_a_branch_reaches_those_beside_one_who_dies_meanwhile(da
             dying.kill()
 
         store.meanwhile = meanwhile
-        system.lifecycle.interrupt(top.uuid, cascade=True)
+        system._lifecycle.interrupt(top.uuid, cascade=True)
         with pytest.raises(TurnInterrupted):
             turn.get(timeout=DEADLINE)
         gate.open()
@@ -256,8 +256,8 @@ def test_an_interrupt_of_a_branch_reaches_those_beside_one_who_dies_meanwhile(da
 def test_an_agent_that_another_host_has_taken_acts_no_more_here(database: str) -> None:
     with ActorSystem.open(database, provider=ScriptedProvider([])) as system:
         child = system.root.fork()
-        actor = system.actor(child.uuid)
-        change(system.store, child.uuid, "epoch = epoch + 1")
+        actor = system._actor(child.uuid)
+        change(system._store, child.uuid, "epoch = epoch + 1")
         with pytest.raises(Fenced):
             child.prompt("go").get(timeout=DEADLINE)
         eventually(lambda: actor.actor_inbox.closed, "its end")

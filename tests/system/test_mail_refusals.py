@@ -40,14 +40,14 @@ def prepare(system: System) -> None:
     root = system.root
     kid, full = root.fork(name="kid"), root.fork(name="full")
     assert kid.record.living
-    change(system.store, full.uuid, f"unread = {MAILBOX_CAPACITY}")
+    change(system._store, full.uuid, f"unread = {MAILBOX_CAPACITY}")
     for uuid in ("TwinaAAAAAAAAAAAAAAAAA", "TwinbAAAAAAAAAAAAAAAAA", "GoneAAAAAAAAAAAAAAAAAA"):
-        system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
-    change(system.store, "GoneAAAAAAAAAAAAAAAAAA", "status = 'dead', ended_at = 1")
+        system._store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]  # binds it
+    change(system._store, "GoneAAAAAAAAAAAAAAAAAA", "status = 'dead', ended_at = 1")
 
 
 def nothing_is_stored(system: System) -> bool:
-    rows = system.store.read(lambda tx: sql(tx, "SELECT COUNT(*), (SELECT SUM(mailed) FROM agents) FROM mail"))
+    rows = system._store.read(lambda tx: sql(tx, "SELECT COUNT(*), (SELECT SUM(mailed) FROM agents) FROM mail"))
     return [tuple(map(int, row)) for row in rows] == [(0, 0)]
 
 

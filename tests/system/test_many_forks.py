@@ -28,7 +28,7 @@ def test_children_of_a_list_of_prompts_come_in_its_order_each_with_its_own_promp
         assert set(system.root.children()) == set(children)
         points = [child.record.fork_message_id for child in children]
         assert points == list(range(points[0], points[0] + 3))
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_count_of_children_get_the_same_prompt(database: str) -> None:
@@ -114,7 +114,7 @@ def test_of_several_forks_of_a_reply_the_one_whose_name_is_taken_gets_the_reason
         assert [one.is_error for one in told] == [False, True, False]
         assert ["taken" in one.content for one in told] == [False, True, False]
         assert system.root.children()[0] == taken
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_the_command_line_makes_many_and_names_them(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,4 +134,4 @@ def test_many_are_forked_at_an_earlier_position_too(database: str) -> None:
         children = system.root.fork(prompts=["one", "two"], at=at)
         assert [said(child) for child in children] == [["tea", "one"], ["tea", "two"]]
         assert [child.reply(timeout=DEADLINE).text for child in children] == ["one / 3", "two / 3"]
-        assert check(system.store) == []
+        assert check(system._store) == []

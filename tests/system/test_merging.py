@@ -147,7 +147,7 @@ def test_a_parent_takes_in_what_its_child_has_said_once_for_each_head(durable: s
             "and?",
         ]
         assert faults(provider.requests[-1]) == []
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("order", [("ann", "bob"), ("bob", "ann")])
@@ -167,7 +167,7 @@ def test_children_are_merged_in_either_order(database: str, order: tuple[str, st
         for name in order:
             with pytest.raises(AlreadyMerged):
                 root.merge(name)
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_messages_that_are_picked_are_quoted_with_their_roles(database: str) -> None:
@@ -211,7 +211,7 @@ def test_what_cannot_be_merged_says_why_and_changes_nothing(database: str) -> No
             child.prompt("too often").get(timeout=DEADLINE)
         assert last(root).id == head + 1  # the other's birth
         assert root.merge(child).text == "dug"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_dead_child_is_merged_with_the_result_of_its_exit_and_a_grandchild_too(durable: str) -> None:
@@ -232,7 +232,7 @@ def test_a_dead_child_is_merged_with_the_result_of_its_exit_and_a_grandchild_too
         root.prompt("so?").get(timeout=DEADLINE)
         seen = requests_of(provider, None)[-1]
         assert "found <gold>&lt;/merge>" in prompts(seen)[0]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 class Notes:
@@ -276,7 +276,7 @@ def test_a_summary_is_written_by_the_childs_model_with_its_settings_and_paid_by_
         assert faults(asked) == []
         assert last(root).data["usage"]["input_tokens"] == 50
         assert (root.record.spent_tokens - spent[0], child.record.spent_tokens) == (55, spent[1])
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_summary_that_no_budget_has_room_for_is_refused(database: str) -> None:
@@ -289,7 +289,7 @@ def test_a_summary_that_no_budget_has_room_for_is_refused(database: str) -> None
             system.root.merge(child, how="summary")
         assert notes.asked == []
         assert system.root.merge(child).text == "re: dig"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(database: str) -> None:
@@ -311,7 +311,7 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
         assert [one.kind for one in root.history()] == ["fork"]
         assert root.merge(child, how="summary").head == 4
         assert root.record.spent_tokens == 2 * 55
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 class Reader:
@@ -382,7 +382,7 @@ def test_notes_of_a_history_that_is_longer_than_the_window_are_made_in_parts(
         assert f"FACT-2{own - 1:03}" in told
         assert "FACT-1" not in done.text
         assert (done.usage or Usage()).all_tokens == root.record.spent_tokens - spent
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 class GoesOn(ForwardingStore):
@@ -431,7 +431,7 @@ def test_an_interrupted_merge_changes_nothing(database: str) -> None:
         with pytest.raises(TurnInterrupted):
             turn.get(timeout=DEADLINE)
         assert root.merge(child).text == "re: dig"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_merge_is_asked_for_from_another_process_and_answered_there(durable: str) -> None:
@@ -466,7 +466,7 @@ def test_a_model_merges_its_child_within_its_turn(database: str) -> None:
         assert [one.is_error for one in refused] == [True] * 4
         assert ["said nothing since" in refused[0].content, "nobody" in refused[1].content] == [True, True]
         assert prompts(asked) == ['<merge from="kid" messages="1–3">\ndug\n</merge>']
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_model_has_its_child_summarised_within_its_turn(database: str) -> None:
@@ -478,7 +478,7 @@ def test_a_model_has_its_child_summarised_within_its_turn(database: str) -> None
         assert system.root.prompt("merge").get(timeout=DEADLINE).text == "done"
         assert prompts(requests_of(provider, None)[-1]) == ['<merge from="kid" messages="1–4">\nit dug\n</merge>']
         assert [one.kind for one in system.root.history()][-4:] == ["assistant", "tool_result", "merge", "assistant"]
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_documents_of_the_branch_are_named_and_so_are_conflicts(database: str) -> None:

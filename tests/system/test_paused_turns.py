@@ -48,7 +48,7 @@ def test_another_model_lets_a_waiting_request_leave_that_fits_by_then(database: 
         assert len(cheap.requests) == 2
         assert buyer.budget is not None
         assert (buyer.budget.waiting, buyer.budget.spent, buyer.budget.held) == (0, {"tokens": 60}, {"tokens": 0})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_change_that_does_not_help_keeps_the_place_of_who_waits_also_over_a_restart(durable: str) -> None:
@@ -60,7 +60,7 @@ def test_a_change_that_does_not_help_keeps_the_place_of_who_waits_also_over_a_re
         ann, ben = system.agent("ann"), system.agent("ben")
         ann.configure(temperature=0.5, timeout=DEADLINE)
         ann.mark("here", timeout=DEADLINE)
-        assert (ann.state, check(system.store)) == (WAITING, [])
+        assert (ann.state, check(system._store)) == (WAITING, [])
         system.root.grant(tokens=1)
         assert ann.reply(timeout=DEADLINE).text == "0.5"
         assert (ben.state, len(provider.requests)) == (WAITING, 1)
@@ -91,7 +91,7 @@ def test_a_summary_that_fits_makes_a_waiting_request_small_enough_and_one_that_d
         assert buyer.compact(timeout=DEADLINE).usage == Usage(0, 10)
         assert asked.get(timeout=DEADLINE).text.startswith("so many words")
         assert notes.requests[0].messages[-1]["content"][-1]["text"].startswith(SUMMARISE)
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("take_back", [AgentRef.undo, AgentRef.clear, AgentRef.rewind])
@@ -107,7 +107,7 @@ def test_what_takes_the_prompt_back_ends_the_turn_free_of_charge(take_back: Call
         assert (buyer.state, [one.content for one in buyer.history() if one.kind == "user"]) == ("idle", [])
         assert buyer.budget is not None
         assert (buyer.budget.waiting, buyer.budget.spent) == (0, {"tokens": 0})
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 @pytest.mark.parametrize("how", ["result", "summary"])
@@ -147,4 +147,4 @@ def test_those_behind_go_on_when_the_first_who_waits_gives_up_its_place(database
         assert (settled(ann), settled(ben)) == ("budget", "budget")
         ann.signal(Signal.INT)
         assert ben.reply(timeout=DEADLINE).text == "ok"
-        assert check(system.store) == []
+        assert check(system._store) == []

@@ -176,7 +176,7 @@ def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase
         eventually(lambda: {one.shards for one in a.hosts()} == {512}, "half of the shards for each")
         a.root.fork(name="kid").move("b", timeout=DEADLINE)
         assert call(url, "fork", "kid", "milk", "--name", "young", "--wait") == ("milk / 1\n", 0)
-        assert b.actor(b.agent("young").uuid)
+        assert b._actor(b.agent("young").uuid)
 
 
 def test_a_fork_that_cannot_be_is_refused_as_by_a_handle(durable: str) -> None:

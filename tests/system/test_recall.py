@@ -147,7 +147,7 @@ def test_recall_shows_what_a_summary_stands_for_and_nothing_that_was_cleared_or_
         child = system.root.fork("recall " + json.dumps({"message": wanted[0]}))
         child.reply(timeout=DEADLINE)
         assert [one.content for one in child.history() if one.kind == "tool_result"][-1] == "the first"
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_message_that_is_too_long_for_one_result_is_recalled_in_parts(database: str) -> None:

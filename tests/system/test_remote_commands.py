@@ -93,9 +93,9 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         assert host.agent("kid").supervisor == host.handle(other.uuid)
         kid.exit("done", timeout=DEADLINE)
         assert (kid.record.status, kid.record.exit_reason) == ("dead", "done")
-        eventually(lambda: not host.store.read(new_remote_commands), "all answers")
-        assert {answered for _, answered in rows(host.store)} == {True}
-        assert check(host.store) == []
+        eventually(lambda: not host._store.read(new_remote_commands), "all answers")
+        assert {answered for _, answered in rows(host._store)} == {True}
+        assert check(host._store) == []
 
 
 @pytest.mark.empty
@@ -134,7 +134,7 @@ def test_a_refusal_is_the_error_that_a_local_handle_raises(durable: str) -> None
         kid.signal(Signal.STOP)
         with pytest.raises(AgentStopped):
             kid.fork(timeout=DEADLINE)
-        eventually(lambda: not host.store.read(new_remote_commands), "all answers")
+        eventually(lambda: not host._store.read(new_remote_commands), "all answers")
 
 
 def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_happen(durable: str, gate: Gate) -> None:
@@ -143,7 +143,7 @@ def test_a_command_to_a_busy_agent_waits_and_a_time_out_says_that_it_may_still_h
         gate.wait_until_asked()
         with pytest.raises(TimedOut, match="may still be carried out"):
             system.root.mark("later", timeout=0)
-        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the command at its agent")
+        eventually(lambda: host._actor(host.root.uuid).waiting == 1, "the command at its agent")
         assert host.statistics().pending == 0  # it is not lost with the process
         gate.open()
         eventually(lambda: kinds(host.root)[-1] == "mark", "the mark")
@@ -168,7 +168,7 @@ def test_a_request_outlives_its_host_and_is_carried_out_by_the_next_one(durable:
         gate.wait_until_asked()
         unit = AddRemoteCommand(host.root.uuid, "mark", '{"label": "x"}', 5)
         key = RemoteCommandKey(host.root.uuid, write_alone(store, unit))
-        eventually(lambda: host.actor(host.root.uuid).waiting == 1, "the command at its agent")
+        eventually(lambda: host._actor(host.root.uuid).waiting == 1, "the command at its agent")
         host.close()
         assert store.read(lambda tx: answer_of(tx, key)) is None
         gate.open()
@@ -188,7 +188,7 @@ def test_a_request_that_nobody_takes_up_is_withdrawn_when_the_host_goes_away(dur
             waiting.get(timeout=DEADLINE)
         with pytest.raises(NoHost, match="will not be done later"):
             system.root.fork(timeout=DEADLINE)
-        assert rows(system.store) == [("mark", True)]
+        assert rows(system._store) == [("mark", True)]
         gate.open()
         with ActorSystem.open(durable, ScriptedProvider(echo)) as after:
             after.root.mark("mine")
@@ -237,7 +237,7 @@ def test_what_is_asked_first_comes_before_what_is_written_next(durable: str) -> 
         kid.prompt("tea")
         mail = kid.send(host.root, "I have asked.")
         written = "SELECT kind FROM requests UNION ALL SELECT body FROM mail WHERE kind = 'prompt'"
-        assert system.store.read(lambda tx: sql(tx, written)) == [("mark",), ("tea",)]
+        assert system._store.read(lambda tx: sql(tx, written)) == [("mark",), ("tea",)]
         assert mail == 1
 
 
@@ -246,7 +246,7 @@ def test_an_interrupt_that_meets_an_agent_of_another_process_ends_its_turn_there
         answer = host.root.prompt("tea")
         gate.wait_until_asked()
         ended = Future[bool]()
-        system.target(host.root.uuid).deliver(on.Interrupt(ended))
+        system._target(host.root.uuid).deliver(on.Interrupt(ended))
         assert ended.get(timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
             answer.get(timeout=DEADLINE)
@@ -307,9 +307,9 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
     with open_on(store, ScriptedProvider(echo)) as system:
         left(durable, kid, "here")
         eventually(lambda: store.refused, "an attempt to read the log")
-        assert system.store.read(new_remote_commands)
+        assert system._store.read(new_remote_commands)
         store.unreadable = None
-        eventually(lambda: not system.store.read(new_remote_commands), "the answer")
+        eventually(lambda: not system._store.read(new_remote_commands), "the answer")
         assert kinds(system.handle(kid)).count("mark") == 1
         assert store.refused < 10  # it does not try again and again at once
 
@@ -332,7 +332,7 @@ def test_a_host_that_shares_its_agents_with_nobody_moves_none(durable: str) -> N
         for asked in (host, system):
             with pytest.raises(NoHost, match="shares"):
                 asked.move("kid", "b", DEADLINE)
-        eventually(lambda: rows(host.store) == [("move", True)], "the answer of the one that was asked by a row")
+        eventually(lambda: rows(host._store) == [("move", True)], "the answer of the one that was asked by a row")
         assert kid.state == "idle"
 
 
@@ -352,8 +352,8 @@ def test_a_request_whose_unit_cannot_be_written_is_answered_with_that_error(dura
         kid = system.root.fork()
         store.fails(StoreError("failed, as planned"))
         left(durable, kid.uuid, "here")
-        eventually(lambda: not system.store.read(new_remote_commands), "the answer")
-        found = system.store.read(lambda tx: answer_of(tx, RemoteCommandKey(kid.uuid, 1)))
+        eventually(lambda: not system._store.read(new_remote_commands), "the answer")
+        found = system._store.read(lambda tx: answer_of(tx, RemoteCommandKey(kid.uuid, 1)))
         assert found is not None
         assert (type(found.value), str(found.value)) == (StoreError, "failed, as planned")
         assert "mark" not in kinds(kid)

@@ -20,7 +20,7 @@ def test_the_reason_of_a_term_from_elsewhere_is_the_reason_of_the_death(durable:
         child = system.root.fork("work", name="child")
         gate.wait_until_asked()
         outside.signal(durable, "child", Signal.TERM, cascade=False, reason="enough", grace=3600)
-        eventually(lambda: system.actor(child.uuid).state.status is Status.TERMINATING, "the signal")
+        eventually(lambda: system._actor(child.uuid).state.status is Status.TERMINATING, "the signal")
         gate.open()
         eventually(lambda: child.state == "dead", "the death")
         assert (child.record.exit_cause, child.record.exit_reason) == ("terminated", "enough")
@@ -45,7 +45,7 @@ def test_who_is_paused_by_a_death_elsewhere_pauses(durable: str) -> None:
         kid = top.fork("work")
         gate.wait_until_asked()
         kill_remotely(durable, "top")
-        eventually(lambda: system.actor(kid.uuid).state.status is Status.STOPPED, "the pause")
+        eventually(lambda: system._actor(kid.uuid).state.status is Status.STOPPED, "the pause")
         later = kid.prompt("more")
         gate.open()
         assert kid.reply(timeout=DEADLINE).text == "done"

@@ -50,7 +50,7 @@ def test_a_name_is_set_changed_and_taken_away_and_agent_0_has_one_too(system: Ac
     assert (root.name, kid.name) == (None, None)
     with pytest.raises(AgentNotFound):
         system.agent("child")
-    assert check(system.store) == []
+    assert check(system._store) == []
 
 
 def test_a_name_that_cannot_be_had_is_refused_and_the_old_one_stays(system: ActorSystem) -> None:

@@ -224,7 +224,7 @@ class Listener:
 
 
 def rows(system: ActorSystem) -> list[tuple[object, ...]]:
-    return system.store.read(lambda tx: tx.run("pieces"))
+    return system._store.read(lambda tx: tx.run("pieces"))
 
 
 def is_written_by_a_thread() -> bool:
@@ -238,7 +238,7 @@ def test_an_attached_system_hears_a_reply_as_it_comes_and_the_host_writes_only_w
         speaker.say("te")
         with AttachedSystem.open(durable) as system:
             ends = Listener(system, only=(Message,))
-            assert host.store.read(lambda tx: sql(tx, "SELECT replies FROM listeners")) == [(0,)]  # it is there
+            assert host._store.read(lambda tx: sql(tx, "SELECT replies FROM listeners")) == [(0,)]  # it is there
             assert not is_written_by_a_thread()
             heard = Listener(system)
             heard.awaits("~te")
@@ -252,7 +252,7 @@ def test_an_attached_system_hears_a_reply_as_it_comes_and_the_host_writes_only_w
             assert "".join(heard.heard[:-1]).replace("~", "") in ("tea", "tea!")
             eventually(lambda: late.heard[-1:] == ends.heard == ["tea!"], "the reply, by all")
         eventually(lambda: not rows(host), "the end of the rows")
-        assert host.store.read(lambda tx: sql(tx, "SELECT id FROM listeners")) == []
+        assert host._store.read(lambda tx: sql(tx, "SELECT id FROM listeners")) == []
 
 
 def test_an_interrupted_reply_ends_in_its_message_and_its_pieces_are_not_the_next_ones(

@@ -124,7 +124,7 @@ def test_past_its_intensity_a_supervisor_gives_up_and_comes_back_with_its_childr
         assert child.prompt("go").get(timeout=DEADLINE).text == "child is done"
         assert [agent.record.status for agent in (boss, child, sibling)] == ["running"] * 3
         root = system.root.uuid
-        rows = system.store.read(lambda tx: tx.run("restarts_of", supervisor=root, since=0))
+        rows = system._store.read(lambda tx: tx.run("restarts_of", supervisor=root, since=0))
         assert len(rows) == 1
         assert sibling.prompt("go").get(timeout=DEADLINE).text == "sibling is done"
 
@@ -257,8 +257,8 @@ def test_a_crash_whose_report_is_overtaken_by_a_siblings_restart_counts_for_its_
         boss.supervise(strategy="one_for_all")
         a, b = (boss.fork(name=name) for name in "ab")
         answers = [agent.prompt("go") for agent in (a, b)]
-        eventually(lambda: runs["a"] and runs["b"] and not system.actor(a.uuid).actor_inbox.scheduled, "both at work")
-        actor = system.actor(a.uuid)
+        eventually(lambda: runs["a"] and runs["b"] and not system._actor(a.uuid).actor_inbox.scheduled, "both at work")
+        actor = system._actor(a.uuid)
         dispatcher.withhold(actor)
         stumble.set()
         eventually(lambda: len(actor.actor_inbox) == 1, "the cut")

@@ -71,7 +71,7 @@ class Fleet:
 
     def kill(self, name: str) -> None:
         """Cut a host off from the server, as when its process is killed."""
-        self.hosts[name].store.abandon("killed, as planned")
+        self.hosts[name]._store.abandon("killed, as planned")
 
     def runs(self, name: str, *agents: AgentRef) -> bool:
         """Whether a host runs all of these agents."""
@@ -84,7 +84,7 @@ class Fleet:
         def acts() -> bool:
             for agent in agents:
                 try:
-                    self.hosts[name].actor(agent.uuid)
+                    self.hosts[name]._actor(agent.uuid)
                 except HostElsewhere:
                     return False
             return True
@@ -144,7 +144,7 @@ def test_statistics_of_an_agent_of_another_host_are_those_of_its_rows(
     there, here = fleet["b"].handle(far.uuid).statistics(), far.statistics()
     assert (here.state, here.turns, here.steps, here.tokens) == ("idle", 2, 2, there.tokens)
     assert there.turns == 2
-    assert (far.statistics().turns, fleet["a"].statistics_of(far.uuid, far.record).turns) == (2, 2)
+    assert (far.statistics().turns, fleet["a"]._statistics_of(far.uuid, far.record).turns) == (2, 2)
 
 
 @REAL_HOSTS
@@ -188,7 +188,7 @@ def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, Ag
 @REAL_HOSTS
 def test_a_name_that_another_host_gives_is_known_everywhere(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     _, far = apart
-    there = fleet["b"].actor(far.uuid)
+    there = fleet["b"]._actor(far.uuid)
     far.rename("dba")
     eventually(lambda: there.origin.name == "dba", "the new name")
 
@@ -220,7 +220,7 @@ def test_the_end_of_a_host_is_told_once_to_the_others_and_to_who_is_attached(
     with ActorSystem.attach(fleet.url) as attached:
         for name, system in (("a", fleet["a"]), ("c", fleet["c"]), ("attached", attached)):
             system.subscribe(heard[name].append)
-        eventually(lambda: sorted(host.agents for host in attached.owners) == [0, 1, 2], "the counts")
+        eventually(lambda: sorted(host.agents for host in attached._owners) == [0, 1, 2], "the counts")
         fleet.kill("b")
         gone = HostEnded("b", 1, ("a", "c"))
         eventually(lambda: all(gone in events for events in heard.values()), "the news")
@@ -272,7 +272,7 @@ def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tup
     below = far.fork(name="below", timeout=DEADLINE)
     with ActorSystem.attach(fleet.url) as attached:
         with pytest.raises(HostElsewhere, match="far is one that host b runs"):
-            fleet["a"].actor(far.uuid)
+            fleet["a"]._actor(far.uuid)
         far.move("a", timeout=DEADLINE)  # from a host that does not run it
         fleet.wait_until("a", far, below)
         attached.agent("near").move("b", timeout=DEADLINE)
@@ -288,12 +288,12 @@ def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tup
             with pytest.raises(error):
                 agent.move(host, timeout=DEADLINE)
     assert {answer for (answer,) in answers(fleet["a"])} == {True}
-    assert check(fleet["a"].store) == []
+    assert check(fleet["a"]._store) == []
 
 
 def answers(system: ActorSystem) -> list[tuple[bool]]:
     """Of each remote command whether it has an answer."""
-    found = system.store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
+    found = system._store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
     return [(bool(answered),) for (answered,) in found]
 
 
@@ -442,7 +442,7 @@ def test_a_supervisor_whose_child_on_another_host_fails_too_often_is_restarted_b
     shared(fleet)
     a.move(child, "b", timeout=DEADLINE)
     fleet.wait_until("b", child)
-    before = a.actor(above.uuid)
+    before = a._actor(above.uuid)
     crashes.append("once")
     assert child.prompt("work").get(timeout=DEADLINE).text == "fine by now"
     assert before.actor_inbox.closed
@@ -454,7 +454,7 @@ def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
 ) -> None:
     far = apart[1]
-    elsewhere, late = fleet["a"].target(far.uuid), Future[Reply]()
+    elsewhere, late = fleet["a"]._target(far.uuid), Future[Reply]()
     fleet["a"].close()
     elsewhere.deliver(on.GetOutcome(late))
     with pytest.raises(SystemClosed):
@@ -464,7 +464,7 @@ def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
 @REAL_HOSTS
 def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
-    below, store = near.fork(), fleet["a"].store
+    below, store = near.fork(), fleet["a"]._store
     stays = f"CHECK (uuid <> '{near.uuid}' OR shard = {near.record.shard})"
     store.write(lambda tx: sql(tx, f"ALTER TABLE agents ADD CONSTRAINT stays {stays}"))
     for handle in (near, fleet["b"].handle(near.uuid)):
@@ -473,7 +473,7 @@ def test_an_agent_that_cannot_be_moved_goes_on_where_it_is(fleet: Fleet, apart: 
     store.write(lambda tx: sql(tx, "ALTER TABLE agents DROP CONSTRAINT stays"))
     for agent, text in ((near, "a answers"), (below, "a answers"), (far, "b answers")):
         assert agent.prompt("are you there?").get(timeout=DEADLINE).text == text
-    assert check(fleet["a"].store) == []
+    assert check(fleet["a"]._store) == []
 
 
 @REAL_HOSTS

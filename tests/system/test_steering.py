@@ -52,7 +52,7 @@ def test_a_word_said_right_after_a_prompt_belongs_to_the_turn_of_that_prompt(dat
             asked = model.asked()
         asked.answer("train")
         assert (receipt.get(timeout=DEADLINE).turn, answer.get(timeout=DEADLINE).text) == (1, "train")
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_words_stand_behind_the_results_of_a_step_in_their_order(database: str) -> None:

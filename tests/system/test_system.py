@@ -114,10 +114,10 @@ def test_context_tells_what_the_history_means(database: str) -> None:
 def test_a_stopped_agent_does_not_fork_and_goes_on_unharmed(database: str) -> None:
     with open_echo(database) as system:
         child = system.root.fork()
-        stop(system.store, child.uuid)
+        stop(system._store, child.uuid)
         with pytest.raises(AgentStopped, match="stopped"):
             child.fork("x", timeout=DEADLINE)
-        stop(system.store, child.uuid, "running")
+        stop(system._store, child.uuid, "running")
         assert child.fork("x").reply(timeout=DEADLINE).text == "x / 1"
 
 
@@ -164,17 +164,17 @@ def test_a_system_says_which_models_settings_ask_and_what_these_cost(tmp_path: P
     (tmp_path / "prices.toml").write_text('["scripted:tea"]\ninput = 1\noutput = 2', "utf-8")
     open_ = partial(ActorSystem.open, ":memory:", ScriptedProvider([]), {"moody": Moody([])})
     with open_(prices=tmp_path / "prices.toml") as system:
-        found = system.asked_models({"model": "scripted:tea, offline", "compact_model": "scripted:short"})
+        found = system._asked_models({"model": "scripted:tea, offline", "compact_model": "scripted:short"})
         assert [(one.name, one.price is None) for one in found] == [("scripted:tea", False), ("offline:", True)]
-        assert [one.name for one in system.asked_models({"compact_model": "scripted:short"})] == ["scripted:"]
-        assert [one.name for one in system.asked_models({"compact_model": "scripted:short"}, True)] == [
+        assert [one.name for one in system._asked_models({"compact_model": "scripted:short"})] == ["scripted:"]
+        assert [one.name for one in system._asked_models({"compact_model": "scripted:short"}, True)] == [
             "scripted:short"
         ]
         for model, why in (("nowhere:x", "not registered"), ("moody", "model moody cannot be asked: .*not today")):
             with pytest.raises(BadInput, match=why):
-                system.asked_models({"model": model})
+                system._asked_models({"model": model})
             with pytest.raises(BadInput, match=why):
-                system.check_model(model)
+                system._check_model(model)
 
 
 def test_what_a_model_says_is_stored_even_when_no_database_could_hold_it(database: str) -> None:
@@ -188,7 +188,7 @@ def test_a_dead_agent_is_read_but_never_acts(durable: str) -> None:
         system.root.prompt("one").get(timeout=DEADLINE)
         child = system.root.fork()
         child.prompt("two").get(timeout=DEADLINE)
-        bury(system.store, child.uuid)
+        bury(system._store, child.uuid)
     with open_echo(durable) as system:
         dead = system.agent(child.uuid)
         with pytest.raises(AgentDead, match="test"):

@@ -39,12 +39,12 @@ class Copying(Toolset):
 def rows(system: System) -> dict[str, tuple[str | None, int, int]]:
     """Parent, layers beneath, and frozen layers, by name."""
     names = {agent.uuid: agent.name or "root" for agent in system.agents()}
-    found = system.store.read(every_tree)
+    found = system._store.read(every_tree)
     return {names[one.agent]: (one.parent and names[one.parent], one.below, one.upper) for one in found}
 
 
 def layers(agent: AgentRef) -> list[str]:
-    trees, merges = agent.system.store.read(lambda tx: trees_of(tx, agent.uuid, BASE))
+    trees, merges = agent.system._store.read(lambda tx: trees_of(tx, agent.uuid, BASE))
     names = {one.uuid: one.name or "root" for one in agent.system.agents()}
     return [f"{names[one.agent]}/{one.number}" for one in layers_of(trees, merges)]
 
@@ -82,15 +82,15 @@ def test_a_child_of_another_history_gets_the_files_of_that_agent_but_gives_it_no
     with ActorSystem.open(":memory:", scripted(), tools=[Copying()]) as system:
         kid, overseer = system.root.fork(name="kid"), system.root.fork(name="overseer")
         [trial] = overseer.fork_many([Child(kid)])
-        tree = system.store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
+        tree = system._store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
         assert [(one.agent, one.below, one.upper) for one in tree[:2]] == [(trial.uuid, 1, 0), (kid.uuid, 0, 1)]
     with ActorSystem.open(":memory:", scripted()) as system:
         worker, overseer = system.root.fork(name="worker"), system.root.fork(name="overseer")
-        system.toolbox.copied = (Copied(BASE, "here"),)
+        system._toolbox.copied = (Copied(BASE, "here"),)
         [trial] = overseer.fork_many([Child(worker)])
-        [found] = system.store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
+        [found] = system._store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
         assert (found.parent, found.below) == (None, 0)
-        assert worker.uuid not in {one.agent for one in system.store.read(every_tree)}
+        assert worker.uuid not in {one.agent for one in system._store.read(every_tree)}
 
 
 def test_without_such_a_directory_there_are_no_trees() -> None:

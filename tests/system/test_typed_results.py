@@ -68,7 +68,7 @@ def told(request: Request) -> str:
 
 
 def sound(system: ActorSystem) -> bool:
-    return check(system.store) == []
+    return check(system._store) == []
 
 
 def test_a_turn_gives_a_value_of_the_type_that_was_asked_for() -> None:

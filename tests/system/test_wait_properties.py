@@ -92,7 +92,7 @@ def test_a_wait_is_answered_truly_and_no_mail_is_lost_whatever_happens(
         assert system.root.wait([boss], timeout=DEADLINE) == {boss: "idle"}
         assert boss.prompt("and then?").get(timeout=DEADLINE).text == "done"
         judge(boss, plan)
-        assert list(fsck.check(system.store)) == []
+        assert list(fsck.check(system._store)) == []
     assert [faults(request) for request in script.requests] == [[]] * len(script.requests)
 
 
@@ -133,7 +133,7 @@ def judge(boss: AgentRef, plan: Plan) -> None:
     read = [int(number) for number in re.findall(r"^mail (\d+) from ", gave["3"].content, re.MULTILINE)]
     unread = [mail.id for mail in boss.mails() if mail.read_at is None]
     assert sorted(read + unread) == list(range(1, boss.record.mailed + 1))
-    names = {one.uuid: one.short for one in boss.system.store.read(registry.every)}
+    names = {one.uuid: one.short for one in boss.system._store.read(registry.every)}
     is_true(begun, gave["2"], gave["3"].content, names)
 
 

@@ -247,7 +247,7 @@ def several(root: AgentRef) -> None:
     from tests.kit.trees import add
 
     for uuid in ("abcd" + "x" * 18, "abcd" + "y" * 18):
-        root.system.store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]
+        root.system._store.write(lambda tx, uuid=uuid: add(tx, uuid, root.uuid))  # type: ignore[misc]
     root.wait(["abcd"], timeout=0)
 
 

@@ -184,7 +184,7 @@ def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMac
     assert len(machine.upkeep.pruned) == 2
     machine.upkeep.pruned.add(machine.system.root.uuid)
     with pytest.raises(Broken, match=r"prune: agent .* is pruned, and this is left"):
-        machine.upkeep.check_pruned(machine.system.store)
+        machine.upkeep.check_pruned(machine.system._store)
     machine.upkeep.pruned.remove(machine.system.root.uuid)
 
 
@@ -196,9 +196,9 @@ def test_a_prune_that_was_the_last_of_its_process_leaves_rows_that_are_no_violat
     machine.prune(seconds=0)
     assert len(machine.upkeep.pruned) == 2
     with pytest.raises(Broken, match=r"prune: agent .* is pruned, and this is left"):
-        machine.upkeep.check_pruned(machine.system.store)
+        machine.upkeep.check_pruned(machine.system._store)
     machine.comes_to_rest()
-    machine.upkeep.check_pruned(machine.system.store)
+    machine.upkeep.check_pruned(machine.system._store)
 
 
 def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:

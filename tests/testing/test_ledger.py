@@ -84,7 +84,7 @@ def test_who_has_not_heard_of_its_commit_yet_need_not_remember_it() -> None:
             machine.prompt(who=1, text="go", answers=[])
             machine.world.settle()
             uuid = machine.agent(1).uuid
-            [held] = machine.system.log_cache.load_many([uuid])
+            [held] = machine.system._log_cache.load_many([uuid])
             assert isinstance(held, Log)
             behind += held.head < machine.ledger.oracle.histories[uuid].head
             machine.history_is_what_copying_gives()

@@ -192,7 +192,7 @@ def test_a_prompt_by_mail_keeps_its_type_though_its_agent_has_come_back_to_the_h
         anna = a.system.root.fork(name="anna")
         data, _ = data_of(int, ())
         reply = Future[Reply](anna.uuid)
-        a.system.remote(anna.uuid).deliver(on.Prompt("how many?", reply, data=data))
+        a.system._remote_agent(anna.uuid).deliver(on.Prompt("how many?", reply, data=data))
         assert reply.get(timeout=60).stop_reason == "output"
 
     simulate(team, examples=2, hosts=2)
@@ -260,7 +260,7 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
                 case Message(kind="assistant"):
                     ends.add("reply")
                     said = "none may come behind it: "
-        assert world.system.store.read(lambda tx: tx.run("pieces")) == []
+        assert world.system._store.read(lambda tx: tx.run("pieces")) == []
 
     simulate(team, examples=5, hosts=3)
     assert ends == {"cut", "reply"}

@@ -360,7 +360,7 @@ def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
         agent = system.root.fork("go", name="child")
         agent.reply(timeout=DEADLINE)
         session = session_in(tmp_path)
-        system.actor(agent.uuid).stop()
+        system._actor(agent.uuid).stop()
         eventually(lambda: not living(session), "the end of its shell")
 
 

@@ -66,7 +66,7 @@ def test_pictures_and_documents_of_a_server_are_attached_to_the_result_for_the_m
         assert [part["type"] for part in block["content"]] == ["image", "document", "text"]
         assert b64encode(PNG).decode() in str(block["content"][0])
         assert str(block["content"][2]["text"]).startswith(f"Two:\n[image/png, {len(PNG)} bytes]\n[plan.pdf, ")
-        assert check(system.store) == []
+        assert check(system._store) == []
 
 
 def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:

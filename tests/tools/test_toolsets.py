@@ -69,7 +69,7 @@ def test_a_toolset_hears_which_agent_is_gone() -> None:
     recorder = Recorder()
     with ActorSystem.open(":memory:", provider=ScriptedProvider([]), tools=[recorder]) as system:
         child = system.root.fork()
-        system.actor(child.uuid).stop()
+        system._actor(child.uuid).stop()
         assert recorder.left.wait(DEADLINE)
         assert recorder.did == ["open", f"leave {child.uuid}"]
 

@@ -99,7 +99,7 @@ class _Tree:
         complaints: list[str] = []
         with open_when_free(self._url, self._world, complaints.append) as system:
             self._judge_running(system, [])
-            self._complain(f"unsettled: agent {uuid} holds something" for uuid in system.store.read(left_behind))
+            self._complain(f"unsettled: agent {uuid} holds something" for uuid in system._store.read(left_behind))
             cut_off = [system.handle(record.uuid) for record in self._known.records.values() if record.turn]
             self._complain(f"{one.uuid} is {one.state}" for one in cut_off if one.state not in CUT_OFF)
             if cut_off and how != "leave":
@@ -134,7 +134,7 @@ class _Tree:
 
     def _judge_running(self, system: ActorSystem, reports: list[Report]) -> None:
         """As `_judge`, and every history as the system itself gives it."""
-        self._judge(self._read(system.store), reports)
+        self._judge(self._read(system._store), reports)
         for uuid, record in self._known.records.items():
             self._tally.counts["histories"] += 1
             try:

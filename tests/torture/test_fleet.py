@@ -66,7 +66,7 @@ def life(work: Work) -> Life:
     for deed, token in zip(DEEDS, hand.tokens(), strict=False):
         hand.do(deed, token)
     assert work.complaints == []
-    return Life(work.facts, find(work.system.store), Counter())
+    return Life(work.facts, find(work.system._store), Counter())
 
 
 def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:

@@ -88,7 +88,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         reports.append(Doomed(0, grandchild.uuid))
         while working := [system.handle(record.uuid) for record in system.agents() if record.turn]:
             reports += [outcome(0, agent, None, partial(agent.reply, PATIENCE)) for agent in working]
-        now = take(system.store)
+        now = take(system._store)
     world.close()
     return Life([*reports, *map(Heard, now.messages)], now, world.runs())
 

@@ -61,7 +61,7 @@ class Page:
         self._reading = True
 
         def read() -> tuple[Scrollback, list[Message]]:
-            scrollback = Scrollback(self.agent.system.store, self.agent.uuid)
+            scrollback = Scrollback(self.agent.system._store, self.agent.uuid)
             return scrollback, scrollback.latest(_AT_ONCE)
 
         def show(found: tuple[Scrollback, list[Message]]) -> None:

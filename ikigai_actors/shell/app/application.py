@@ -376,7 +376,7 @@ class Application(App[int]):
         self._snapshots.focus(uuid, everybody)
         if touch:
             self._destination = uuid
-            self._serial.do(partial(self.system.touch, self.system.handle(uuid)))
+            self._serial.do(partial(self.system._touch, self.system.handle(uuid)))
 
     def _do(self, agent: AgentRef, line: str, queued: bool = False) -> None:
         printer = TranscriptPrinter(partial(self._post, self.main.tell), agent.uuid, lambda: self.main.columns)

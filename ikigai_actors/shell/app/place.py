@@ -180,7 +180,7 @@ class AppPlace(ShellPlace):
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {self._said(error)}"))
 
     def _said(self, error: BaseException) -> str:
-        return said_by(error, label_in(self.system.store))
+        return said_by(error, label_in(self.system._store))
 
 
 class SerialExecutor(Worker):

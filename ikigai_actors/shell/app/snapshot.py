@@ -138,7 +138,7 @@ class Snapshots(Service):
     def _closed(self) -> SystemClosed | None:
         """Why the system gives no answers any more; None when it does."""
         try:
-            self._system.check_open()
+            self._system._check_open()
         except SystemClosed as error:
             return error
         except IkigaiError:
@@ -147,7 +147,7 @@ class Snapshots(Service):
 
     def _take(self, uuid: str, everybody: bool) -> Snapshot:
         system = self._system
-        found = system.store.read(lambda tx: _read(tx, uuid, everybody))
+        found = system._store.read(lambda tx: _read(tx, uuid, everybody))
         record, above, family, all_of_them = found.record, found.above, found.family, found.everybody
         row = [each for each in family if each.living or each.uuid == uuid]
         place = next((index for index, each in enumerate(row) if each.uuid == uuid), 0)
@@ -155,9 +155,9 @@ class Snapshots(Service):
         questions = self._questions.open()
         heir = next((each for each in above if each.living), None) if not record.living else None
         statistics = self._statistics(all_of_them)
-        label = label_in(system.store)
+        label = label_in(system._store)
         near = {each.uuid: each.short for each in (record, *above, *family, *found.below)}
-        self._spent.read(system.store)
+        self._spent.read(system._store)
         sums = self._spent.sums(uuid)
         return Snapshot(
             current=record,
@@ -180,19 +180,19 @@ class Snapshots(Service):
             statistics=statistics,
             restarts=found.restarts,
             hosts=found.hosts,
-            signs=system.signs() if everybody else {},
+            signs=system._signs() if everybody else {},
             abandoned=self._abandoned() if everybody else 0,
         )
 
     def _state(self, record: AgentRecord) -> str:
         state = self._system.state_of(record)
         if state == Phase.RUNNING_TOOLS:
-            actor = self._system.target(record.uuid)
+            actor = self._system._target(record.uuid)
             calls = actor.state.calls if isinstance(actor, AgentActor) else ()
             names = [call.name for call in calls if call.progress is Progress.RUNNING]
             return f"runs {', '.join(names)}" if names else state
         if state == Phase.COMPACTING:
-            actor = self._system.target(record.uuid)
+            actor = self._system._target(record.uuid)
             compaction = actor.state.compaction if isinstance(actor, AgentActor) else None
             return f"summarising {compaction.plan.messages:,} messages" if compaction is not None else state
         return state
@@ -203,11 +203,11 @@ class Snapshots(Service):
         The database is asked once for an agent whose log its actor has not read: a change of the setting makes the
         actor read it. It is asked each time for an agent of another process.
         """
-        if record.living and (at_hand := self._system.settings_at_hand(record.uuid)) is not None:
+        if record.living and (at_hand := self._system._settings_at_hand(record.uuid)) is not None:
             return str(at_hand.get("model", ""))
         if record.uuid not in self._models or self._system.attached:
             try:
-                settings = Scrollback(self._system.store, record.uuid).settings()
+                settings = Scrollback(self._system._store, record.uuid).settings()
             except HistoryError:
                 settings = {}
             self._models[record.uuid] = str(settings.get("model", ""))
@@ -218,7 +218,7 @@ class Snapshots(Service):
         for record in records:
             if record.living:
                 try:
-                    found[record.uuid] = self._system.statistics_of(record.uuid, record)
+                    found[record.uuid] = self._system._statistics_of(record.uuid, record)
                 except AgentDead:
                     continue
         return found

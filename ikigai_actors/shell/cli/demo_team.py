@@ -68,7 +68,7 @@ def open_team(database: str, pace: float) -> ActorSystem:
 
 def drawn_tree(system: ActorSystem) -> str:
     """The tree as text."""
-    records, own = system.store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
+    records, own = system._store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
     return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
 
 

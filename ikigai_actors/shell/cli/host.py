@@ -92,14 +92,16 @@ def run_host(
         with interrupts.heard():
             system = ActorSystem.open(options.database, **arguments)
         with system:
-            tell(f"runs {system.store.location}: {summary(system.agents())}")
-            if system.stand_in_notice:
-                tell(system.stand_in_notice)
+            tell(f"runs {system._store.location}: {summary(system.agents())}")
+            if system._stand_in_notice:
+                tell(system._stand_in_notice)
             system.subscribe(lambda event: _tell_of_hosts(event, tell), only=(HostEnded,))
             liveness.beat()
             liveness.ready()
             runs = True
-            idle = None if until_idle is None else IdleWatch(until_idle, partial(system.is_idle, until_idle), monotonic)
+            idle = (
+                None if until_idle is None else IdleWatch(until_idle, partial(system._is_idle, until_idle), monotonic)
+            )
             status = until(system, lambda: _wait(interrupts, None if shares else liveness, idle))
             liveness.stopping()
             if shares:

@@ -336,8 +336,8 @@ def _serve(options: Options, port: int) -> int:
 
     with opened(options, interactive=True) as system:  # pages ask the person
         notice(greeting(system))
-        if system.stand_in_notice:
-            notice(system.stand_in_notice)
+        if system._stand_in_notice:
+            notice(system._stand_in_notice)
         status = while_it_lasts(system, lambda: serve_pages(port, click.echo, notice))
         if told := leaving(system):
             notice(told)

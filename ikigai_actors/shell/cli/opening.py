@@ -24,7 +24,7 @@ def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem
         from ikigai_actors.system.attached import AttachedSystem
 
         attached = AttachedSystem.open(options.database)
-        if all(host.is_gone for host in attached.owners):  # the host is ending, or its lease has not run out
+        if all(host.is_gone for host in attached._owners):  # the host is ending, or its lease has not run out
             attached.close()
             raise
         return attached

@@ -173,8 +173,8 @@ def notices_of(system: "System", options: Options) -> list[str]:
     from ikigai_actors.system.attached import AttachedSystem
 
     if isinstance(system, AttachedSystem):
-        return _attached_notices(system.owners, options)
-    return [system.stand_in_notice] if system.stand_in_notice else []
+        return _attached_notices(system._owners, options)
+    return [system._stand_in_notice] if system._stand_in_notice else []
 
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:

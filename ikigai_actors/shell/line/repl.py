@@ -78,7 +78,7 @@ class LineMode:
         except SystemClosed:
             raise
         except IkigaiError as error:
-            self._shell.screen.error(said_by(error, label_in(self._shell.system.store)))
+            self._shell.screen.error(said_by(error, label_in(self._shell.system._store)))
         except OSError:  # after `IkigaiError`, since a `TimedOut` is both
             raise
         except Exception as error:  # a defect of the shell: the agents and the session go on

@@ -226,7 +226,7 @@ class Shell(ShellPlace):
         """Whether a turn of the agent is in progress, also while the agent is stopped."""
         record = agent.record
         if record.status == Status.STOPPED:
-            actor = self.system.target(agent.uuid)
+            actor = self.system._target(agent.uuid)
             return bool(record.turn) and (not isinstance(actor, AgentActor) or actor.state.phase in WORKING)
         return record.status == Status.RUNNING and self.system.state_of(record) not in (Phase.IDLE, Phase.INTERRUPTED)
 
@@ -290,7 +290,7 @@ class Shell(ShellPlace):
             except SystemClosed:
                 raise
             except IkigaiError as error:
-                self.screen.error(f"{command.what}: {said_by(error, label_in(self.system.store))}")
+                self.screen.error(f"{command.what}: {said_by(error, label_in(self.system._store))}")
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             self.leave_the_dead()
             self._ask_questions()
@@ -362,7 +362,7 @@ class Shell(ShellPlace):
     def _go(self, agent: AgentRef) -> None:
         self.current, self.label = agent, agent.record.short
         with contextlib.suppress(KeyboardInterrupt), self.interrupts.heard():
-            self.system.touch(agent)
+            self.system._touch(agent)
 
     def _is_stopped(self, agent: AgentRef) -> bool:
         return agent.record.status == Status.STOPPED

@@ -136,7 +136,7 @@ class ShownTurn:
             case NoTurn() | SystemClosed():  # `SystemClosed` ends the session with a message of its own
                 pass
             case error:
-                self._fail(screen, said_by(error, label_in(self.agent.system.store)))
+                self._fail(screen, said_by(error, label_in(self.agent.system._store)))
         self.over = True
 
     def _fail(self, screen: Screen, error: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def named(agent: "AgentRef") -> str:
     """The label of an agent, which finds it."""
-    return label_in(agent.system.store)(agent.uuid)
+    return label_in(agent.system._store)(agent.uuid)
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:

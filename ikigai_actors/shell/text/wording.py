@@ -15,7 +15,7 @@ from supervisors.signals import Status
 
 def inherited(agent: AgentRef) -> str:
     """How many messages of its ancestors a child began with, after clears and rewinds."""
-    count = Scrollback(agent.system.store, agent.uuid).remembered()
+    count = Scrollback(agent.system._store, agent.uuid).remembered()
     return "1 message" if count == 1 else f"{count} messages"
 
 
@@ -37,7 +37,7 @@ def resume_waits(agent: AgentRef) -> bool:
     record = agent.record
     if record.status != Status.STOPPED:
         return False
-    return bool(record.turn or agent.system.log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
+    return bool(record.turn or agent.system._log_cache.find_in(agent.uuid, lambda log: failed_turn(log.newest_first())))
 
 
 def nothing_to_resume(agent: AgentRef) -> str:

@@ -75,7 +75,7 @@ def _agents(current: "AgentRef") -> list[str]:
 def _hosts(current: "AgentRef") -> list[str]:
     from ikigai_actors.store.hosts.rows import recent_hosts
 
-    found = current.system.store.read(recent_hosts)
+    found = current.system._store.read(recent_hosts)
     return sorted(host.name for host in found if host.name and host.ended_at is None)
 
 

@@ -129,7 +129,7 @@ def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
     for record in system.agents():
         if record.living and record.name is not None:
             agent, look = system.handle(record.uuid), partial(_beginning, record.uuid, record.fork_message_id)
-            if Book(record.uuid, system.store.read(look)).terms is not None:
+            if Book(record.uuid, system._store.read(look)).terms is not None:
                 yield agent, Book(record.uuid, own_messages(agent))
 
 

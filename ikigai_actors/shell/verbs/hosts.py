@@ -21,7 +21,7 @@ def hosts(place: "Place") -> object:
     """
     from ikigai_actors.store.hosts.rows import recent_hosts, vacant
 
-    found, free = place.system.store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
+    found, free = place.system._store.read(lambda tx: (recent_hosts(tx), vacant(tx)))
     for line in words.host_lines(found, free):
         place.screen.line(line)
     return [words.host_row(host) for host in found]

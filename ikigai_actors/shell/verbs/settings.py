@@ -57,7 +57,7 @@ def settings(place: "Place", agent: "AgentRef") -> object:
     from ikigai_actors.records.log.scrollback import Scrollback
     from ikigai_actors.records.messages.settings import SETTINGS
 
-    scrollback, defaults = Scrollback(place.system.store, agent.uuid), place.system.default_settings
+    scrollback, defaults = Scrollback(place.system._store, agent.uuid), place.system._default_settings
     in_force, sources = scrollback.settings(), scrollback.sources()
     for name in SETTINGS:
         if name in in_force:

@@ -73,7 +73,7 @@ def timers(place: "Place", agent: "AgentRef | None", text: tuple[str, ...], **wh
         raise click.UsageError("Say whose timer.")
     if text or when["cancel"] is not None or any(when[one] for one in ("after", "at", "every")):
         return _set_timer(place, place.system.root if agent is None else agent, text, when)
-    found = place.system.store.read(every_timer) if agent is None else agent.timers()
+    found = place.system._store.read(every_timer) if agent is None else agent.timers()
     return _list_timers(place, found, one_agent=False)
 
 
@@ -107,7 +107,7 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
 
 def _list_timers(place: "Place", found: "Sequence[Timer]", one_agent: bool) -> object:
     """Print timers; with the name of its agent each, where they are of several."""
-    label = words.label_in(place.system.store)
+    label = words.label_in(place.system._store)
     names = {one.agent_uuid: label(one.agent_uuid) for one in found}
     width = 0 if one_agent else max(map(len, names.values()), default=0)
     for one in found:

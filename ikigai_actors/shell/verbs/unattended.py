@@ -90,7 +90,7 @@ class Unattended(ScriptPlace):
     def _client(self) -> "Client":
         from ikigai_actors.system.remote.client import Client
 
-        return Client(self.system.store, self.system.clock)
+        return Client(self.system._store, self.system._clock)
 
     def _store_prompt(self, client: "Client", to: "AgentRecord", text: str, attach: Sequence[str]) -> "Mail":
         from ikigai_actors.attachments import attachments

@@ -38,11 +38,11 @@ def agents(shell: "ShellPlace", dead_too: bool) -> None:
     from ikigai_actors.records.agents import registry
     from ikigai_actors.store.hosts.rows import host_names, owners
 
-    records, own, hosts = shell.system.store.read(
+    records, own, hosts = shell.system._store.read(
         lambda tx: (registry.every(tx), registry.own_counts(tx), host_names(owners(tx)))
     )
-    books = shell.system.store.read(lambda tx: books_in(tx, records))
-    current, signs, state = shell.current.uuid, shell.system.signs(), shell.system.state_of
+    books = shell.system._store.read(lambda tx: books_in(tx, records))
+    current, signs, state = shell.current.uuid, shell.system._signs(), shell.system.state_of
     trials = listed_trials(records, books, current)
     for line in words.tree_lines(records, own, state, current, dead_too, hosts, signs, trials):
         shell.screen.line(line.text, bold=line.current, dim=line.dead)
@@ -126,7 +126,7 @@ def leave_as_others_do(shell: "ShellPlace") -> None:
 def _children(shell: "ShellPlace", uuid: str) -> "list[AgentRecord]":
     from ikigai_actors.records.agents import registry
 
-    return shell.system.store.read(lambda tx: registry.children(tx, uuid))
+    return shell.system._store.read(lambda tx: registry.children(tx, uuid))
 
 
 def _go_sideways(shell: "ShellPlace", step: int) -> None:

@@ -38,9 +38,9 @@ class BaseRef(Generic[H]):
     def _told(self) -> str:
         """What people call the agent, and what it is doing, as far as that can be known now."""
         try:
-            if (actor := self.system.here(self.uuid)) is not None:
+            if (actor := self.system._here(self.uuid)) is not None:
                 return f"{actor.called} {actor.state.shown.value}"
-            record = self.system.store.read(lambda tx: registry.get(tx, self.uuid))
+            record = self.system._store.read(lambda tx: registry.get(tx, self.uuid))
             return f"{record.short} {self.system.state_of(record)}"
         except IkigaiError:  # the system is closed, or there is no such agent
             return words_of(self.uuid)

@@ -149,11 +149,11 @@ class Commands(BaseRef[H]):
         """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
         prompt_text(text)
         data, blobs = data_of(output, attach)
-        if labels is not None and (over := labels_over(self.system.labels_of(self.uuid), labels)):
+        if labels is not None and (over := labels_over(self.system._labels_of(self.uuid), labels)):
             data = {**data, "labels": over}
         future = self._reply_of(output)
         command = on.Prompt(text, future, data=data, blobs=blobs)
-        return lambda: self._go(lambda: self.system.tell(self.uuid, command), future, checks=False)
+        return lambda: self._go(lambda: self.system._tell(self.uuid, command), future, checks=False)
 
     def steer(self, text: str, now: bool = False, key: str | None = None) -> Receipt:
         """Give the agent a word within the turn that it is in: its model reads it before its next request.
@@ -181,7 +181,7 @@ class Commands(BaseRef[H]):
                 key names another word.
             AgentDead: the agent is dead.
         """
-        return self.system.steer(self.uuid, text, now, key)
+        return self.system._steer(self.uuid, text, now, key)
 
     @overload
     def reply(self, timeout: float | None = None, *, output: type[T]) -> Future[Reply[T]]: ...
@@ -211,9 +211,9 @@ class Commands(BaseRef[H]):
 
         def ask() -> None:
             try:
-                self.system.tell(self.uuid, on.GetOutcome(future))
+                self.system._tell(self.uuid, on.GetOutcome(future))
             except AgentDead:
-                outcome = self.system.log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
+                outcome = self.system._log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
                 if outcome is None:
                     raise
                 future.settle(outcome)
@@ -329,7 +329,7 @@ class Commands(BaseRef[H]):
                 {...})]`` instead.
             WouldDeadlock: called by the code of an agent for which this one waits.
         """
-        random_bytes = self.system.random_bytes
+        random_bytes = self.system._random_bytes
         children = new_children(
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
         )
@@ -402,7 +402,7 @@ class Commands(BaseRef[H]):
             return error.holder if isinstance(error, NameTaken) and self.uuid in error.above else error
 
         born = self._births(timeout, children, lambda uuid: self._ref(uuid, output), taken)
-        if (there := self.system.store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
+        if (there := self.system._store.read(lambda tx: registry.child_named(tx, self.uuid, name))) is None:
             return self._tell(fork, born)
         born.settle(there.uuid)
         return born
@@ -576,7 +576,7 @@ class Commands(BaseRef[H]):
         check_timeout(timeout)
 
         def take() -> Future[Merged]:
-            uuid = uuid_of(self.system.store, child)
+            uuid = uuid_of(self.system._store, child)
             return self._tell(lambda caller: on.Merge(uuid, how, picked, caller), self._future(timeout, merged))
 
         return self._beside(take, timeout)
@@ -644,7 +644,7 @@ class Commands(BaseRef[H]):
         if signal == Signal.INT:
             check_text(reason, "reason")
             check_flag(cascade, "cascade")
-            return self._beside(lambda: self.system.lifecycle.interrupt(self.uuid, cascade=cascade), timeout)
+            return self._beside(lambda: self.system._lifecycle.interrupt(self.uuid, cascade=cascade), timeout)
         return self._signal(signal, had_effect, timeout, cascade=cascade, reason=reason, grace=grace)
 
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
@@ -668,7 +668,7 @@ class Commands(BaseRef[H]):
     def _signal(
         self, signal: Signal, make: "Callable[[LifecycleChange], Any]", timeout: float | None, **how: Any
     ) -> Future[Any]:
-        return self.system.lifecycle.signal(self.uuid, signal, make, **how).within(timeout)
+        return self.system._lifecycle.signal(self.uuid, signal, make, **how).within(timeout)
 
     def exit(self, result: str = "", timeout: float | None = None) -> Future[None]:
         """End the agent after its turn: the normal end. A permanent agent is restarted.
@@ -745,7 +745,7 @@ class Commands(BaseRef[H]):
         """
         check_type(host, str, "host", "the name of a host")
         future = self._future(timeout)
-        return self._go(lambda: self.system.remote(self.uuid).deliver(Move(host, future)), future)
+        return self._go(lambda: self.system._remote_agent(self.uuid).deliver(Move(host, future)), future)
 
     # Budgets
 
@@ -864,7 +864,7 @@ class Commands(BaseRef[H]):
             GroupEmpty: nobody else is in the group.
             TooManyTimers: the recipient has 100 timers.
         """
-        now = self.system.clock.now_ms()
+        now = self.system._clock.now_ms()
         unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
         return self._write(unit, timeout, lambda sent: sent.id)
 
@@ -878,7 +878,7 @@ class Commands(BaseRef[H]):
         Raises:
             MailNotFound: there is no such mail.
         """
-        return self._write(Open(self.uuid, check_mail_id(number), self.system.clock.now_ms()), timeout)
+        return self._write(Open(self.uuid, check_mail_id(number), self.system._clock.now_ms()), timeout)
 
     def read_mail(self, sender: Handle | str | None = None, timeout: float | None = None) -> Future[list[Mail]]:
         """Read its unread mail, oldest first, and mark it as read in the same commit.
@@ -894,7 +894,7 @@ class Commands(BaseRef[H]):
         Raises:
             AgentNotFound, AmbiguousAgent: no agent, or several, are called as the sender is.
         """
-        now = self.system.clock.now_ms()
+        now = self.system._clock.now_ms()
         if sender is None or (isinstance(sender, str) and sender == PERSON):
             unit: Unit = Read(self.uuid, now, sender)
         else:
@@ -927,7 +927,7 @@ class Commands(BaseRef[H]):
             AgentDead: the agent is dead.
             GroupFull: the group has 1,000 members.
         """
-        return self._write(JoinGroup(self.uuid, group, self.system.clock.now_ms()), timeout)
+        return self._write(JoinGroup(self.uuid, group, self.system._clock.now_ms()), timeout)
 
     def leave(self, group: str, timeout: float | None = None) -> Future[bool]:
         """Leave a group; return, after the commit, whether the agent was a member.
@@ -955,7 +955,7 @@ class Commands(BaseRef[H]):
             AgentDead: this agent is dead.
             BadInput: it is this agent itself.
         """
-        now = self.system.clock.now_ms()
+        now = self.system._clock.now_ms()
         unit = about(watched, MonitorAgent, lambda uuid: MonitorAgent(uuid, self.uuid, now))
         return self._write(unit, timeout, lambda _: None)
 
@@ -1001,7 +1001,7 @@ class Commands(BaseRef[H]):
         """
         new = NewRule(*check_rule(decision, tool, pattern, scope))
         self.system._check_new_rule(new)
-        return self._write(AddRule(self.uuid, new, self.system.clock.now_ms()), timeout)
+        return self._write(AddRule(self.uuid, new, self.system._clock.now_ms()), timeout)
 
     def remove_rule(self, number: int, timeout: float | None = None) -> Future[Rule]:
         """Take back a rule of the agent; return it.
@@ -1014,7 +1014,7 @@ class Commands(BaseRef[H]):
             RuleNotFound: the agent itself has no such rule.
         """
         number = check_count(number, "the number of a rule", least=1)
-        return self._write(RemoveRule(self.uuid, number, self.system.clock.now_ms()), timeout)
+        return self._write(RemoveRule(self.uuid, number, self.system._clock.now_ms()), timeout)
 
     def remind(
         self,
@@ -1055,7 +1055,7 @@ class Commands(BaseRef[H]):
             TooManyTimers: it has 100 timers.
         """
         check_flag(prompt, "prompt")
-        now = self.system.clock.now_ms()
+        now = self.system._clock.now_ms()
         unit = reminder(self.uuid, text, now, prompt=prompt, at=at, after=after, every=every, zone=zone)
         return self._write(unit, timeout, lambda timer: timer.id)
 
@@ -1105,7 +1105,7 @@ class Commands(BaseRef[H]):
         return self._beside(lambda: self._wait(agents, timeout), cancels=True)
 
     def _wait(self, agents: Sequence[H | str] | None, timeout: float | None) -> Future[dict[H | str, WaitResult]]:
-        future, waiter = self.system.waits.prepare_by_name(self.uuid, agents, timeout, self.system.store, self._ref)
+        future, waiter = self.system._waits.prepare_by_name(self.uuid, agents, timeout, self.system._store, self._ref)
         if not self._waits:
             waiter.begin()
             return future
@@ -1120,7 +1120,7 @@ class Commands(BaseRef[H]):
 
     def _tell(self, command: Callable[[Future[Any]], object], future: Future[Any]) -> Future[Any]:
         """Let the agent carry out a command, which settles the future."""
-        return self._go(lambda: self.system.tell(self.uuid, command(future)), future)
+        return self._go(lambda: self.system._tell(self.uuid, command(future)), future)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
         """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""
@@ -1128,10 +1128,10 @@ class Commands(BaseRef[H]):
             if checks:
                 future.check_wait()
             act()
-        elif self.system.here(self.uuid) is not None or may_block():
+        elif self.system._here(self.uuid) is not None or may_block():
             act()
         else:
-            self.system.beside.post(act, future)
+            self.system._beside.post(act, future)
         return future
 
     def _beside(
@@ -1140,12 +1140,12 @@ class Commands(BaseRef[H]):
         """Ask for something that is first looked up: beside an event loop, if it is not that of an agent's code."""
         if self._waits or may_block() or acting_code.get(None) is not None:
             return ask().within(timeout)
-        return self.system.beside.forward(ask, cancels=cancels).within(timeout)
+        return self.system._beside.forward(ask, cancels=cancels).within(timeout)
 
     def _write(self, unit: Unit, timeout: float | None, make: Callable[[Any], Any] | None = None) -> Future[Any]:
         """Commit a unit; the future gives what ``make`` makes of its answer."""
-        self.system.check_open()
-        return self.system.writer.ask(unit, make, timeout=timeout, waits=self._waits)
+        self.system._check_open()
+        return self.system._writer.ask(unit, make, timeout=timeout, waits=self._waits)
 
     def _check_wait(self, timeout: float | None) -> None:
         """Raise `BadInput` and `WouldDeadlock` before something is sent whose future knows nothing of them."""

@@ -43,7 +43,7 @@ class Readings(BaseRef[H]):
     @property
     def record(self) -> AgentRecord:
         """Its row of the registry, read now."""
-        return self.system.store.read(lambda tx: registry.get(tx, self.uuid))
+        return self.system._store.read(lambda tx: registry.get(tx, self.uuid))
 
     @property
     def name(self) -> str | None:
@@ -62,7 +62,7 @@ class Readings(BaseRef[H]):
 
     def children(self) -> list[H]:
         """The living agents that it supervises, in order of creation, adopted ones last."""
-        records = self.system.store.read(lambda tx: registry.living_children(tx, self.uuid))
+        records = self.system._store.read(lambda tx: registry.living_children(tx, self.uuid))
         return [self._ref(record.uuid) for record in records]
 
     @property
@@ -73,8 +73,8 @@ class Readings(BaseRef[H]):
     @property
     def budget(self) -> BudgetStatus | None:
         """The nearest budget above the agent that limits something, its own or an ancestor's; None without one."""
-        self.system.check_open()
-        return self.system.store.read(lambda tx: budget_of(tx, self.uuid))
+        self.system._check_open()
+        return self.system._store.read(lambda tx: budget_of(tx, self.uuid))
 
     def statistics(self) -> AgentStatistics:
         """What it is doing, what it has done, and how often it was ever restarted.
@@ -82,10 +82,10 @@ class Readings(BaseRef[H]):
         Counted since its actor was started on this host. Of an agent of another process its whole life is counted, by
         the rows of its log. Raises `AgentDead`.
         """
-        counted = self.system.statistics_of(self.uuid)
+        counted = self.system._statistics_of(self.uuid)
         from ikigai_actors.records.lives.supervision import times_restarted
 
-        return replace(counted, restarts=self.system.store.read(lambda tx: times_restarted(tx, self.uuid)))
+        return replace(counted, restarts=self.system._store.read(lambda tx: times_restarted(tx, self.uuid)))
 
     def history(self, all: bool = False) -> list[Message]:  # noqa: A002 - the interface names it so
         """Its messages, inherited ones first.
@@ -97,8 +97,8 @@ class Readings(BaseRef[H]):
             HistoryError: its rows are wrong.
         """
         if check_flag(all, "all"):
-            return self.system.store.read(lambda tx: read_whole(tx, self.uuid))
-        return self.system.log_cache.find_in(self.uuid, lambda log: list(log.visible()))
+            return self.system._store.read(lambda tx: read_whole(tx, self.uuid))
+        return self.system._log_cache.find_in(self.uuid, lambda log: list(log.visible()))
 
     def diff(self, other: Handle | str) -> Diff:
         """Where its history and another agent's part, and what each has that the other has not.
@@ -110,21 +110,21 @@ class Readings(BaseRef[H]):
             AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
             HistoryError: rows are wrong.
         """
-        self.system.check_open()
-        uuid = uuid_of(self.system.store, other)
-        return self.system.store.read(lambda tx: read_diff(tx, self.uuid, uuid))
+        self.system._check_open()
+        uuid = uuid_of(self.system._store, other)
+        return self.system._store.read(lambda tx: read_diff(tx, self.uuid, uuid))
 
     def tools(self) -> list[Mapping[str, Any]]:
         """The descriptions of its tools that its model gets, as Messages-API dicts.
 
         Raises `ProviderError` for a wrong setting.
         """
-        log = self.system.log_cache.load(self.uuid)
-        return list(self.system.toolbox.describe(log.view(log.head).settings))
+        log = self.system._log_cache.load(self.uuid)
+        return list(self.system._toolbox.describe(log.view(log.head).settings))
 
     def ranges(self) -> tuple[ReplayRange, ...]:
         """Where its history is stored, oldest first."""
-        return self.system.store.read(lambda tx: read_ranges(tx, self.uuid))
+        return self.system._store.read(lambda tx: read_ranges(tx, self.uuid))
 
     def context(self) -> Context:
         """The meaning of its history now: counts, settings, marks, ranges, tokens."""
@@ -132,13 +132,13 @@ class Readings(BaseRef[H]):
 
         def tools_of(settings: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
             with suppress(HostElsewhere, ProviderError):
-                return system.toolbox.describe(settings)
+                return system._toolbox.describe(settings)
             return None
 
         def found(log: Log) -> Context:
-            return context_of(log, ranges, system.default_settings, system.window_of, tools_of)
+            return context_of(log, ranges, system._default_settings, system._window_of, tools_of)
 
-        return system.log_cache.find_in(self.uuid, found)
+        return system._log_cache.find_in(self.uuid, found)
 
     def check_mail(self, timeout: float | None = None) -> Mailbox:
         """Its unread mail: how many mails, from which senders, and how the oldest begin. Marks nothing as read.
@@ -148,9 +148,9 @@ class Readings(BaseRef[H]):
         """
 
         def look() -> Mailbox:
-            return self.system.store.read(lambda tx: unread_mailbox(tx, self.uuid))
+            return self.system._store.read(lambda tx: unread_mailbox(tx, self.uuid))
 
-        return look() if check_timeout(timeout) is None else self.system.beside.read(look).get(timeout=timeout)
+        return look() if check_timeout(timeout) is None else self.system._beside.read(look).get(timeout=timeout)
 
     def mails(self, sender: Handle | str | None = None, latest: int | None = None) -> list[Mail]:
         """All its mail, read or not, oldest first. Marks nothing as read.
@@ -159,7 +159,7 @@ class Readings(BaseRef[H]):
             sender: only mail of this agent, as in `read_mail`.
             latest: only this many, the latest ones.
         """
-        store = self.system.store
+        store = self.system._store
         known = sender_of(store, sender)
         if latest is not None:
             check_count(latest, "latest")
@@ -167,11 +167,11 @@ class Readings(BaseRef[H]):
 
     def rules(self) -> list[Rule]:
         """The rules in force for it: its own, and those of all above it in the tree of supervisors."""
-        return list(self.system.store.read(lambda tx: rules_for(tx, self.uuid)))
+        return list(self.system._store.read(lambda tx: rules_for(tx, self.uuid)))
 
     def timers(self) -> list[Timer]:
         """Its timers, those that fire first in front: its reminders, and mail that others will send it."""
-        return self.system.store.read(lambda tx: timers_of(tx, self.uuid))
+        return self.system._store.read(lambda tx: timers_of(tx, self.uuid))
 
     def next_times(
         self,
@@ -197,8 +197,8 @@ class Readings(BaseRef[H]):
         Raises:
             BadInput: as for `remind`.
         """
-        self.system.check_open()
-        when = appointment(self.system.clock.now_ms(), at=at, after=after, every=every, zone=zone)
+        self.system._check_open()
+        when = appointment(self.system._clock.now_ms(), at=at, after=after, every=every, zone=zone)
         return when.times(count)
 
     def _handle(self, uuid: str | None) -> H | None:

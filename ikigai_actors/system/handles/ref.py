@@ -161,7 +161,7 @@ class AgentRef(Readings["AgentRef"]):
         self, text: str | None, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
     ) -> Callable[[], Future[Reply]]:
         """What opens the turn of a stream."""
-        self.system.check_open()
+        self.system._check_open()
         asked = _Asked(self.system, self.uuid, self._output)
         if text is not None:
             return asked._prompting(text, output, attach, labels)
@@ -237,12 +237,12 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
         """The pieces of a turn as they come, for ``async for``."""
         it = self.sync
         opens = it._opening(text, output, attach, labels)
-        return AsyncReplyStream(self.system.beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
+        return AsyncReplyStream(self.system._beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
 
     def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
         """Read on another thread."""
         it = _Read(self.system, self.uuid, self._output)
-        return self.system.beside.read(lambda: reading(it))
+        return self.system._beside.read(lambda: reading(it))
 
     @property
     def record(self) -> Future[AgentRecord]:
@@ -303,7 +303,7 @@ class System(Directory):
     @property
     def root(self) -> AgentRef:
         """Agent 0, from which all others descend."""
-        record = self.store.read(registry.root)
+        record = self._store.read(registry.root)
         if record is None:
             raise NoHost("There are no agents yet: the process that makes the first one was not done. Start again.")
         return self.handle(record.uuid)
@@ -315,7 +315,7 @@ class System(Directory):
             AgentNotFound, AmbiguousAgent: the text finds no agent, or several.
         """
         check_type(text, str, "agent", "a uuid, the beginning of one, or a name")
-        return self.handle(self.store.read(lambda tx: registry.find(tx, text)).uuid)
+        return self.handle(self._store.read(lambda tx: registry.find(tx, text)).uuid)
 
     @overload
     def events(
@@ -354,21 +354,21 @@ class System(Directory):
             BadInput: ``since`` is no position, or ``only`` has no types of events.
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
         """
-        self.check_open()
+        self._check_open()
         kinds = check_events(only)
         if agents is not None and (isinstance(agents, str) or not isinstance(agents, Collection)):
             raise BadInput(f"Expected agents to be several agents, as a list; got {shown(agents)}.")
-        among = None if agents is None else [uuid_of(self.store, agent) for agent in agents]
+        among = None if agents is None else [uuid_of(self._store, agent) for agent in agents]
         return EventFeed(self, among, kinds, since)
 
     def groups(self) -> dict[str, list[AgentRef]]:
         """The groups that have members, and these, in the order in which they have joined."""
-        found = self.store.read(every_group)
+        found = self._store.read(every_group)
         return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
 
     def handle(self, uuid: str) -> AgentRef:
         """The handle of an agent whose uuid is known; nothing is looked up."""
-        self.check_open()
+        self._check_open()
         return self._handle(check_type(uuid, str, "uuid", "text"))
 
     def _handle(self, uuid: str) -> AgentRef:
@@ -417,9 +417,9 @@ class System(Directory):
         from ikigai_actors.records.transfer.export import as_path
         from ikigai_actors.records.transfer.graft import ImportFile
 
-        self.check_open()
+        self._check_open()
         check_timeout(timeout)
-        uuid = None if under is None else uuid_of(self.store, under)
+        uuid = None if under is None else uuid_of(self._store, under)
         check_callable(notice, "notice", "a function of a text")
         looked = ImportFile.of(as_path(file), documents, stopped, go)
         for line in looked.lines():
@@ -442,9 +442,9 @@ class System(Directory):
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
             IkigaiError: what `AgentRef.move` raises.
         """
-        self.handle(uuid_of(self.store, agent)).move(host, timeout)
+        self.handle(uuid_of(self._store, agent)).move(host, timeout)
 
-    def touch(self, agent: AgentRef) -> None:
+    def _touch(self, agent: AgentRef) -> None:
         """Remember that a person looked at an agent: a shell begins there next time."""
         check_type(agent, AgentRef, "agent", "a handle")
-        self.writer.perform(Touch(agent.uuid, self.clock.now_ms()))
+        self._writer.perform(Touch(agent.uuid, self._clock.now_ms()))

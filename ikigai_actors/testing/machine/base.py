@@ -345,7 +345,7 @@ class Stage(RuleBasedStateMachine):
 
     def below(self, top: str) -> list[AgentRecord]:
         """The living agents below one."""
-        return self.system.store.read(lambda tx: descendants(tx, top))
+        return self.system._store.read(lambda tx: descendants(tx, top))
 
     def send_mail(self, by: AgentRef, to: AgentRef, body: str) -> None:
         """An agent sends another one a mail."""

@@ -169,7 +169,7 @@ def check_followed(host: SimulatedHost, uuid: str) -> None:
     record = host.process.looked_at.read(lambda tx: registry.get(tx, uuid))
     if not _has_actor(host, uuid):
         return
-    actor = host.system.actor(uuid)
+    actor = host.system._actor(uuid)
     if not record.living or (record.owner == host.host_id and actor.state.status != record.status):
         raise Broken(f"followed: agent {uuid} is {record.status}, and its actor at host {host.name} is not")
 
@@ -183,7 +183,7 @@ def _is_reply(future: Future[Reply]) -> bool:
 
 def _has_actor(host: SimulatedHost, uuid: str) -> bool:
     try:
-        host.system.actor(uuid)
+        host.system._actor(uuid)
     except (HostElsewhere, AgentDead):
         return False
     return True
@@ -193,4 +193,4 @@ def _works(host: SimulatedHost | None, uuid: str) -> bool:
     """Whether an agent is in a turn at this host, or nobody knows."""
     if host is None or not _has_actor(host, uuid):
         return True
-    return host.system.actor(uuid).state.phase in WORKING
+    return host.system._actor(uuid).state.phase in WORKING

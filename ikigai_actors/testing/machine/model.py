@@ -81,7 +81,7 @@ class Ledger:
         """Note that a signal was acknowledged: a stopped agent without a request in flight gets no further."""
         for uuid, agent in commits.agents.items():
             if agent.status == "stopped":
-                actor = system.actor(uuid)
+                actor = system._actor(uuid)
                 phase = actor.state.phase  # idle, and in a turn by the commits: it has yet to hear of that commit
                 rests = (phase in (Phase.IDLE, Phase.UNLOADED) and not agent.turn) or phase is Phase.RUNNING_TOOLS
                 busy = actor.actor_inbox.held or not rests
@@ -93,12 +93,12 @@ class Ledger:
         """Check ``history``, in memory and in the database."""
         for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
-            [log] = world.system.log_cache.load_many([uuid])
+            [log] = world.system._log_cache.load_many([uuid])
             if isinstance(log, IkigaiError):
                 raise log
             if log.head >= copy.head or (world.agenda.quiet and _has_heard(world.system, uuid)):
                 _compare(uuid, "in memory", copy.shown, log.visible())
-        self.check_stored(world.system.store, world.process)
+        self.check_stored(world.system._store, world.process)
 
     def check_stored(self, store: Store, process: Process | None = None) -> None:
         """Check ``history`` in the database: of agents whose logs have grown, or of all when the process is another."""
@@ -151,7 +151,7 @@ class Ledger:
         for (recipient, number), body in self.sent.items():
             if recipient in self.pruned:
                 continue
-            if system.store.read(partial(one, recipient=recipient, number=number)).body != body:
+            if system._store.read(partial(one, recipient=recipient, number=number)).body != body:
                 raise Broken(f"acknowledged: mail {number} of agent {recipient} is not what was sent")
         for path, version in self.documents.items():
             if system.documents.read(path).version < version:
@@ -171,12 +171,12 @@ class Ledger:
         living = [record for record in system.agents() if record.living]
         stopped = any(record.status == "stopped" for record in living)
         for record in living:
-            state = system.actor(record.uuid).state
+            state = system._actor(record.uuid).state
             if record.status == "terminating" and not state.turn:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
         for uuid, state in at_work(system).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
-        check_left(system.store, living, {record.uuid for record in living if record.turn})
+        check_left(system._store, living, {record.uuid for record in living if record.turn})
         self.open = [future for future in self.open if not future.done()]
         if self.open and not stopped:
             raise Broken(f"quiescence: {len(self.open)} prompts have no answer, and nothing can happen")
@@ -199,14 +199,14 @@ def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collect
 def at_work(system: ActorSystem) -> dict[str, State]:
     """The agents that are in the middle of a turn, and not stopped there."""
     going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
-    states = {uuid: system.actor(uuid).state for uuid in going}
+    states = {uuid: system._actor(uuid).state for uuid in going}
     return {uuid: state for uuid, state in states.items() if state.phase in WORKING}
 
 
 def _has_heard(system: ActorSystem, uuid: str) -> bool:
     """Whether an agent knows all that it has committed: after an outage the journal needs a moment to find out."""
     try:
-        return not system.actor(uuid).actor_inbox.held
+        return not system._actor(uuid).actor_inbox.held
     except AgentDead:
         return True
 
@@ -237,7 +237,7 @@ def check_wait(
         if not isinstance(agent, AgentRef):
             continue
         record = agent.record
-        letters = system.store.read(partial(latest, recipient=waiter.uuid, sender=agent.uuid))
+        letters = system._store.read(partial(latest, recipient=waiter.uuid, sender=agent.uuid))
         if found is WaitResult.MAIL and not letters:
             raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
         if found is WaitResult.UNKNOWN or (found is WaitResult.DEAD and record.living):
@@ -259,6 +259,6 @@ def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail],
 
 def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:
     """Whether an agent has nothing to do now, and had nothing to do before a time."""
-    if record.status != "running" or record.turn or not system.actor(record.uuid).is_idle:
+    if record.status != "running" or record.turn or not system._actor(record.uuid).is_idle:
         return False
-    return all(message.created_at < before for message in Scrollback(system.store, record.uuid).latest(1))
+    return all(message.created_at < before for message in Scrollback(system._store, record.uuid).latest(1))

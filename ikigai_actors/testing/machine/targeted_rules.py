@@ -136,7 +136,7 @@ class AimedRules(Stage):
         agent = self.agent(who)
         self.prompted(agent)
         with suppress(StatementFailed):
-            self.attempt(lambda: self.system.writer.perform(Failing(), PATIENCE))
+            self.attempt(lambda: self.system._writer.perform(Failing(), PATIENCE))
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS, other=AGENTS)
@@ -199,4 +199,4 @@ class AimedRules(Stage):
         def written(answer: object) -> None:
             raise Broken(f"fenced: {fence} writes for agent {record.uuid}, which {record.owner} owns")
 
-        self.attempt(lambda: self.system.writer.perform(Append(LogUnit(record.uuid, ()), fence), PATIENCE), written)
+        self.attempt(lambda: self.system._writer.perform(Append(LogUnit(record.uuid, ()), fence), PATIENCE), written)

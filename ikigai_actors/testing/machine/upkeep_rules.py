@@ -63,7 +63,7 @@ class UpkeepRules(AimedRules):
     def _finish_prune(self) -> None:
         while True:
             with suppress(StoreUnavailable, CommitUnknown):  # the next one finishes what this one has left
-                prune_logs(self.system.store, self.upkeep.before, self.world.clock.now_ms(), FEW_ROWS)
+                prune_logs(self.system._store, self.upkeep.before, self.world.clock.now_ms(), FEW_ROWS)
                 return
 
     @rule(who=AGENTS, deep=st.booleans(), moves=st.booleans())

@@ -158,7 +158,7 @@ class SimulatedHost:
         if self.opened is None or not self.reaches:
             return False
         try:
-            ActorSystem.check_open(self.opened)  # no use of a handle: the test does not wait for this host
+            ActorSystem._check_open(self.opened)  # no use of a handle: the test does not wait for this host
         except SystemClosed:
             return False
         return True
@@ -176,8 +176,8 @@ def system_class(called: Callable[[], None]) -> type[ActorSystem]:
     """
 
     class SimulatedSystem(ActorSystem):
-        def check_open(self) -> None:
+        def _check_open(self) -> None:
             called()
-            super().check_open()
+            super()._check_open()
 
     return SimulatedSystem

@@ -111,10 +111,10 @@ def test_a_request_is_sized_by_what_its_model_has_told_before_a_restart_and_afte
         with ActorSystem.open(durable, provider) as system:
             for _ in range(3):
                 system.root.prompt(text).get(timeout=DEADLINE)
-            log = system.log_cache.load(system.root.uuid)
+            log = system._log_cache.load(system.root.uuid)
             sizes.append(tokens_per_byte(log, log.head))
     with ActorSystem.open(durable, provider) as system:
-        log = system.log_cache.load(system.root.uuid)
+        log = system._log_cache.load(system.root.uuid)
         assert tokens_per_byte(log, log.head) == sizes[-1]
     assert sizes == pytest.approx([tokens(10_000) / 10_000] * 2, abs=0.002)
     assert not any(SUMMARISE in str(request.messages[-1]) for request in asked)

@@ -17,7 +17,7 @@ def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
     for name in ("buyer", "seller"):
         system.root.fork(name=name)
     system.agent("seller").fork(name="clerk")
-    system.touch(system.root)
+    system._touch(system.root)
     return system
 
 
@@ -94,7 +94,7 @@ def test_the_tree_shows_who_is_stopped_or_dead_and_a_click_goes_there() -> None:
         late = system.root.fork(name="late", on_orphan="continue")
         late.fork(name="orphan")
         late.kill()
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 

@@ -33,7 +33,7 @@ def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_erro
 
     with open_memory(gate.provider) as system:
         kid = system.root.fork(name="kid")
-        system.touch(kid)
+        system._touch(kid)
         on_stage(system, play)
 
 

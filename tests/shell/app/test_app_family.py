@@ -83,7 +83,7 @@ def test_text_cursor_and_scroll_position_are_kept_for_each_agent() -> None:
     with open_memory(script) as system:
         system.root.prompt("many lines").get(timeout=20)
         system.root.fork(name="kid")
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -103,7 +103,7 @@ def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
     hanging = Hanging(text)
     with open_memory(hanging) as system:
         kid = system.root.fork(name="kid")
-        system.touch(system.root)
+        system._touch(system.root)
 
         async def begin(stage: Stage) -> None:
             kid.prompt("go")
@@ -125,7 +125,7 @@ def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() ->
 
     with open_memory() as system:
         kid = system.root.fork(name="parent").fork(name="kid")
-        system.touch(kid)
+        system._touch(kid)
         on_stage(system, play)
 
 

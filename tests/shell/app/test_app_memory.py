@@ -51,7 +51,7 @@ def test_who_talks_past_its_window_four_times_still_knows_the_fact_of_the_first_
         assert [(one.data["how"], one.data["by"]) for one in summaries] == [("model", "auto")] * 4
         assert all("The key lies under the third stone." in one.content for one in summaries)
         assert max(one.data["before"] for one in summaries) > 0.7 * 2500
-        assert check(system.store) == []
+        assert check(system._store) == []
     if request.config.getoption("--new-screens"):
         KEPT.write_text(transcript, encoding="utf-8")
     assert transcript == KEPT.read_text(encoding="utf-8")

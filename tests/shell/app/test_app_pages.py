@@ -63,7 +63,7 @@ def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scr
     with open_memory() as system:
         kid = system.root.fork(name="kid")
         mark(kid, *range(40))
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -91,7 +91,7 @@ def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) 
     with open_on(store, lambda _: "done") as system:
         kid = system.root.fork(name="kid")
         mark(kid, 0)
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -125,7 +125,7 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
 
     with open_memory(gate.provider) as system:
         kids = [system.root.fork(name=f"kid-{number}") for number in range(PAGES + 1)]
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -147,7 +147,7 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
 
     with open_memory(gate.provider) as system:
         system.root.fork(name="kid")
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -162,5 +162,5 @@ def test_what_the_person_should_know_stands_below_a_history_that_is_read_first()
         kid = heir.fork(name="kid")
         mark(heir, *range(50))
         mark(kid, *range(50, 100))
-        system.touch(kid)
+        system._touch(kid)
         on_stage(system, play, notices=["Mind the gap."])

@@ -35,7 +35,7 @@ def test_tab_completes_commands_agents_marks_and_documents() -> None:
         system.root.fork(name="buyer")
         system.root.mark("before")
         system.documents.write("plan/mast.md", "# Mast")
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 

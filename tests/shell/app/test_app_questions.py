@@ -74,7 +74,7 @@ def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_comm
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
         system.root.fork("erase it", name="kid")
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
 
 
@@ -90,7 +90,7 @@ def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
 
     with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
         kid = system.root.fork("erase it", name="kid")
-        system.touch(system.root)
+        system._touch(system.root)
         on_stage(system, play)
         assert kid.reply(timeout=DEADLINE).text == "well"
         assert "a.txt is gone" in [message.content for message in kid.history()]

@@ -121,7 +121,7 @@ def test_an_agent_whose_rows_are_wrong_is_shown_without_its_model(tmp_path: Path
     with ActorSystem.open(path, OfflineProvider()) as system:
         kid = system.root.fork(name="kid")
         *row, _, created = Message(kid.uuid, kid.history(all=True)[-1].id + 1, "configure", "", {}, 1).row()
-        system.store.write(lambda tx: tx.append([(*row, "no JSON", created, b"")]))
+        system._store.write(lambda tx: tx.append([(*row, "no JSON", created, b"")]))
     with ActorSystem.open(path, OfflineProvider()) as system:
         snapshot = watching(system)._take(kid.uuid, everybody=False)
         assert (snapshot.current.name, snapshot.model) == ("kid", "")

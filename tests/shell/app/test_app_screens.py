@@ -22,7 +22,7 @@ def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
     for name in ("buyer", "seller"):
         system.root.fork(name=name)
     system.agent("seller").fork(name="clerk")
-    system.touch(system.root)
+    system._touch(system.root)
     return system
 
 

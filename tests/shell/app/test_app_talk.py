@@ -132,4 +132,4 @@ def test_enter_during_an_answer_steers_alt_enter_queues_and_escape_takes_back_wh
 
 def waiting(system: ActorSystem) -> int:
     """How many words wait for agent 0."""
-    return len(system.actor(system.root.uuid).backlog.words)
+    return len(system._actor(system.root.uuid).backlog.words)

@@ -14,7 +14,7 @@ def chain(system: ActorSystem) -> None:
     agent = system.root
     for depth in range(1, DEPTH + 1):
         agent = agent.fork(name=f"deep-{depth}")
-    system.touch(system.root)
+    system._touch(system.root)
 
 
 @pytest.mark.parametrize(("columns", "talk"), [(80, 44), (40, 20)])

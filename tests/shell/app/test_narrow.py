@@ -20,7 +20,7 @@ def test_in_a_narrow_window_the_bar_keeps_the_state_and_says_that_there_is_more(
     with open_memory() as system:
         agent = system.root.fork(name="buyer-of-all-tea").fork(name="someone-with-a-name")
         agent.signal(Signal.STOP)
-        system.touch(agent)
+        system._touch(agent)
         on_stage(system, play, size=(40, 10))
 
 

@@ -92,7 +92,7 @@ def test_a_host_whose_place_another_one_has_taken_says_so_once(
             store.write(lambda tx: sql(tx, "UPDATE hosts SET ended_at = 1"))
         with pytest.raises(IkigaiError):
             system.root.rename("root")
-        system.check_open()
+        system._check_open()
         return 0
 
     with caplog.at_level(logging.WARNING):
@@ -111,7 +111,7 @@ def test_a_host_whose_place_another_one_of_its_name_has_taken_must_not_be_starte
     def until_it_is_replaced(system: ActorSystem) -> int:
         with ActorSystem.open(url, OfflineProvider(), join=True, name="a"), pytest.raises(IkigaiError):
             system.root.rename("root")
-        system.check_open()
+        system._check_open()
         return 0
 
     status = run_host(

@@ -122,7 +122,7 @@ def test_the_tree_has_a_star_at_the_current_agent(session: Session) -> None:
 
 def test_the_dead_are_shown_on_request(session: Session) -> None:
     gone = session.system.root.fork(name="gone")
-    bury(session.system.store, gone.uuid)
+    bury(session.system._store, gone.uuid)
     assert session("/agents")[-1] == "1 running, 1 dead"
     assert any("gone" in line and " dead " in line for line in session("/agents --all"))
     assert session(f"/switch {gone.uuid}")[1] == "it is dead (for the test): its history can be read"

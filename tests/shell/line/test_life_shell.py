@@ -56,7 +56,7 @@ def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_a
     def kill_both() -> None:
         system = session.system
         assert isinstance(system, ActorSystem)
-        outside.signal(system.store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
+        outside.signal(system._store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
         eventually(lambda: system.statistics().agents == 1, "the end of both")
 
     printed = session("/fork --name a", "/fork --name b", kill_both, "who is there?", "/agents")

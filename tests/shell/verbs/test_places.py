@@ -27,7 +27,7 @@ class Script:
     """Runs subcommands on the database of a session."""
 
     def __init__(self, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-        self._database, self._capsys = session.system.store.location, capsys
+        self._database, self._capsys = session.system._store.location, capsys
         self.status = 0
         self.notices = ""
 

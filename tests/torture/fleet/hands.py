@@ -223,7 +223,7 @@ class Hand:
 
     def _heads(self, dead: list[AgentRef]) -> tuple[tuple[str, int], ...]:
         """How far the logs of the dead go."""
-        store = self._work.system.store
+        store = self._work.system._store
         while True:
             try:
                 heads = store.read(lambda tx: [tx.run("log_head", uuid=one.uuid)[0][0] for one in dead])
@@ -239,7 +239,7 @@ def attached(url: str) -> AttachedSystem:
     while True:
         try:
             system = ActorSystem.attach(url)
-            if system.host is not None and system.agents():
+            if system._host is not None and system.agents():
                 return system
             system.close()
         except IkigaiError:

@@ -110,7 +110,7 @@ class MainScreen(Screen[None]):
         self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
         self._model = model
         self._later, self._do, self._press, self._looked_at = later, do, doings.press, looked_at
-        store = first.system.store
+        store = first.system._store
         self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
         self._pages: dict[str, Page] = {}  # the page that was visited last is at the end
         self._current = first.uuid
@@ -373,7 +373,7 @@ class MainScreen(Screen[None]):
     def _called(self, uuid: str) -> str | None:
         """The name of an agent for people, as far as memory knows."""
         with suppress(SystemClosed):
-            if (actor := self._system.here(uuid)) is not None:
+            if (actor := self._system._here(uuid)) is not None:
                 return actor.called
         return self.snapshot.names.get(uuid) if self.snapshot is not None else None
 
@@ -387,7 +387,7 @@ class MainScreen(Screen[None]):
 
     def _show_bars(self) -> None:
         snapshot, width = self.snapshot, self.size.width
-        location, provider = self._system.store.location, self._provider
+        location, provider = self._system._store.location, self._provider
         shown = (
             status_bars.upper(snapshot, width, self._model),
             status_bars.lower(snapshot, location, provider, width, self._progress),
