@@ -57,6 +57,7 @@ def end_of(agent: AgentRef, turn: int) -> int:
     return [message.id for message in agent.history() if message.kind == "assistant"][turn - 1]
 
 
+@pytest.mark.sample(3, "a bisection for each")
 @pytest.mark.parametrize("bad", [1, 4, 9])
 def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str, bad: int) -> None:
     with opened(database) as system:

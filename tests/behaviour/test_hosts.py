@@ -76,6 +76,7 @@ def elsewhere(system: ActorSystem) -> None:
     system.move(experiment, other, timeout=DEADLINE)
 
 
+@pytest.mark.sample(1, "two hosts for each")
 @BOTH
 @pytest.mark.parametrize("at", [3, 5])
 def test_trials_go_on_at_the_other_host_when_that_of_the_driver_drains(verb: Verb, at: int) -> None:
@@ -88,6 +89,7 @@ def test_trials_go_on_at_the_other_host_when_that_of_the_driver_drains(verb: Ver
         assert trials == on_one_host(verb)
 
 
+@pytest.mark.sample(2, "two hosts for each")
 @BOTH
 @pytest.mark.parametrize("apart", [False, True])
 def test_an_experiment_whose_driver_dies_goes_on_at_another_host_with_the_same_trials(verb: Verb, apart: bool) -> None:
@@ -109,6 +111,7 @@ def test_an_experiment_whose_driver_dies_goes_on_at_another_host_with_the_same_t
         assert verb.drive(second.system) == on_one_host(verb)
 
 
+@pytest.mark.sample(1, "two hosts for each")
 @BOTH
 def test_two_hosts_run_the_trials_of_one_experiment_and_a_second_driver_ends_the_first(
     verb: Verb, new_postgres: NewDatabase

@@ -9,9 +9,9 @@ Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by
 programs and screens (`SLOW`), which the quick tier does not even import.
 
 A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run;
-in ``tests/records``, where SQL is the matter, the nearest embedded one and PostgreSQL. Elsewhere a file's first such
-test runs on PostgreSQL as well as on the nearest embedded store, and the others on that store alone; the thorough tier
-runs them all everywhere.
+in ``tests/records`` those that take ``store``, and so run statements themselves, on the nearest embedded one and on
+PostgreSQL. Of all others a file's first such test runs on PostgreSQL as well as on the nearest embedded store, and the
+rest on that store alone; the thorough tier runs them all everywhere.
 
 Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
 one, spread evenly. Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier
@@ -51,6 +51,8 @@ class Case(NamedTuple):
     """The kind of database that it was made for."""
     nearest: bool = True
     """Whether that kind is the nearest one at hand."""
+    statements: bool = False
+    """Whether it takes an open store, and so runs statements itself."""
     first: bool = False
     """Whether its function is the first one of its file that is made for several databases."""
 
@@ -78,7 +80,7 @@ def tier(case: Case) -> Tier:
     """The first tier in which a test runs."""
     if case.database is None:
         return case.marked
-    on_server = case.database == "postgres" and (case.first or case.folder == SQL)
+    on_server = case.database == "postgres" and (case.first or (case.folder == SQL and case.statements))
     if not (case.nearest or on_server or case.folder == STORE):
         return Tier.THOROUGH
     return max(case.marked, Tier.STANDARD if case.database == "postgres" else Tier.QUICK)
@@ -154,6 +156,7 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
             marked(item),
             kind,
             nearest=fixture is None or kind == NEAREST[fixture],
+            statements="store" in getattr(item, "fixturenames", ()),
             first=bool(fixture) and firsts.setdefault(file, name) == name,
         )
 

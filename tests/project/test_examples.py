@@ -96,6 +96,7 @@ def run_here(name: str) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 60
 
 
+@pytest.mark.thorough("a thousand messages; tests/behaviour bisects in each run")
 def test_a_log_of_a_thousand_messages_is_bisected_by_a_judge_that_errs(capsys: pytest.CaptureFixture[str]) -> None:
     run_here("first_bad_turn")
     said = capsys.readouterr().out

@@ -135,6 +135,7 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
 
 
+@REAL_HOSTS
 def test_statistics_of_an_agent_of_another_host_are_those_of_its_rows(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
 ) -> None:
@@ -255,6 +256,7 @@ def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postg
             drained.result(DEADLINE)
 
 
+@REAL_HOSTS
 def test_agent_0_and_hosts_that_are_not_there_are_refused(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     with pytest.raises(RootProtected):
@@ -317,6 +319,7 @@ class Work:
         return last["content"] if last["type"] == "tool_result" else Reply("", (ToolCall("work"),))
 
 
+@REAL_HOSTS
 def test_a_host_renews_its_lease_while_it_looks_at_its_agents_for_the_first_time(new_postgres: NewDatabase) -> None:
     renewals, drawn, again = count(), count(), threading.Event()
 
@@ -450,6 +453,7 @@ def test_a_supervisor_whose_child_on_another_host_fails_too_often_is_restarted_b
     assert (above.record.status, child.record.status) == ("running", "running")
 
 
+@REAL_HOSTS
 def test_what_is_told_to_an_agent_elsewhere_while_its_host_closes_is_answered(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
 ) -> None:

@@ -51,7 +51,7 @@ def failure() -> tuple[str, list[str]]:
 @pytest.mark.slow("takes a second")
 def test_a_failure_of_a_rule_is_reported_and_not_what_a_look_at_the_end_would_find() -> None:
     with pytest.raises(Broken, match="mine") as caught:
-        run_state_machine_as_test(Failing, settings=settings(SHORT, phases=[Phase.generate]))
+        run_state_machine_as_test(Failing, settings=settings(SHORT, stateful_step_count=30, phases=[Phase.generate]))
     assert "state.teardown()" in "\n".join(caught.value.__notes__)
 
 

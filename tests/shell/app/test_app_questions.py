@@ -45,6 +45,7 @@ def test_a_question_is_answered_by_a_key(key: str, result: str, pressed: tuple[s
 LONG = "\n".join(f"step {number}." for number in range(60))
 
 
+@pytest.mark.sample(1, "hundreds of keys")
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
 def test_a_long_call_can_be_read_to_its_end_before_it_is_answered(size: tuple[int, int]) -> None:
     async def play(stage: Stage) -> None:

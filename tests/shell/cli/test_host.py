@@ -156,6 +156,7 @@ def waits(shell: Program) -> bool:
     return "/approve N" in shell.expect(r"No call waits|/approve N lets one run")[0]
 
 
+@pytest.mark.thorough("several programs; a host is killed and one drained in each run")
 def test_calls_of_agents_of_any_host_are_decided_on_from_every_shell(
     new_postgres: NewDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

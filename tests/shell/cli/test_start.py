@@ -120,6 +120,7 @@ def test_ctrl_d_that_is_pressed_in_the_start_leaves(tmp_path: Path) -> None:
         assert program.is_clean()
 
 
+@pytest.mark.sample(1, "a program at a terminal for each")
 @pytest.mark.parametrize("options", [(), ("--plain",), ("agents",)], ids=["screen", "lines", "a command"])
 def test_ctrl_c_while_it_imports_ends_it_without_a_word(tmp_path: Path, options: tuple[str, ...]) -> None:
     with start(*arguments(tmp_path), *options) as program:
