@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ikigai_actors import ActorSystem, Reply, Request, ScriptedProvider, ToolCall, Usage, tool
 from ikigai_actors.providers.scripted import Script, ScriptedReply
-from ikigai_actors.shell.app.widgets.status_bars import SPINNER
+from ikigai_actors.shell.app.widgets.talk_lines import SPINNER
 from ikigai_actors.system.handles.ref import System
 from tests.kit.app_pilot import Stage, on_stage
 from tests.kit.blocking_provider import DEADLINE
@@ -105,7 +105,7 @@ class Scene(NamedTuple):
 
 
 SCENES: Mapping[str, Scene] = {
-    "talk": Scene((), r"└ Saturday[\s\S]*2 unread", back=()),
+    "talk": Scene((), r"└ Saturday[\s\S]*2 new mail", back=()),
     "tree": Scene(("f3",), r"seller  1 mail[\s\S]*clerk", back=("f3",)),
     "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),

@@ -63,6 +63,9 @@ T = TypeVar("T")
 RATE = 15
 """The most times in a second that news is drawn."""
 
+_NARROW = 72
+"""Columns of a window that has no room for the tree beside the talk."""
+
 SLOWEST = 0.5
 """The most seconds between two looks at the news."""
 
@@ -91,13 +94,14 @@ class Application(App[int]):
             history: the file that keeps what was submitted; None keeps nothing. What tokens cost is read from
                 ``prices.toml`` in the same directory.
             follow: whether a fork goes to the child.
-            provider: how the lower bar names who answers by default.
+            provider: names who answers by default.
             notices: what the person should know at first.
-            model: how the upper bar names the model of an agent that has set none; empty when nobody has named one.
+            model: names the model of an agent that has set none; empty when nobody has named one.
             interrupts: has the signals that came before the application takes them.
             config: the ``ikigai.toml`` that has prices, too; None for the usual one.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = self._first_theme()  # before anything is drawn
@@ -331,7 +335,7 @@ class Application(App[int]):
             return
         self.main.tick()
         self._beats += 1
-        if self._beats % 4 == 0:
+        if self._beats % 2 == 0:
             self.main.spin(self._serial.doing)
         wait = min(max(1 / RATE, 3 * (monotonic() - began), 2 * (began - self._due)), SLOWEST)
         self._due = monotonic() + wait

@@ -66,6 +66,8 @@ class Snapshot:
     all_cost: float | None = None
     budget: BudgetStatus | None = None
     """The nearest budget above it that limits something."""
+    above: tuple[AgentRecord, ...] = ()
+    """Its supervisors, the nearest first."""
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     attached: str = ""
@@ -84,6 +86,11 @@ class Snapshot:
     """The latest signs of life of those that are in a turn, by uuid; when asked for."""
     abandoned: int = 0
     """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
+
+    @property
+    def works(self) -> bool:
+        """Whether the agent is in a turn, or cannot begin one."""
+        return self.state not in (Phase.IDLE, Phase.UNLOADED)
 
 
 class Snapshots(Service):
@@ -163,6 +170,7 @@ class Snapshots(Service):
             current=record,
             state=self._state(record),
             parent=above[0] if above else None,
+            above=tuple(above),
             previous=None if alone else row[place - 1],
             following=None if alone else row[(place + 1) % len(row)],
             children=sum(each.living for each in found.below),

@@ -25,13 +25,6 @@ def budget_lines(found: BudgetStatus | None, name: str) -> Iterator[str]:
         yield "  " + ", ".join(parts)
 
 
-def budget_text(found: BudgetStatus) -> str:
-    """A budget in few words, by the unit that people look at first."""
-    unit, held = main_unit(found), found.held.get(main_unit(found), 0)
-    told = f"{_shown(unit, found.spent.get(unit, 0))} of {_shown(unit, found.granted[unit])}"
-    return f"{told}, {_shown(unit, held)} held" if held else told
-
-
 def short_budget(found: BudgetStatus) -> tuple[str, float]:
     """What is spent of a budget, as on a meter: ``$1.24 of $5.00``, and which part that is."""
     unit = main_unit(found)

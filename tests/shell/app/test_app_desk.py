@@ -26,7 +26,7 @@ def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_erro
         kid.kill(reason="enough")
         await stage.expect(r"is dead \(enough\)")
         await stage.say(f"/switch {kid.uuid}")
-        await stage.expect(r"─ .*\[kid\]")
+        await stage.expect(r"[─▸] kid ─")
         await stage.expect("✗ .*dead")
         await stage.expect_gone("… two")
         gate.open()
@@ -40,7 +40,7 @@ def test_a_prompt_that_waits_when_its_agent_dies_is_shown_no_longer_and_the_erro
 def test_a_key_for_an_agent_that_is_dead_does_nothing_and_the_next_ones_work() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(f"/switch {kid.uuid}")
-        await stage.expect(r"─ .*\[kid\].*dead")
+        await stage.expect(r"× dead[\s\S]*[─▸] kid ─")
         await stage.press("escape")
         await stage.say("hello")
         await stage.expect("✗ .*dead")

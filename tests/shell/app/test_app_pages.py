@@ -106,7 +106,7 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         await stage.until(lambda: stage.application._serial.doing)
         for kid in kids:
             main.visit(kid.uuid)
-        await stage.expect(rf"─ .*\[kid-{PAGES}\]")
+        await stage.expect(rf"[─▸] kid-{PAGES} ─")
         assert root.uuid not in main._pages
         root.signal(Signal.INT)
         stage.system.send(root, "enough")
@@ -115,7 +115,7 @@ def test_pages_beyond_those_that_are_kept_are_made_anew() -> None:
         await stage.pilot.pause(0)
         for agent in (kids[0], root, kids[1], kids[0]):  # each is made anew while it is still taken away
             main.visit(agent.uuid)
-        await stage.expect(r"─ .*\[kid-0\]")
+        await stage.expect(r"[─▸] kid-0 ─")
         await go(stage, root)
         await stage.expect(r"› one[\s\S]*\[interrupted\]")
         await stage.say("two")
@@ -138,7 +138,7 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
         await stage.say("/fork --name late")
         await stage.expect("the fork waits for the next step boundary")
         await stage.press("ctrl+down")
-        await stage.expect(r"─ .*\[kid\]")
+        await stage.expect(r"[─▸] kid ─")
         gate.open()
         await stage.until(lambda: len(stage.system.agents()) == 3)
         await stage.press("f3")

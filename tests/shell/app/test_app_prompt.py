@@ -68,9 +68,9 @@ def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp
 def test_a_command_that_takes_long_is_said_to_be_in_progress() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/wait 60")
-        await stage.expect(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] /wait 60 \d+ s")
+        await stage.expect(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] /wait 60 · \d+ s")
         stage.system.send(stage.system.root, "enough")
-        await stage.expect_gone(r"/wait 60 \d+ s")
+        await stage.expect_gone(r"/wait 60 · \d+ s")
 
     with open_memory() as system:
         on_stage(system, play)
@@ -123,7 +123,7 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
         await stage.until(lambda: stage.application.clipboard == "this")
         assert stage.application.main.page.prompt.text == "keep this"
         await stage.press("end", "enter")
-        await stage.expect("waiting for the model")
+        await stage.expect("thinking|answering")
         await stage.press("ctrl+c")
         await stage.expect_notice("Ctrl-C again leaves")
         await stage.expect(r"\[interrupted\]")

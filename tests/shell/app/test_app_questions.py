@@ -28,7 +28,7 @@ def test_a_question_is_answered_by_a_key(key: str, result: str, pressed: tuple[s
     async def play(stage: Stage) -> None:
         await stage.say("erase it")
         await stage.expect(r"\[1\] erase .*a\.txt.*y run  n deny")
-        await stage.expect("1 to approve")
+        await stage.expect("F2 answers")
         await stage.type(f"x{key}")  # to the prompt, which is not empty
         assert stage.application.main.page.prompt.text == f"x{key}"
         await stage.press("backspace", "backspace", *pressed, key)

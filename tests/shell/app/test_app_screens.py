@@ -28,7 +28,7 @@ def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
 
 def test_mail_is_listed_opened_and_deleted() -> None:
     async def play(stage: Stage) -> None:
-        await stage.expect("2 unread")
+        await stage.expect("2 new mail")
         await stage.press("f5")
         await stage.expect("2, 2 unread")
         await stage.expect(r"\* +2  a person +The fair is on Monday")
@@ -38,7 +38,7 @@ def test_mail_is_listed_opened_and_deleted() -> None:
         await stage.press("d")
         await stage.expect("1, 1 unread")
         await stage.press("escape")
-        await stage.expect(r"─ .*1 unread")
+        await stage.expect("1 new mail")
 
     with crew() as system:
         system.agent("buyer").send(system.root, "Assam is dear.")
@@ -57,7 +57,7 @@ def test_documents_are_listed_and_opened_with_their_versions() -> None:
         await stage.press("tab")
         assert isinstance(stage.application.focused, VerticalScroll)
         await stage.press("escape")
-        await stage.expect(r"─ .*\[")
+        await stage.expect("╭─ ")
 
     with crew() as system:
         system.documents.write("plan/mast.md", "# Mast", author=system.agent("buyer"))
@@ -95,18 +95,18 @@ def mast() -> int:
 ```"""
 
 LOOKS_LIKE = """\
- › What is the plan?
+  › What is the plan?
 
                                      Plan
 
- A mast of oak, 茶.
+  A mast of oak, 茶.
 
-  part  length
-  ────────────
-  mast      12
+   part  length
+   ────────────
+   mast      12
 
-  def mast() -> int:
-      return 12"""
+   def mast() -> int:
+       return 12"""
 
 
 async def ask(stage: Stage) -> None:
@@ -119,7 +119,7 @@ async def ask(stage: Stage) -> None:
 def test_an_answer_looks_like_this() -> None:
     async def play(stage: Stage) -> None:
         await ask(stage)
-        await stage.expect("idle")
+        await stage.expect_gone("Esc interrupts")
         shown = "\n".join(line.rstrip() for line in stage.text.split("\n"))
         assert shown.strip("\n").startswith(LOOKS_LIKE), shown
 

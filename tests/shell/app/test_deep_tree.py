@@ -17,13 +17,13 @@ def chain(system: ActorSystem) -> None:
     system._touch(system.root)
 
 
-@pytest.mark.parametrize(("columns", "talk"), [(80, 44), (40, 20)])
+@pytest.mark.parametrize(("columns", "talk"), [(80, 41), (40, 19)])
 def test_the_panel_names_agents_of_any_depth_and_leaves_most_to_the_talk(columns: int, talk: int) -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
         for depth in range(1, DEPTH + 1):
             await stage.expect(rf"deep-{depth}\b")
-        await stage.expect(rf"┄{DEPTH}┄ deep-{DEPTH}")
+        await stage.expect(rf"┄{DEPTH}┄ ○ deep-{DEPTH}")
         assert stage.application.main.page.transcript.size.width >= talk
 
     with open_memory() as system:

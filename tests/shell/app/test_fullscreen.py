@@ -24,24 +24,24 @@ def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
 
 def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path, "offline:0.05")) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.say("Our shop sells tea.")
         program.expect("› Our shop sells tea")
         program.expect("talk to a model")
         program.say('/fork "You buy from farms." --name buyer')
-        program.expect(r"\[buyer\]")
+        program.expect(r"[─▸] buyer ─")
         program.expect("inherited: 2 messages from")
         program.expect("I remember 2 prompts")
         program.type(UP)
-        program.expect(r"─ ↑ ←.*↓1")
+        program.expect(r"╭─ [\w-]+ ─[\s\S]*\^↓ 1 below")
         program.say("/fork --name seller")
-        program.expect(r"\[seller\]")
+        program.expect(r"[─▸] seller ─")
         program.type(RIGHT)
-        program.expect(r"←seller.*\[buyer\]")
+        program.expect(r"▸ buyer ─[\s\S]*\^← seller")
         program.resize(100, 30)
-        program.expect(r"(?m)^(?=.{81,100}$)─ ↑.*\[buyer\].*idle")
+        program.expect(r"(?m)^(?=.{100}$)╭─ .*▸ buyer ─.*╮$")
         program.resize(80, 24)
-        program.expect(r"(?m)^(?=.{61,80}$)─ ↑.*\[buyer\].*idle")
+        program.expect(r"(?m)^(?=.{80}$)╭─ .*▸ buyer ─.*╮$")
         program.say(f"/send buyer {'a ' * 100}")
         program.expect("mail 1 to buyer")
         program.say("@read_mail")
@@ -49,19 +49,19 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         program.type("\x1b")
         program.expect(r"\[interrupted\]")
         program.say(ENDLESS)
-        program.expect("runs wait")
+        program.expect("running wait")
         program.kill()
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"─ ↑.*\[buyer\].*interrupted")
+        program.expect(r"‖ interrupted.* /resume goes on\n╭─ .*▸ buyer ─")
         program.expect("The last turn was interrupted")
         program.say("/resume")
-        program.expect("runs wait")
+        program.expect("running wait")
         program.say("/send buyer enough")
         program.expect("wait gave")
         program.say("And once more, please.")
         program.expect("You said “And once more, please.”. I remember 5")
         program.type(UP + DOWN)
-        program.expect(r"\[seller\]")
+        program.expect(r"[─▸] seller ─")
         program.type("\x04")
         assert program.ends() == 0
         assert program.is_clean()
@@ -85,7 +85,7 @@ def test_an_opening_that_takes_long_says_so_until_it_is_done(tmp_path: Path) -> 
 
 def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.type("".join(f"{letter}x\x7f" for letter in "abcdefghij"))
         program.type("\x01<\x05>\r")
         program.expect("› <abcdefghij>")
@@ -94,7 +94,7 @@ def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path:
 def test_ctrl_z_gives_the_terminal_to_the_shell_and_the_screen_comes_back(tmp_path: Path) -> None:
     shell = ["/bin/bash", "-mc", '"$@"; echo "It is stopped."; read -r line; fg >/dev/null', "bash", *COMMAND]
     with FullScreen(command=[*shell, *arguments(tmp_path)]) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.type("before, ")
         program.expect("before,")
         program.type("\x1a")
@@ -124,7 +124,7 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.process.send_signal(number)
         assert program.ends() == status
         assert program.is_clean()
@@ -135,14 +135,14 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
 )
 def test_a_window_that_is_closed_ends_it(tmp_path: Path, controlling: bool) -> None:
     with FullScreen(*arguments(tmp_path), controlling=controlling) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         assert program.hang_up() == 129
 
 
 @pytest.mark.parametrize("leave", ["key", pytest.param("window", marks=AGAIN)])
 def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends(tmp_path: Path, leave: str) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         for times, prompt in enumerate(("one one", "two two", "three three", "four four", "five five"), start=2):
             program.process.send_signal(signal.SIGCONT)
             program.expect_sent("\x1b[?2004h", times=times)  # the keyboard is the program's again
@@ -159,7 +159,7 @@ def test_a_program_that_is_continued_without_a_stop_reads_each_key_once_and_ends
 @pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_no_color_sends_no_colours(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path), NO_COLOR="1") as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.say("```python\nprint(1)\n```")
         program.say("/nonsense")
         program.expect("✗ There is no command")
@@ -172,7 +172,7 @@ def test_no_color_sends_no_colours(tmp_path: Path) -> None:
 @pytest.mark.thorough("a program at a terminal; what is drawn is compared with kept screens in each run")
 def test_wide_characters_keep_their_columns(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.say("茶と器 " * 10)
         program.expect("You said")
         program.expect("茶 ?と ?器")
@@ -216,7 +216,7 @@ def test_an_editor_gets_the_terminal_and_gives_it_back(tmp_path: Path) -> None:
     editor.write_text('#!/bin/sh\necho "# Edited" > "$1"\n')
     editor.chmod(0o700)
     with FullScreen(*arguments(tmp_path), EDITOR=str(editor), VISUAL=str(editor)) as program:
-        program.expect(r"\[\w[\w-]+\].*idle")
+        program.expect(r"╭─ (?!starting)")
         program.say("/doc write plan.md")
         program.expect(r"plan\.md: version 1")
         program.say("/doc show plan.md")

@@ -1,27 +1,13 @@
-"""The application in a narrow window, and what it says of an agent that takes no prompt."""
+"""The keys in a narrow window, and what becomes of a prompt to an agent that takes none."""
 
 import asyncio
 import signal
 
 import pytest
 
-from ikigai_actors import Signal
 from ikigai_actors.shell.app.application import Application
 from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.kit.app_pilot import Stage, on_stage, open_memory
-
-
-def test_in_a_narrow_window_the_bar_keeps_the_state_and_says_that_there_is_more() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.expect(r"─ ↑[^\n]*… [^\n]*stopped …|─ ↑[^\n]*stopped …")
-        stage.system.agent("someone-with-a-name").signal(Signal.CONT)
-        await stage.expect(r"─ ↑[^\n]*idle …")
-
-    with open_memory() as system:
-        agent = system.root.fork(name="buyer-of-all-tea").fork(name="someone-with-a-name")
-        agent.signal(Signal.STOP)
-        system._touch(agent)
-        on_stage(system, play, size=(40, 10))
 
 
 @pytest.mark.parametrize("size", [(40, 10), (80, 24)])
@@ -44,7 +30,7 @@ def test_every_key_can_be_read_with_what_it_does(size: tuple[int, int]) -> None:
 def test_what_a_dead_agent_is_told_stays_in_the_prompt() -> None:
     async def play(stage: Stage) -> None:
         await stage.say(f"/switch {kid.uuid}")
-        await stage.expect(r"\[kid\]")
+        await stage.expect(r"[─▸] kid ─")
         await stage.say("remember the milk")
         await stage.expect("✗ .*is dead")
         await stage.until(lambda: stage.application.main.page.prompt.text == "remember the milk")

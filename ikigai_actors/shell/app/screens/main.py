@@ -10,7 +10,8 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input, Static
 
@@ -19,18 +20,21 @@ from ikigai_actors.errors import SystemClosed
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.pace import Pace
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette, palette
+from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS
 from ikigai_actors.shell.app.transcript.pictures import picture_rows
 from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
-from ikigai_actors.shell.app.widgets import status_bars
+from ikigai_actors.shell.app.widgets import talk_lines
 from ikigai_actors.shell.app.widgets.agent_list import Doings
-from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, QuestionBar
+from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, Question, QuestionBar
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.app.widgets.talk_lines import Underway
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.harmless import harmless
@@ -54,10 +58,14 @@ class MainScreen(Screen[None]):
     """The screen that the application begins with, and returns to."""
 
     DEFAULT_CSS = """
-    #bars { height: auto; dock: bottom; }
-    #transcripts { height: 1fr; padding: 0 1; }
-    #prompts { height: auto; }
-    #upper, #lower { height: 1; }
+    MainScreen { layout: horizontal; }
+    #talk { width: 1fr; max-width: 108; }
+    #transcripts { height: 1fr; padding: 0 1 0 2; }
+    #work, #foot { height: 1; max-width: 104; }
+    #box { height: auto; max-width: 104; border: round $edge; padding: 0 1; border-subtitle-color: $past; }
+    #sign { width: 2; height: 1; color: $past; }
+    #sign.here { color: $accent; text-style: bold; }
+    #prompts { height: auto; width: 1fr; }
     """
 
     BINDINGS: ClassVar[list[Any]] = [
@@ -98,17 +106,18 @@ class MainScreen(Screen[None]):
             do: runs a line that was submitted.
             doings: run the line of a key, and act on agents of the tree.
             looked_at: called with the uuid of the agent that is shown from now on.
-            provider: the lower bar's name for the default provider.
-            model: the upper bar's name for the model of an agent that has set none; empty when it is not known.
+            provider: the name of the default provider.
+            model: the name for the model of an agent that has set none; empty when it is not known.
         """
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(doings), QuestionBar()
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
-        self._upper, self._lower = Static(id="upper"), Static(id="lower")
+        self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
+        self._talk, self._box = Vertical(id="talk"), Horizontal(self._sign, self._prompts, id="box")
         self._system, self._first = first.system, first.uuid
-        self._events, self._recall, self._threads, self._provider = page_events, recall, workers, provider
-        self._model = model
+        self._events, self._recall, self._threads = page_events, recall, workers
+        self._model = model or provider
         self._later, self._do, self._press, self._looked_at = later, do, doings.press, looked_at
         store = first.system._store
         self._picture = picture_rows(lambda sha256: store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256))
@@ -117,20 +126,22 @@ class MainScreen(Screen[None]):
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
         self._shown: tuple[Text, Text] | None = None
-        self._progress = ""
+        self._line: Text | None = None  # of work
+        self._pace, self._spin = Pace(), 0
+        self._doing: tuple[str, float] | None = None
         self.snapshot: Snapshot | None = None
         """The latest snapshot; None until the first one arrives."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the tree at the left, the bars at the bottom, and the transcript in the rest."""
+        """Lay out the tree at the left, and the talk beside it: the transcript, and below it the prompt."""
         self._tree.display = False
         yield self._tree
-        yield self._transcripts
-        with Vertical(id="bars"):
-            yield self._upper
+        with self._talk:
+            yield self._transcripts
+            yield self._work
             yield self._question
-            yield self._prompts
-            yield self._lower
+            yield self._box
+            yield self._foot
 
     def on_mount(self) -> None:
         """Go to the first agent."""
@@ -178,9 +189,8 @@ class MainScreen(Screen[None]):
 
     def spin(self, doing: tuple[str, float] | None) -> None:
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
-        if (progress := status_bars.progress_text(doing)) != self._progress:
-            self._progress = progress
-            self._show_bars()
+        self._spin, self._doing = self._spin + 1, doing
+        self._show_work()
 
     def prepare(self, snapshot: Snapshot) -> Arranged | None:
         """Arrange the tree of a snapshot, if it is in sight; for other threads, since it takes long."""
@@ -228,13 +238,14 @@ class MainScreen(Screen[None]):
         return palette(self.app.current_theme)
 
     def paint(self) -> None:
-        """Draw the transcripts in the colours of the theme."""
+        """Draw all in the colours of the theme."""
         for page in self._pages.values():
             page.transcript.paint(self.colours)
+        self._show_bars()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the bars as wide as the screen."""
-        self._show_bars()
+        """Draw the bars as wide as the talk, which is known after the layout."""
+        self.call_after_refresh(self._show_bars)
 
     # Input of the person
 
@@ -351,6 +362,7 @@ class MainScreen(Screen[None]):
             self.set_focus(self.page.prompt)
         else:
             self._tree.open()
+        self.call_after_refresh(self._show_bars)
         self._looked_at(self._current)
 
     def action_fold(self, what: str) -> None:
@@ -363,6 +375,7 @@ class MainScreen(Screen[None]):
         picture = None if self.app.no_color else self._picture
         transcript = Transcript(self._threads, picture=picture, called=self._called)
         prompt = PromptBox(self._recall, self._question.answer)
+        prompt.placeholder = f"Ask {self._called(uuid) or 'anything'}, or / for commands"
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.colours)
         self._transcripts.mount(transcript)
@@ -385,22 +398,52 @@ class MainScreen(Screen[None]):
             page.transcript.remove()
             page.prompt.remove()
 
+    @property
+    def _width(self) -> int:
+        """Columns of the box of the prompt."""
+        return min(TEXT_COLUMNS + 4, self._talk.size.width or self.size.width)
+
+    def on_descendant_focus(self) -> None:
+        """Show by the sign of the prompt whether the keyboard is there."""
+        self._sign.set_class(self.focused is self.page.prompt, "here")
+
+    on_descendant_blur = on_descendant_focus
+
     def _show_bars(self) -> None:
-        snapshot, width = self.snapshot, self.size.width
-        location, provider = self._system._store.location, self._provider
-        shown = (
-            status_bars.upper(snapshot, width, self._model),
-            status_bars.lower(snapshot, location, provider, width, self._progress),
-        )
+        snapshot, width, colours = self.snapshot, self._width, self.colours
+        place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model)
+        shown = talk_lines.edge(place, facts, width - 6, colours), talk_lines.foot(snapshot, width, colours)
         if shown != self._shown:  # drawing takes time, and would delay the keyboard
             self._shown = shown
-            self._upper.update(shown[0], layout=False)
-            self._lower.update(shown[1], layout=False)
-        bar = self._question
-        question = status_bars.question(snapshot) if snapshot is not None else None
+            self._box.border_title = Content.from_rich_text(shown[0])
+            self._foot.update(shown[1], layout=False)
+        bar, question = self._question, _question(snapshot) if snapshot is not None else None
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
-        bar.ask(question, self.size)
+        bar.ask(question, self._talk.size)
+        self._show_work()
+
+    def _show_work(self) -> None:
+        line = self._work_line()
+        if line != self._line:
+            self._line = line
+            self._work.update(line, layout=False)
+
+    def _work_line(self) -> Text:
+        snapshot, doing, width, colours = self.snapshot, self._doing, self._width, self.colours
+        transcript = self.page.transcript
+        rate = self._pace.tokens_a_second(transcript.arrived, monotonic())
+        if snapshot is None or not snapshot.works:
+            if doing is not None and doing[1] >= talk_lines.LONG:
+                return talk_lines.command_line(*doing, self._spin, width, colours)
+            work = None
+        else:
+            began = transcript.turn.began
+            seconds = max(0.0, (self._system._clock.now_ms() - began) / 1000) if began else None
+            work = Underway(snapshot.state, seconds, transcript.speaks, rate)
+        turn = transcript.turn
+        after = talk_lines.took(turn.seconds, turn.tokens) if turn.tokens else ""
+        return talk_lines.work_line(work, after, 0, self._spin, width, colours)
 
     def _complete(self, prompt: PromptBox, text: str, found: list[str]) -> None:
         if not found or prompt.before_cursor != text:
@@ -412,3 +455,13 @@ class MainScreen(Screen[None]):
             shown = "  ".join(option.strip() for option in found[:SHOWN_COMPLETIONS])
             more = f"  … {len(found)} in all" if len(found) > SHOWN_COMPLETIONS else ""
             self.page.tell(tidy(shown + more), Look.NOTE)
+
+
+def _question(snapshot: Snapshot) -> Question | None:
+    """The question to ask now: of the current agent, else the first; None without one."""
+    open_ones = list(snapshot.questions.items())
+    if not open_ones:
+        return None
+    number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
+    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names[call.agent]}: "
+    return Question(number, who, call)

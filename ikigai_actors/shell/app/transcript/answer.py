@@ -14,9 +14,12 @@ class StreamedAnswer:
         self._thought: list[ShownBlock] = []
         self._chunks = Chunks()
         self._closed: list[ShownBlock] = []
+        self.size = 0
+        """Characters that have arrived."""
 
     def add(self, kind: str, text: str) -> None:
         """Add a piece: of the thinking if ``kind`` is ``"thinking"``, else of the text."""
+        self.size += len(text)
         if kind == "thinking":
             self._thinking += tidy(text)
             self._thought = [ShownBlock(Piece(Look.THINKING, self._thinking))] if self._thinking.strip() else []
@@ -24,6 +27,11 @@ class StreamedAnswer:
         self._chunks.add(tidy(text))
         new = self._chunks.closed[len(self._closed) :]
         self._closed += [ShownBlock(Piece(Look.MARKDOWN, chunk)) for chunk in new]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether words of it have arrived, not thoughts alone."""
+        return bool(self._closed or self._chunks.open.strip())
 
     @property
     def blocks(self) -> list[ShownBlock]:

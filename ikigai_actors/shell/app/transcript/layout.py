@@ -22,6 +22,9 @@ from ikigai_actors.shell.app.theme import DARK, LIGHT, OWN, Palette
 from ikigai_actors.shell.app.transcript.pictures import MOST_COLUMNS, PictureRows
 from ikigai_actors.shell.app.transcript.pieces import ARGUMENTS, Look, Piece
 
+TEXT_COLUMNS = 100
+"""The most columns of a text: longer lines are hard to read."""
+
 HEAVY = 1_500
 """Characters of markdown above which its layout would noticeably delay the keyboard."""
 

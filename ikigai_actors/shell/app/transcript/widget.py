@@ -25,10 +25,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ikigai_actors.records.messages.messages import BOUNDARIES, Kind, Message
+from ikigai_actors.shell.app.pace import TurnSpan
 from ikigai_actors.shell.app.theme import Palette
 from ikigai_actors.shell.app.transcript.answer import StreamedAnswer
 from ikigai_actors.shell.app.transcript.block import ShownBlock
-from ikigai_actors.shell.app.transcript.layout import Frame, foldable, lay_out
+from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS, Frame, foldable, lay_out
 from ikigai_actors.shell.app.transcript.pictures import PictureRows
 from ikigai_actors.shell.app.transcript.pieces import Look, Piece, pieces_of, tidy, with_result
 from ikigai_actors.shell.text.pages import NameOf, no_name
@@ -76,6 +77,8 @@ class Transcript(ScrollView, can_focus=True):
         self._body = 0  # number of blocks in the body, which come first
         self._answer = StreamedAnswer()
         self._waiting: list[ShownBlock] = []
+        self.turn = TurnSpan()
+        """The latest turn."""
         self._frame = Frame(0)
         self._opened = False  # whether anything was laid out
         self._asked = self._in_vain = False  # for earlier messages; whether they could not be read
@@ -91,6 +94,16 @@ class Transcript(ScrollView, can_focus=True):
         return "\n".join(line.text.rstrip() for block in self._blocks for line in block.lines(self._frame))
 
     @property
+    def arrived(self) -> int:
+        """How many characters of the answer have arrived."""
+        return self._answer.size
+
+    @property
+    def speaks(self) -> bool:
+        """Whether words of the answer have arrived."""
+        return self._answer.speaks
+
+    @property
     def answering(self) -> bool:
         """Whether it shows a text that no database has: an answer that arrives, or a prompt that waits."""
         return bool(self._answer.blocks or self._waiting)
@@ -102,6 +115,7 @@ class Transcript(ScrollView, can_focus=True):
         for message in messages:
             self._first = self._first or message.id
             self.head = message.id
+            self.turn.add(message)
             if message.kind in BOUNDARIES:
                 self._end_answer(message)
             elif message.kind == Kind.TOOL_RESULT:
@@ -183,11 +197,11 @@ class Transcript(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Render one line of the window."""
         line, style = self._line(y + self.scroll_offset.y), self.rich_style
-        return line.adjust_cell_length(self._frame.width, style).apply_style(style)
+        return line.adjust_cell_length(self.scrollable_content_region.width, style).apply_style(style)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out again when the width has changed; a new height only keeps the end in sight."""
-        width = self.scrollable_content_region.width
+        width = min(TEXT_COLUMNS, self.scrollable_content_region.width - 1)
         if width != self._frame.width:
             self._reframe(self._frame._replace(width=width))
         elif self.following:

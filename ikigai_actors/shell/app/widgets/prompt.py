@@ -27,8 +27,9 @@ class PromptBox(TextArea):
     """The prompt of one agent."""
 
     DEFAULT_CSS = """
-    PromptBox { height: auto; max-height: 8; border: none; padding: 0 1; background: $background; }
+    PromptBox { height: auto; max-height: 8; border: none; padding: 0; background: $background; }
     PromptBox:focus { border: none; }
+    PromptBox > .text-area--placeholder { color: $past; }
     """
 
     @dataclass

@@ -1,0 +1,53 @@
+"""How fast and for how long an agent works, from what its page sees. Pure: times are given."""
+
+from collections import deque
+
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import spent_of
+
+_RECENT = 3.0
+"""Seconds that count for how fast an answer arrives."""
+
+_A_TOKEN = 4
+"""Characters of a token, about."""
+
+
+class Pace:
+    """How fast an answer arrives."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def tokens_a_second(self, size: int, now: float) -> float:
+        """Note how many characters have arrived; return about how many tokens a second came recently."""
+        seen = self._seen
+        if seen and size < seen[-1][1]:
+            seen.clear()  # another answer
+        seen.append((now, size))
+        while now - seen[0][0] > _RECENT:
+            seen.popleft()
+        began, before = seen[0]
+        return (size - before) / _A_TOKEN / (now - began) if now > began else 0.0
+
+
+class TurnSpan:
+    """The latest turn of an agent, as far as its messages were seen."""
+
+    def __init__(self) -> None:
+        self.began = self.ended = 0
+        """Milliseconds since 1970 of its first and its latest message; 0 when none was seen."""
+        self.tokens = 0
+        """Tokens of its answers."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took so far."""
+        return (self.ended - self.began) / 1000
+
+    def add(self, message: Message) -> None:
+        """Add the next message."""
+        if message.kind == Kind.USER or not self.began:
+            self.began, self.tokens = message.created_at, 0
+        self.ended = message.created_at
+        if (spent := spent_of(message)) is not None:
+            self.tokens += spent.usage.output_tokens

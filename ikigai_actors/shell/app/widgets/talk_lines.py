@@ -1,0 +1,179 @@
+"""The lines around the prompt. Pure: facts in, lines out. What a narrow window has no room for is left out."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.text import Text
+
+from ikigai_actors.providers.base import Usage
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.shell.app.snapshot import Snapshot
+from ikigai_actors.shell.app.theme import Palette
+from ikigai_actors.shell.text.budgets import short_budget
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import activity, duration, in_thousands, money
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+LONG = 1.0
+"""Seconds after which a command is shown as in progress."""
+
+_NAME = 18
+"""The most columns of a name."""
+
+_SHOWN_WAY = 2
+"""How many of the agents above the current one are named."""
+
+
+class Underway(NamedTuple):
+    """What the agent in sight does."""
+
+    state: str
+    seconds: float | None = None
+    """Since its turn began; None when that is not known."""
+    answering: bool = False
+    """Whether words of its answer arrive."""
+    rate: float = 0.0
+    """Tokens a second, about."""
+
+
+def work_line(work: Underway | None, after: str, waiting: int, spin: int, width: int, colours: Palette) -> Text:
+    """The line above the prompt: what goes on, for how long, how fast, and how to stop it.
+
+    Args:
+        work: what goes on; None for nothing.
+        after: what the last turn took, which is shown when nothing goes on.
+        waiting: how many texts of the person wait for the agent.
+        spin: which sign of the spinner is shown; any number.
+        width: columns of the line.
+        colours: the palette.
+    """
+    line = Text(f" {after}" if after else "", colours.past) if work is None else _working(work, spin, colours)
+    right = f"{waiting} waiting · Up takes back " if waiting else ""
+    if right and line.cell_len + len(right) < width:
+        line.append(" " * (width - line.cell_len - len(right))).append(right, colours.past)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def command_line(what: str, seconds: float, spin: int, width: int, colours: Palette) -> Text:
+    """The line above the prompt while a command takes long."""
+    line = Text(f" {SPINNER[spin % len(SPINNER)]} ", f"bold {colours.accent}")
+    line.append(one_line(what), colours.ink).append(f" · {duration(seconds)}", colours.past)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def took(seconds: float, tokens: int) -> str:
+    """What a turn took."""
+    return f"{duration(seconds)} · {in_thousands(tokens)} out" if tokens else duration(seconds)
+
+
+_WAYS_ON = {
+    "asks": [("F2", "answers")],
+    "interrupted": [("/resume", "goes on")],
+    "stopped": [("/signal CONT", "goes on")],
+    "dead": [],
+}
+"""For a state in which the agent does nothing by itself, what the person may do."""
+
+
+def _working(work: Underway, spin: int, colours: Palette) -> Text:
+    kind, word = activity(work.state, work.answering)
+    rests = kind in _WAYS_ON
+    colour = colours.past if kind == "dead" else colours.waits if rests or kind == "budget" else colours.accent
+    sign = activity(work.state).sign if rests else SPINNER[spin % len(SPINNER)]
+    line = Text(f" {sign} ", f"bold {colour}")
+    line.append(one_line(word), colours.ink if colour == colours.accent else colour)
+    facts = [] if work.seconds is None or kind in ("dead", "stopped") else [duration(work.seconds)]
+    facts += [f"{work.rate:.0f} tokens/s"] if work.rate >= 1 else []
+    line.append("".join(f" · {fact}" for fact in facts), colours.past)
+    for key, what in _WAYS_ON.get(kind, [("Esc", "interrupts")]):
+        line.append(" · ", colours.past).append(key, colours.accent).append(f" {what}", colours.past)
+    return line
+
+
+def way(snapshot: Snapshot | None, colours: Palette) -> Text:
+    """Where the person is: ``… ▸ lead ▸ buyer``."""
+    if snapshot is None:
+        return Text("starting …", colours.past)
+    above = snapshot.above
+    line = Text("… ▸ " if len(above) > _SHOWN_WAY else "", colours.past)
+    for record in reversed(above[:_SHOWN_WAY]):
+        line.append(f"{short(record)} ▸ ", colours.past)
+    return line.append(short(snapshot.current), f"bold {colours.ink}")
+
+
+def facts(snapshot: Snapshot | None, model: str) -> list[str]:
+    """What the edge of the prompt says at its right, the least important first.
+
+    Args:
+        snapshot: the moment; None before the first one, when nothing is known.
+        model: names the model of an agent that has set none.
+    """
+    if snapshot is None:
+        return []
+    budget = "" if snapshot.budget is None else f"budget {short_budget(snapshot.budget)[0]}"
+    runs = f"run by {snapshot.attached}" if snapshot.attached else ""
+    return [runs, budget, snapshot.model or model, spent(snapshot.tokens, snapshot.cost)]
+
+
+def spent(usage: Usage | None, cost: float | None) -> str:
+    """Tokens and money in words: ``1.2k in · 340 out · $0.0042``; empty while they are summed up."""
+    if usage is None:
+        return ""
+    taken = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+    told = f"{in_thousands(taken)} in · {in_thousands(usage.output_tokens)} out"
+    return told if cost is None else f"{told} · {money(cost)}"
+
+
+def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:
+    """An edge of a box with a text at its left, and facts at its right, of which the first go where it is narrow."""
+    kept = [one_line(fact) for fact in right if fact]
+    left.truncate(max(1, width), overflow="ellipsis")
+    while kept and left.cell_len + Text(" · ".join(kept)).cell_len + 6 > width:
+        kept = kept[1:]
+    if kept:
+        shown = Text(" · ".join(kept), colours.past)
+        left.append(f" {'─' * (width - left.cell_len - shown.cell_len - 2)} ", colours.line).append_text(shown)
+    return left
+
+
+_SCREENS = (("F3", "tree"), ("F4", "agents"), ("^P", "find"), ("F1", "keys"))
+
+
+def foot(snapshot: Snapshot | None, width: int, colours: Palette) -> Text:
+    """The last line: new mail, the neighbours, and the keys of the screens. What has no room goes, the first last."""
+    first, *others = [_key(*one, colours) for one in _near(snapshot) if one[1]] or [Text()]
+    left, screens = Text(" ").append_text(first), [_key(*one, colours) for one in _SCREENS]
+    while screens and left.cell_len + sum(one.cell_len for one in screens) > width:
+        screens.pop(0)
+    room = width - sum(one.cell_len for one in screens)
+    for one in others:
+        if left.cell_len + one.cell_len <= room:
+            left.append_text(one)
+    left.truncate(room, pad=True)
+    return Text().join([left, *screens])
+
+
+def _near(snapshot: Snapshot | None) -> Iterable[tuple[str, str]]:
+    """The keys that go to new mail and to the neighbours, and what they go to; empty where there is none."""
+    if snapshot is None:
+        return
+    mail, below = snapshot.current.unread, snapshot.children
+    yield "F5", f"{mail} new mail" if mail else ""
+    yield "^↑", short(snapshot.parent) if snapshot.parent is not None else ""
+    yield "^↓", f"{below} below" if below else ""
+    yield "^←", short(snapshot.previous) if snapshot.previous is not None else ""
+    yield "^→", short(snapshot.following) if snapshot.following is not None else ""
+
+
+def _key(key: str, what: str, colours: Palette) -> Text:
+    return Text().append(key, colours.accent).append(f" {what}  ", colours.past)
+
+
+def short(record: AgentRecord) -> str:
+    """The name of an agent, in few columns."""
+    name = Text(one_line(record.short))
+    name.truncate(_NAME, overflow="ellipsis")
+    return name.plain
