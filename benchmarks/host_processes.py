@@ -76,4 +76,4 @@ def until(done: Callable[[], object], what: str) -> None:
     while not done():
         if time.monotonic() > deadline:
             raise AssertionError(f"It was waited in vain for {what}.")
-        time.sleep(0.05)
+        time.sleep(0.05)  # what another process did shows only when one looks

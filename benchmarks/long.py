@@ -6,6 +6,7 @@ a function as the model, and the bytes of the files that are left.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,7 +69,7 @@ def run(places: list[Place], quick: bool) -> Iterator[Row]:
             except ImportError:
                 yield Row("long turn", name, "SQLite", calls, "model calls", None, "s", why="not installed")
                 continue
-            seconds, _ = timed(lambda: long_turn(Path(made), text, RESULT, calls, *peer.arguments))  # noqa: B023
+            seconds, _ = timed(partial(long_turn, Path(made), text, RESULT, calls, *peer.arguments))
             yield from _rows(name, calls, seconds, _size(Path(made)), stored)
 
 

@@ -90,7 +90,7 @@ def _killed(url: str, name: str, before: bool) -> float:
             answer = agent.prompt.remote("silent")
             asked = "SELECT 1 FROM ray_messages WHERE agent = %s"
             while not connection.execute(asked, (name,)).fetchall():
-                time.sleep(0.01)
+                time.sleep(0.01)  # what another process did shows only when one looks
         began = time.perf_counter()
         os.kill(pid, signal.SIGKILL)
         if not before:

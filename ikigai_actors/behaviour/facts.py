@@ -125,7 +125,7 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
     )
     terms = book.terms or {}
     whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
-    shown = registry.labels(everybody.values())
+    shown = registry.shown_names(everybody.values())
     told = {experiment.agent.uuid, *trials, *whose, *named}
     branch = _below(everybody, experiment.agent.uuid)
     replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ikigai_actors.behaviour.book import Book, TrialRecord
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.agents.registry import AgentRecord, labels
+from ikigai_actors.records.agents.registry import AgentRecord, shown_names
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.heads import first_notes, section
 from ikigai_actors.records.mail.mail import preview
@@ -51,7 +51,7 @@ def listed_trials(
         books: the experiments' books, by uuid.
         current: an agent that is not left out.
     """
-    names = labels(records)
+    names = shown_names(records)
     notes: dict[str, str] = {}
     folded: set[str] = set()
     for uuid, book in books.items():

@@ -224,6 +224,6 @@ def _import_client() -> None:
         import anthropic  # noqa: F401 - for the time that they take, which is spent on a thread here
         import openai
         import openai.resources.chat
-        import openai.resources.responses  # noqa: F401
+        import openai.resources.responses  # noqa: F401 - the same
     except ModuleNotFoundError as error:
         raise ProviderError(_MISSING) from error

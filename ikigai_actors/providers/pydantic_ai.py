@@ -122,7 +122,7 @@ class PydanticAIProvider:
 
 
 def _import() -> None:
-    import pydantic_ai.direct  # noqa: F401
+    import pydantic_ai.direct  # noqa: F401 - for its time, which is spent on a thread here
 
 
 def _refuse_hidden_attempts(model: "Model") -> None:

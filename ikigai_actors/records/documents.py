@@ -22,7 +22,7 @@ from ikigai_actors.actors.forked import OfOneProcess
 from ikigai_actors.arguments import check_count, check_timeout
 from ikigai_actors.errors import BadInput, DocumentChanged, DocumentNotFound
 from ikigai_actors.records.agents.called import about
-from ikigai_actors.records.agents.registry import Handle, label_of
+from ikigai_actors.records.agents.registry import Handle, shown_name_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.text import check_text, utc_time
@@ -303,4 +303,4 @@ def _changed(tx: Transaction, path: str, expect: int, there: DocumentVersion | N
 
 def _told(tx: Transaction, version: DocumentVersion) -> str:
     """A version in words."""
-    return version.to_person(None if version.author is None else label_of(tx, version.author))
+    return version.to_person(None if version.author is None else shown_name_of(tx, version.author))

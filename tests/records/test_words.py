@@ -39,8 +39,8 @@ def found(store: Store, text: str) -> str:
 def labels(store: Store) -> dict[str, str]:
     """The labels of all agents; looked up one by one, they are the same."""
     records = store.read(registry.every)
-    all_at_once = registry.labels(records)
-    assert all_at_once == store.read(lambda tx: {record.uuid: registry.label(tx, record) for record in records})
+    all_at_once = registry.shown_names(records)
+    assert all_at_once == store.read(lambda tx: {record.uuid: registry.shown_name(tx, record) for record in records})
     return all_at_once
 
 

@@ -15,5 +15,5 @@ class CalledAs(dict[str | None, str]):
         self._tx = tx
 
     def __missing__(self, uuid: str | None) -> str:
-        label = self[uuid] = registry.label_of(self._tx, str(uuid))
+        label = self[uuid] = registry.shown_name_of(self._tx, str(uuid))
         return label

@@ -120,7 +120,9 @@ class NameAwaited(Unit):
         if self.children:
             ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
             known = registry.children(tx, self.agent)
-            found += [Awaited(registry.label(tx, one), one.uuid) for one in known if one.living or one.uuid in ended]
+            found += [
+                Awaited(registry.shown_name(tx, one), one.uuid) for one in known if one.living or one.uuid in ended
+            ]
         if self.agent in {one.uuid for one in found}:
             raise BadInput("That is you: you would wait for the end of your own turn. Wait for others.")
         return tuple(dict.fromkeys(found))

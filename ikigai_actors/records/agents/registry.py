@@ -131,7 +131,7 @@ class AgentRecord:
 
     @property
     def short(self) -> str:
-        """Its name, or its two words: what a person calls it. `label` also distinguishes agents that share them."""
+        """Its name, or its two words: what a person calls it. `shown_name` also parts those that share them."""
         return called(self.uuid, self.name)
 
 
@@ -234,7 +234,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     if len(found) > 1:
         candidates = sorted(record.uuid for record in found)
         shared = "is short for" if words else "begins the uuid of"
-        told = ", ".join(label(tx, record) for record in found)
+        told = ", ".join(shown_name(tx, record) for record in found)
         raise AmbiguousAgent(f"{text!r} {shared} several agents: {told}. Give one of these.", text, candidates)
     return found[0]
 
@@ -258,21 +258,21 @@ def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
     return sorted(_records(found), key=lambda record: record.uuid)
 
 
-def label(tx: Transaction, record: AgentRecord) -> str:
-    """The text that people are shown for an agent, which finds this agent alone; see `labels`."""
+def shown_name(tx: Transaction, record: AgentRecord) -> str:
+    """The text that people are shown for an agent, which finds this agent alone; see `shown_names`."""
     if record.name is not None and (found := _named(tx, record.name)) is not None and found.uuid == record.uuid:
         return record.name
     sharing = [other.uuid for other in _beginning_with(tx, beginnings(words_of(record.uuid)))]
     return _spelled(record.uuid, sharing, lambda text: _named(tx, text) is not None)
 
 
-def label_of(tx: Transaction, uuid: str) -> str:
-    """The label of an agent by its uuid; its two words where it is a stranger that an imported log names."""
+def shown_name_of(tx: Transaction, uuid: str) -> str:
+    """What people are shown for the agent of a uuid: its two words where only an imported log names it."""
     found = some(tx, [uuid])
-    return label(tx, found[0]) if found else words_of(uuid)
+    return shown_name(tx, found[0]) if found else words_of(uuid)
 
 
-def labels(records: Collection[AgentRecord]) -> dict[str, str]:
+def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
     """For each agent, by uuid, what people are shown for it, and what finds it alone.
 
     That is its name; or its two words, where it has none or another agent has its name now. Letters of the uuid

@@ -25,7 +25,7 @@ from ikigai_actors.errors import (
     Withdrawn,
 )
 from ikigai_actors.shell.text.mentions import attachments_in, is_command
-from ikigai_actors.shell.text.naming import label_in, said_by
+from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
@@ -180,7 +180,7 @@ class AppPlace(ShellPlace):
         self._window.tell_when_done(future, done, lambda error: self.screen.error(f"{what}: {self._said(error)}"))
 
     def _said(self, error: BaseException) -> str:
-        return said_by(error, label_in(self.system._store))
+        return said_by(error, shown_name_in(self.system._store))
 
 
 class SerialExecutor(Worker):

@@ -25,7 +25,7 @@ from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
 from ikigai_actors.records.spending import Expenses, in_all
-from ikigai_actors.shell.text.naming import label_in
+from ikigai_actors.shell.text.naming import shown_name_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.hosts.rows import host_names, owners
 from ikigai_actors.system.conversation import Questions
@@ -162,7 +162,7 @@ class Snapshots(Service):
         questions = self._questions.open()
         heir = next((each for each in above if each.living), None) if not record.living else None
         statistics = self._statistics(all_of_them)
-        label = label_in(system._store)
+        label = shown_name_in(system._store)
         near = {each.uuid: each.short for each in (record, *above, *family, *found.below)}
         self._spent.read(system._store)
         sums = self._spent.sums(uuid)
@@ -183,7 +183,9 @@ class Snapshots(Service):
             questions=questions,
             heir=heir,
             attached=system.attached,
-            names=near | registry.labels(all_of_them) | {one.agent: label(one.agent) for one in questions.values()},
+            names=near
+            | registry.shown_names(all_of_them)
+            | {one.agent: label(one.agent) for one in questions.values()},
             everybody=tuple(all_of_them),
             statistics=statistics,
             restarts=found.restarts,

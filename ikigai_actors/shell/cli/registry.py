@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials, books_in, listed_trials
-from ikigai_actors.records.agents.registry import AgentRecord, labels
+from ikigai_actors.records.agents.registry import AgentRecord, shown_names
 from ikigai_actors.shell.text.harmless import as_json
 from ikigai_actors.shell.text.rows import as_row
 from ikigai_actors.shell.text.tree import Line, drawn, tree_lines
@@ -39,7 +39,7 @@ def registry_as_json(found: Overview, tree: bool = False) -> str:
     Silent are the seconds since the latest sign of life of an agent in a turn, lately the tokens of the last 3 s, or
     null. They come oldest first; with ``tree`` in the order of the tree, each under its supervisor, with its ``depth``.
     """
-    shown = labels(found.records)
+    shown = shown_names(found.records)
     if not tree:
         return as_json([_row(found, record, shown) for record in found.records], indent=2)
     nodes = drawn(found.records, lambda record: True)

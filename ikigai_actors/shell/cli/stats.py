@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ikigai_actors.providers.prices import MICRO
-from ikigai_actors.records.agents.registry import labels
+from ikigai_actors.records.agents.registry import shown_names
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.budgets.budget import BudgetStatus, amount_text
 from ikigai_actors.records.budgets.spendings import Spending
@@ -80,7 +80,7 @@ def read_figures(database: str | None, tokens: bool) -> Figures:
         spent=spent,
         branches={uuid: cost for uuid, cost in branches.items() if cost != spent.get(uuid, _cost(0, 0))},
         budgets=[asdict(one) for one in budgets],
-        names={uuid: label for uuid, label in labels(records).items() if uuid in shown},
+        names={uuid: label for uuid, label in shown_names(records).items() if uuid in shown},
         tokens=used,
         **counted._asdict(),
     )

@@ -21,7 +21,7 @@ from ikigai_actors.shell.line.session import Shell
 from ikigai_actors.shell.line.turn import shortened
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.text.naming import label_in, said_by
+from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import LEAVING_TAKES
 from ikigai_actors.system.conversation import take_in
@@ -78,7 +78,7 @@ class LineMode:
         except SystemClosed:
             raise
         except IkigaiError as error:
-            self._shell.screen.error(said_by(error, label_in(self._shell.system._store)))
+            self._shell.screen.error(said_by(error, shown_name_in(self._shell.system._store)))
         except OSError:  # after `IkigaiError`, since a `TimedOut` is both
             raise
         except Exception as error:  # a defect of the shell: the agents and the session go on

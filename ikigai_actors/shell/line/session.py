@@ -24,7 +24,7 @@ from ikigai_actors.shell.line.turn_follower import TurnFollower
 from ikigai_actors.shell.text.call_page import answers, described_call
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
-from ikigai_actors.shell.text.naming import label_in, named, said_by
+from ikigai_actors.shell.text.naming import named, said_by, shown_name_in
 from ikigai_actors.shell.text.wording import decided, inherited, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs.place import ShellPlace, last_active
 from ikigai_actors.system.conversation import outcome_of_future, reads_at_once
@@ -290,7 +290,7 @@ class Shell(ShellPlace):
             except SystemClosed:
                 raise
             except IkigaiError as error:
-                self.screen.error(f"{command.what}: {said_by(error, label_in(self.system._store))}")
+                self.screen.error(f"{command.what}: {said_by(error, shown_name_in(self.system._store))}")
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             self.leave_the_dead()
             self._ask_questions()

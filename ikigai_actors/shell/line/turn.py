@@ -22,7 +22,7 @@ from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.shell.line.output import Screen
-from ikigai_actors.shell.text.naming import label_in, said_by
+from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from ikigai_actors.shell.text.pages import message_words, stop_note
 from ikigai_actors.system.conversation import SETTLED, LiveConversation, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef
@@ -136,7 +136,7 @@ class ShownTurn:
             case NoTurn() | SystemClosed():  # `SystemClosed` ends the session with a message of its own
                 pass
             case error:
-                self._fail(screen, said_by(error, label_in(self.agent.system._store)))
+                self._fail(screen, said_by(error, shown_name_in(self.agent.system._store)))
         self.over = True
 
     def _fail(self, screen: Screen, error: str) -> None:

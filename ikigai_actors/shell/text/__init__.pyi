@@ -7,8 +7,8 @@ from ikigai_actors.shell.text.decode import decoded as decoded
 from ikigai_actors.shell.text.diff import diff_page as diff_page
 from ikigai_actors.shell.text.harmless import one_line as one_line
 from ikigai_actors.shell.text.hosts import host_lines as host_lines
-from ikigai_actors.shell.text.naming import label_in as label_in
 from ikigai_actors.shell.text.naming import named as named
+from ikigai_actors.shell.text.naming import shown_name_in as shown_name_in
 from ikigai_actors.shell.text.pages import context_page as context_page
 from ikigai_actors.shell.text.pages import history_page as history_page
 from ikigai_actors.shell.text.pages import merged_document as merged_document

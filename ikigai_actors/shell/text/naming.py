@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def named(agent: "AgentRef") -> str:
     """The label of an agent, which finds it."""
-    return label_in(agent.system._store)(agent.uuid)
+    return shown_name_in(agent.system._store)(agent.uuid)
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
@@ -29,6 +29,6 @@ def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> st
         return str(error).replace(agent, words_of(agent))
 
 
-def label_in(store: Store) -> Callable[[str], str]:
+def shown_name_in(store: Store) -> Callable[[str], str]:
     """The function that gives the label of an agent for its uuid."""
-    return lambda uuid: store.read(lambda tx: registry.label_of(tx, uuid))
+    return lambda uuid: store.read(lambda tx: registry.shown_name_of(tx, uuid))

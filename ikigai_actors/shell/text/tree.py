@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.behaviour.listing import NO_TRIALS, ListedTrials
-from ikigai_actors.records.agents.registry import AgentRecord, in_order, labels
+from ikigai_actors.records.agents.registry import AgentRecord, in_order, shown_names
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
 from ikigai_actors.shell.text.colours import Span, meaning_of_agent
 from ikigai_actors.shell.text.harmless import one_line
@@ -74,7 +74,7 @@ def tree_lines(
         signs: the latest signs of life of those that are in a turn.
         trials: what is said of experiments, and which of their trials are left out; the line that counts counts them.
     """
-    shown = labels(records)
+    shown = shown_names(records)
     nodes = drawn([one for one in records if one.uuid not in trials.hidden], lambda one: dead_too or one.living)
     dead = {record.uuid for record in records if not record.living}
     names = [node.branch + shown[node.record.uuid] + _former_name(node.record, shown) for node in nodes]

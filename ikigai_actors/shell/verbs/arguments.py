@@ -65,10 +65,10 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def _agents(current: "AgentRef") -> list[str]:
-    from ikigai_actors.records.agents.registry import labels
+    from ikigai_actors.records.agents.registry import shown_names
 
     everybody = current.system.agents()
-    shown = labels(everybody)
+    shown = shown_names(everybody)
     return sorted(shown[record.uuid] for record in everybody if record.living)
 
 

@@ -127,7 +127,7 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
     by step, this agent on the left; in a narrow terminal, one below the other.
     """
     found = agent.diff(other)
-    for line in words.diff_page(found, place.screen.columns, words.label_in(place.system._store)):
+    for line in words.diff_page(found, place.screen.columns, words.shown_name_in(place.system._store)):
         place.screen.line(line)
     tails = {
         name: words.as_row(tail) | {"messages": [*map(words.as_row, tail.messages)]}

@@ -201,8 +201,8 @@ class Client:
         return self._store.read(lambda tx: registry.get(tx, uuid))
 
     def label(self, uuid: str) -> str:
-        """The label of the agent with a uuid; see `registry.label_of`."""
-        return self._store.read(lambda tx: registry.label_of(tx, uuid))
+        """The label of the agent with a uuid; see `registry.shown_name_of`."""
+        return self._store.read(lambda tx: registry.shown_name_of(tx, uuid))
 
     def find(self, text: str) -> AgentRecord:
         """One agent; see `registry.find`."""

@@ -5,7 +5,7 @@ import pytest
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.errors import AgentDead, BadInput, StoreUnavailable
 from ikigai_actors.records.agents.words import words_of
-from ikigai_actors.shell.text.naming import label_in, said_by
+from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from tests.kit.sessions import Session
 
 UUID = "EpL9x5QoKz7wP1mN9sT2aA"
@@ -32,7 +32,7 @@ def test_an_error_calls_its_agent_by_its_name_where_a_database_tells_it() -> Non
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         kid = system.root.fork(name="kid")
         error = AgentDead(f"Agent {kid.uuid} is dead.", kid.uuid)
-        assert said_by(error, label_in(system._store)) == "Agent kid is dead."
+        assert said_by(error, shown_name_in(system._store)) == "Agent kid is dead."
         assert said_by(error) == f"Agent {words_of(kid.uuid)} is dead."
 
 
