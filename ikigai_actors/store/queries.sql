@@ -234,6 +234,11 @@ SELECT a.uuid, a.status, a.turn, a.fork_message_id, COALESCE((SELECT MAX(m.id) F
        a.exit_cause, a.exit_reason, a.name
   FROM agents a WHERE a.uuid = ANY(:uuids)
 
+-- name: latest_times
+-- When each of these agents has written its latest message of its own.
+SELECT a.uuid, (SELECT m.created_at FROM messages m WHERE m.agent_uuid = a.uuid ORDER BY m.id DESC LIMIT 1) FROM agents a
+ WHERE a.uuid = ANY(:uuids)
+
 -- name: latest_at_rest
 -- The latest message of each of these agents that lives and has no turn open.
 SELECT m.agent_uuid, m.id, m.kind, m.content, m.data, m.created_at
@@ -556,6 +561,10 @@ SELECT a.uuid, a.status, a.turn, a.unread,
             THEN 1 ELSE 0 END,
        CASE WHEN EXISTS (SELECT 1 FROM pauses w WHERE w.agent_uuid = a.uuid AND w.due_at IS NULL) THEN 1 ELSE 0 END
   FROM agents a WHERE a.uuid = ANY(:uuids)
+
+-- name: prompt_times
+-- When a prompt of another process was sent, and taken up.
+SELECT created_at, read_at FROM mail WHERE recipient = :recipient AND id = :id AND kind = 'prompt'
 
 -- name: one_mail
 SELECT recipient, id, sender, kind, body, created_at, read_at FROM mail
@@ -923,6 +932,9 @@ DELETE FROM signals WHERE (agent_uuid, id) IN (
 -- name: prune_restarts
 DELETE FROM restarts WHERE (agent_uuid, id) IN (
     SELECT r.agent_uuid, r.id FROM restarts r WHERE r.agent_uuid = ANY(:uuids) LIMIT CAST(:most AS BIGINT)) RETURNING id
+
+-- name: remote_command_body
+SELECT body FROM requests WHERE agent_uuid = :agent AND id = :id
 
 -- name: prune_requests
 DELETE FROM requests WHERE (agent_uuid, id) IN (

@@ -14,7 +14,7 @@ PACKAGE = "ikigai_actors"
 
 ROOMS = (
     {"shell", "testing"},
-    {"cluster"},
+    {"cluster", "doors"},
     {"behaviour"},
     {"system"},
     {"agent"},
@@ -30,11 +30,11 @@ LIBRARIES = {
     "sqlite3 psycopg filelock": {"store"},
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
-    "aiohttp httpx2": {"providers", "shell"},
+    "aiohttp httpx2": {"providers", "shell", "doors"},
     "mcp anyio": {"tools"},
     "click rich textual textual_serve aiohttp_jinja2 jinja2 PIL": {"shell"},
     "hypothesis pytest": {"testing"},
-    "jsonschema": {"records", "tools"},
+    "jsonschema": {"records", "tools", "doors"},
     "referencing cronsim": {"records"},
     "ray": {"cluster"},
     "platformdirs": {"store", "shell"},

@@ -204,6 +204,27 @@ def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
     return tx.run("look_at_all", uuids=list(uuids))
 
 
+def is_below(tx: Transaction, uuid: str, top: str) -> bool:
+    """Whether an agent is in the tree of supervisors below another one."""
+    return top in {row[0] for row in tx.run("supervisors_of", uuid=uuid)}
+
+
+def nobody_called(text: str) -> AgentNotFound:
+    """Why a text finds no agent."""
+    text = storable(text)
+    if is_agent_uuid(text):
+        return AgentNotFound(f"There is no agent {text}.", text)
+    words = beginnings(text)
+    if not words and not is_agent_prefix(text):
+        return AgentNotFound(
+            f"Expected a name, two words, or a uuid or its first {PREFIX_LENGTH} or more characters; "
+            f"nobody is called {text[:80]!r}.",
+            text,
+        )
+    why = "no agent has these two words" if words else "no uuid begins with it"
+    return AgentNotFound(f"No agent is named {text!r}, and {why}. See the list of agents.", text)
+
+
 def find(tx: Transaction, text: str) -> AgentRecord:
     """Look an agent up by what a person or a model calls it.
 
@@ -221,16 +242,9 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     if (named := _named(tx, text)) is not None:
         return named
     words = beginnings(text)
-    if not words and not is_agent_prefix(text):
-        raise AgentNotFound(
-            f"Expected a name, two words, or a uuid or its first {PREFIX_LENGTH} or more characters; "
-            f"nobody is called {text[:80]!r}.",
-            text,
-        )
-    found = _beginning_with(tx, words or (text,))
+    found = _beginning_with(tx, words or (text,)) if words or is_agent_prefix(text) else []
     if not found:
-        why = "no agent has these two words" if words else "no uuid begins with it"
-        raise AgentNotFound(f"No agent is named {text!r}, and {why}. See the list of agents.", text)
+        raise nobody_called(text)
     if len(found) > 1:
         candidates = sorted(record.uuid for record in found)
         shared = "is short for" if words else "begins the uuid of"

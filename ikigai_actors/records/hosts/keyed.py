@@ -68,7 +68,9 @@ class Keyed(Around):
     def write(self, tx: Transaction, locked: LockedRows) -> KeyedAnswer:
         key, asked = self._call.key, self._call.digest
         if not tx.run("claim_call", key=key, asked=asked, now=self._now):
-            return KeyedAnswer(_given(tx, key, asked))
+            known = answer_under(tx, self._call)
+            assert known is not None  # nobody deletes it in this transaction
+            return KeyedAnswer(known)
         try:
             done = self._act.write(tx, locked)
         except RunAlone as alone:
@@ -78,8 +80,10 @@ class Keyed(Around):
         return KeyedAnswer(gave, getattr(done, "freed", ()))
 
 
-def _given(tx: Transaction, key: str, asked: str) -> dict[str, Any]:
-    [(digest, gave)] = tx.run("call_of", key=key)
-    if digest != asked:
-        raise BadInput(f"Key {key!r} names another call. Use a new key for each new call.")
-    return dict(json.loads(gave))
+def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:
+    """The answer of a call that was done under its key; None when it was not. Raises `BadInput` for another call."""
+    for digest, gave in tx.run("call_of", key=call.key):
+        if digest != call.digest:
+            raise BadInput(f"Key {call.key!r} names another call. Use a new key for each new call.")
+        return dict(json.loads(gave))
+    return None

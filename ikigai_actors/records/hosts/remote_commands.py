@@ -14,6 +14,7 @@ An answer is a value, or an error of ours: its class by name, its message, and w
 import inspect
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -133,6 +134,15 @@ class AnswerRemoteCommand(Unit):
 def new_remote_commands(tx: Transaction) -> list[NewRemoteCommand]:
     """The remote commands of living agents that nobody has answered, those of one agent in their order."""
     return [NewRemoteCommand._make(row) for row in tx.run("new_remote_commands")]
+
+
+def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:
+    """The arguments of a command; empty when there is no such command, or nothing that can be read."""
+    for (body,) in tx.run("remote_command_body", agent=key.agent, id=key.id):
+        with suppress(ValueError, RecursionError):
+            found = json.loads(body)
+            return found if isinstance(found, dict) else {}
+    return {}
 
 
 def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:

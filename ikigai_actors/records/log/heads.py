@@ -66,6 +66,11 @@ def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:
     return [Head._make(row) for row in tx.run("heads_of", uuids=list(uuids))]
 
 
+def latest_times(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
+    """When each of these agents has written its latest message, in milliseconds since 1970; none for an empty log."""
+    return {uuid: time for uuid, time in tx.run("latest_times", uuids=list(uuids)) if time is not None}
+
+
 def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message]:
     """The latest message of each of these agents that lives and has no turn open, by uuid."""
     return {row[0]: Message.from_row(row) for row in tx.run("latest_at_rest", uuids=list(uuids))}

@@ -413,6 +413,19 @@ def new_prompts(tx: Transaction) -> list[NewPrompt]:
     return [_new_prompt(row) for row in tx.run("new_prompts")]
 
 
+class PromptTimes(NamedTuple):
+    """When a prompt of another process was sent, and taken up; in milliseconds since 1970."""
+
+    created_at: int
+    read_at: int | None
+    """None while it waits."""
+
+
+def prompt_times(tx: Transaction, recipient: str, number: int) -> PromptTimes | None:
+    """The times of a prompt, by the number of its mail; None when it was never sent, or withdrawn."""
+    return next((PromptTimes(*row) for row in tx.run("prompt_times", recipient=recipient, id=number)), None)
+
+
 def _new_prompt(row: Row) -> NewPrompt:
     agent, mail, text, data = row
     try:

@@ -7,6 +7,7 @@
     ikigai --app MODULE:FUNCTION    the same, with providers and tools of one's own; for all that run agents
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
+    ikigai mcp                      the agents as tools for Claude Code and others; starts a host when none runs
     ikigai cluster COMMAND          such hosts on a cluster of Ray
     ikigai demo                     a tour that plays itself
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
@@ -54,6 +55,7 @@ from ikigai_actors.shell.cli import commands
 from ikigai_actors.shell.cli.app import app_option
 from ikigai_actors.shell.cli.cluster import cluster
 from ikigai_actors.shell.cli.completion import completion
+from ikigai_actors.shell.cli.doors import DOORS
 from ikigai_actors.shell.cli.experiments import EXPERIMENTS
 from ikigai_actors.shell.cli.one_command import subcommand
 from ikigai_actors.shell.cli.opening import opened
@@ -262,7 +264,7 @@ def page(context: click.Context) -> None:
         context.exit(fill_screen(system, front_of(False, context.obj.follow), notices_of(system, context.obj)))
 
 
-for _command in (*commands.COMMANDS, cluster, completion, *EXPERIMENTS):
+for _command in (*commands.COMMANDS, cluster, completion, *DOORS, *EXPERIMENTS):
     cli.add_command(_command)
 
 

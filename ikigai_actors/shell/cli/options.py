@@ -1,6 +1,6 @@
 """The global options of the command line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.errors import BadInput
@@ -43,6 +43,18 @@ class Options:
     provider_url: tuple[str, ...] = ()
     config: str | None = None
     app: str | None = None
+
+    def words(self) -> list[str]:
+        """The options as words of a command line for a host, without the database: a password in it would be seen."""
+        shown: list[str] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            option = f"--{'set' if each.name == 'settings' else each.name.replace('_', '-')}"
+            if each.name in ("database", "plain", "follow") or not value:
+                continue
+            given = [value] if isinstance(value, str) else () if value is True else value
+            shown += [option] if value is True else [word for one in given for word in (option, one)]
+        return shown
 
     def arguments(self, interactive: bool) -> dict[str, Any]:
         """The arguments of `ActorSystem.open` beside the database: those of the app, if there is one.

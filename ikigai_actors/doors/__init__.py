@@ -1,0 +1,11 @@
+"""Protocols by which other programs reach the agents of a database.
+
+    program             a door as a process
+    mcp, mcp_tools      the Model Context Protocol, and its tools
+    access, turns       what a client reaches; turns by handles
+    hosting             the host that runs the agents
+    json_rpc, lines, http, bell     messages; standard input and output; HTTP; who waits for news
+
+A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
+``kill -9`` may take.
+"""

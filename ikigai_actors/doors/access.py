@@ -1,0 +1,136 @@
+"""What a door reaches: the agents of a database, or a part of the tree; and how it asks for something once.
+
+access = Access(hosting, under="team")
+access.find("kid")                                          # an agent of the team, else `AgentNotFound`
+access.once(KeyedCall("k1", "send", given), unit, gave)     # committed under the key, or its answer of before
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from threading import Event
+from time import monotonic
+from typing import Any, TypeVar
+
+from ikigai_actors.errors import AmbiguousAgent
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord
+from ikigai_actors.records.hosts.keyed import Keyed, KeyedAnswer, KeyedCall, answer_under
+from ikigai_actors.records.hosts.remote_commands import Answered, RemoteCommandKey, answer_of
+from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.handles.ref import AgentRef
+from ikigai_actors.system.remote.client import Client
+
+U = TypeVar("U", bound=Unit)
+
+ATTACH = 20.0
+"""Seconds within which a door that has just started is attached: its host may have to make the database."""
+
+EVERY_PROMPT = 2**62
+"""A number that no mail has."""
+
+QUICK = 0.8
+"""Seconds that a call waits for what is usually done at once."""
+
+
+class Access:
+    """Reaches agents for a door. Its methods wait for the database, so no event loop calls them."""
+
+    def __init__(
+        self, attached: Callable[[float], AttachedSystem], check_hosted: Callable[[float], object], under: str | None
+    ) -> None:
+        """Reach all agents, or one and those below it.
+
+        Args:
+            attached: gives the system within some seconds.
+            check_hosted: raises `NoHost` unless a host runs the agents within some seconds.
+            under: what the topmost agent is called that can be reached; None for agent 0.
+        """
+        self._attached, self.check_hosted, self._under = attached, check_hosted, under
+
+    @cached_property
+    def system(self) -> AttachedSystem:
+        """The system. Raises `NoHost` while there is none."""
+        return self._attached(ATTACH)
+
+    @cached_property
+    def client(self) -> Client:
+        """Reads and writes its database."""
+        return Client(self.system._store, self.system._clock)
+
+    @cached_property
+    def top(self) -> str:
+        """The topmost agent that can be reached, by uuid. Raises `AgentNotFound`."""
+        return self.system.root.uuid if self._under is None else self.system.agent(self._under).uuid
+
+    def find(self, text: str | None) -> AgentRecord:
+        """The agent that a text means; None is the topmost one.
+
+        Raises `AgentNotFound`, in the same words for one that cannot be reached, and `AmbiguousAgent`.
+        """
+        top = self.top
+        return self.client.read(lambda tx: self._find(tx, top, text))
+
+    def ref(self, text: str | None) -> AgentRef:
+        """The handle of that agent. Raises what `find` does."""
+        return self.system.handle(self.find(text).uuid)
+
+    def check(self, uuid: str) -> str:
+        """Return a uuid. Raises `AgentNotFound` unless that agent exists and can be reached."""
+        return self.find(uuid).uuid
+
+    def reaches(self, uuid: str) -> bool:
+        """Whether an agent can be reached."""
+        top = self.top
+        return self.client.read(lambda tx: self._reaches(tx, top, uuid))
+
+    def _reaches(self, tx: Transaction, top: str, uuid: str) -> bool:
+        return self._under is None or uuid == top or registry.is_below(tx, uuid, top)
+
+    def _find(self, tx: Transaction, top: str, text: str | None) -> AgentRecord:
+        if text is None:
+            return registry.get(tx, top)
+        try:
+            found = registry.find(tx, text)
+        except AmbiguousAgent as error:
+            if self._under is None:
+                raise
+            raise registry.nobody_called(text) from error  # its candidates may be out of reach
+        if not self._reaches(tx, top, found.uuid):
+            raise registry.nobody_called(text)
+        return found
+
+    def once(
+        self,
+        call: KeyedCall | None,
+        unit: Callable[[], U],
+        gave: Callable[[U, Any], Mapping[str, Any]],
+        *,
+        hosted: bool = False,
+    ) -> dict[str, Any]:
+        """Commit a unit, once under the key of the call; return what it gave. Raises what the unit raises.
+
+        Args:
+            call: the call; None for one without a key.
+            unit: makes the unit, if it is not committed already.
+            gave: makes of the unit and its answer what JSON can hold of it.
+            hosted: whether it must be carried out by a host; then it raises `NoHost` where there is none.
+        """
+        if call is not None and (known := self.client.read(lambda tx: answer_under(tx, call))) is not None:
+            return known
+        act = unit()
+        if hosted:
+            self.check_hosted(QUICK)
+        if call is None:
+            return dict(gave(act, self.client.write(act)))
+        answer: KeyedAnswer = self.client.write(Keyed(act, call, self.client.now_ms(), partial(gave, act)))
+        return answer.gave
+
+    def answer(self, asked: RemoteCommandKey, seconds: float) -> Answered | None:
+        """The answer of a remote command; None when it has not come within this many seconds."""
+        until, pause = monotonic() + seconds, 0.005
+        while (found := self.client.read(lambda tx: answer_of(tx, asked))) is None and monotonic() < until:
+            Event().wait(pause)
+            pause = min(2 * pause, 0.05)
+        return found

@@ -1,0 +1,199 @@
+"""The process that runs the agents while a door is open: the host that is there, or one that the door starts.
+
+    hosting = Hosting(database, lambda: started(["--provider", "offline"], database))
+    system = hosting.attached(timeout=20)       # attached; a host runs, or is on its way
+    hosting.check_hosted(0.8)                   # raises `NoHost`
+
+A thread looks again and again whether a host lives, and starts one when none does, at most one at a time. The host is
+no child that ends with the door: it has a session of its own, and ends by itself when nobody needs it any more
+(``ikigai host --until-idle``). Two doors may start hosts for one file at the same moment: the lock of the file decides,
+the other host ends with status 75, and its door finds the one that won.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Condition, Thread
+from time import monotonic
+from typing import Protocol
+
+from ikigai_actors.agent.subscriptions import HostChanged
+from ikigai_actors.errors import IkigaiError, NoHost, StoreError
+from ikigai_actors.records.agents import registry
+from ikigai_actors.store.location import home
+from ikigai_actors.system.attached import AttachedSystem
+
+UNTIL_IDLE = 60
+"""Seconds after which a host that was started here ends when nobody needs it."""
+
+_LOOK = 0.1
+"""Seconds between two looks at whether a host lives, while none does."""
+
+CALM = 1.0
+"""The same while one does."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds between two starts: twice as many after each host that ended before it ran the agents."""
+
+LOG_SIZE = 1_000_000
+"""Bytes after which the log begins again; the one before is kept."""
+
+
+class Starting(Protocol):
+    """A host that was started."""
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs."""
+
+
+class StartSchedule:
+    """When a host is started. Pure: times are given."""
+
+    def __init__(self) -> None:
+        self._due, self._pause = float("-inf"), FIRST_PAUSE
+
+    def starts(self, now: float, *, hosted: bool, starting: bool) -> bool:
+        """Whether a host is to be started now.
+
+        Args:
+            now: seconds of a clock that never leaps.
+            hosted: whether a host lives.
+            starting: whether the one that was started last runs still.
+        """
+        if hosted:
+            self._pause = FIRST_PAUSE
+        if hosted or starting or now < self._due:
+            return False
+        self._due, self._pause = now + self._pause, min(2 * self._pause, LONGEST_PAUSE)
+        return True
+
+
+class Hosting:
+    """Keeps a host alive for one door, and attaches the door to it."""
+
+    def __init__(self, database: str | None, start: Callable[[], Starting], why: Callable[[], str]) -> None:
+        """Begin at once.
+
+        Args:
+            database: its place.
+            start: starts a host.
+            why: the latest line that a host has left, for one that could not be started.
+        """
+        self._database, self._start, self._why = database, start, why
+        self._changed = Condition()
+        self._system: AttachedSystem | None = None
+        self._host: Starting | None = None
+        self._hosted = self._closed = False
+        self._trouble = ""
+        self._schedule = StartSchedule()
+        self._thread = Thread(target=self._keep, name="ikigai-hosting", daemon=True)
+        self._thread.start()
+
+    def attached(self, timeout: float) -> AttachedSystem:
+        """The system, once there is a database to attach to. Raises `NoHost` after this many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._system is not None, timeout)
+            if self._system is None:
+                raise self._no_host()
+            return self._system
+
+    def check_hosted(self, timeout: float) -> None:
+        """Return when a host runs the agents. Raises `NoHost` after this many seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._hosted, timeout):
+                raise self._no_host()
+
+    def close(self) -> None:
+        """Look no more, and give the database back. The host goes on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+        if self._system is not None:
+            self._system.close()
+
+    def _no_host(self) -> NoHost:
+        why = f" ({self._trouble})" if self._trouble else ""
+        return NoHost(f"No host at the moment{why}: nothing was done. Call again with the same key.")
+
+    def _keep(self) -> None:
+        while True:
+            with suppress(IkigaiError, OSError):
+                self._look()
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closed, CALM if self._hosted else _LOOK):
+                    return
+
+    def _look(self) -> None:
+        system = self._system or self._attach()
+        if system is not None and self._system is None and system._store.read(registry.root) is None:
+            system.close()  # a host is making the database
+            system = None
+        hosted = system is not None and any(not host.is_gone for host in system._owners)
+        status = None if self._host is None else self._host.poll()
+        if hosted:
+            self._trouble = ""
+        elif status:
+            self._trouble = self._why()
+        with self._changed:
+            self._system, self._hosted = system, hosted
+            self._changed.notify_all()
+        if self._schedule.starts(monotonic(), hosted=hosted, starting=self._host is not None and status is None):
+            self._host = self._start()
+
+    def _attach(self) -> AttachedSystem | None:
+        """Attach, if there is a database; a host that is started makes one."""
+        try:
+            system = AttachedSystem.open(self._database)
+        except StoreError as error:
+            self._trouble = str(error)
+            return None
+        system.subscribe(lambda event: None, only=(HostChanged,))  # by this, hosts know that somebody is here
+        return system
+
+
+def start_host(words: Sequence[str], environ: Mapping[str, str], log: Path) -> Starting:
+    """Start a host in a session of its own.
+
+    Args:
+        words: the global options of the command line, without a database: a password in it would be seen by others.
+        environ: its environment, which names the database.
+        log: where it writes what it reports.
+    """
+    command = [sys.executable, "-m", "ikigai_actors", *words, "host", "--resume", "--until-idle", str(UNTIL_IDLE)]
+    with suppress(OSError):
+        if log.stat().st_size > LOG_SIZE:
+            log.replace(log.with_suffix(".log.1"))
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        return subprocess.Popen(
+            command,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=descriptor,
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+
+
+def latest_line(log: Path) -> str:
+    """The latest line of a log; empty when there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 4_000))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def door_log() -> Path:
+    """The log of doors and of the hosts that they start. Its directory is made if it is missing."""
+    directory = home()
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory / "doors.log"

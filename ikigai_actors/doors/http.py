@@ -1,0 +1,123 @@
+"""Doors by HTTP on this machine: who may come in, and MCP as requests of their own.
+
+A request has the token, comes to this machine under its own name, and is not of a page of somebody else's; else it is
+refused before anything of it is read. The token is made once, and lies in a file that only its user may read.
+"""
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, RpcConnection, RpcError, RpcRequest, Server, parsed
+from ikigai_actors.errors import BadInput
+
+LARGEST_BODY = 4 * 1024 * 1024
+"""Bytes of a request."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def door_token(file: Path) -> str:
+    """The token of this user's doors, made when there is none. Raises `BadInput`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.write(made, f"{secrets.token_urlsafe(32)}\n".encode())
+        os.close(made)
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"The token in {file} cannot be read: {error}. Delete the file, and a new one is made."
+        ) from error
+    if len(token) < 43 or file.stat().st_mode & 0o077:
+        raise BadInput(
+            f"The token in {file} is too short, or others may read it. Delete the file, and a new one is made."
+        )
+    return token
+
+
+class Gatekeeper:
+    """Lets those in who may come in."""
+
+    def __init__(self, token: str, port: int) -> None:
+        self._token = token
+        self._places = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
+
+    def refusal(self, headers: Mapping[str, str]) -> int | None:
+        """The status with which a request is refused, by its headers; None for one that may come in."""
+        origin = headers.get("Origin")
+        if headers.get("Host") not in self._places or (
+            origin is not None and origin not in {f"http://{place}" for place in self._places}
+        ):
+            return 403
+        kind, _, given = headers.get("Authorization", "").partition(" ")
+        sound = kind.lower() == "bearer" and secrets.compare_digest(
+            given.strip().encode(errors="replace"), self._token.encode()
+        )
+        return None if sound else 401
+
+    @property
+    def middleware(self) -> Any:
+        """The middleware before every handler."""
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if (status := self.refusal(request.headers)) is not None:
+                needed = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+                return web.Response(status=status, headers=needed, text="Refused: this door needs its token.\n")
+            return await handler(request)
+
+        return guarded
+
+
+class HttpMcp:
+    """MCP by HTTP: each request is answered by its response, which is a stream where progress is reported."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """Answer a message."""
+        body = await request.read()
+        try:
+            message = parsed(body)
+        except RpcError as error:
+            return web.json_response({"jsonrpc": "2.0", "id": None, "error": error.as_json()}, status=400)
+        if not isinstance(message, RpcRequest) or message.id is None:
+            return web.Response(status=202)
+        meta = message.params.get("_meta")
+        if (
+            isinstance(meta, dict)
+            and "progressToken" in meta
+            and "text/event-stream" in request.headers.get("Accept", "")
+        ):
+            return await self._stream(request, message)
+        answers: list[Mapping[str, Any]] = []
+        connection = RpcConnection(self._server, answers.append)
+        await connection.answer(message)
+        refused = answers[-1].get("error")
+        is_unknown = refused is not None and refused["code"] == METHOD_NOT_FOUND
+        return web.json_response(answers[-1], status=404 if is_unknown else 200)
+
+    async def _stream(self, request: web.Request, message: RpcRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        events: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        connection = RpcConnection(self._server, events.put_nowait)
+        work = asyncio.get_running_loop().create_task(connection.answer(message))
+        try:
+            while True:
+                event = await events.get()
+                await response.write(b"event: message\ndata: " + json.dumps(event).encode() + b"\n\n")
+                if "id" in event:
+                    return response
+        finally:
+            work.cancel()

@@ -1,0 +1,186 @@
+"""JSON-RPC 2.0: what a line says, and a connection that answers its requests and asks some of its own.
+
+    connection = RpcConnection(server, send=lines.write)
+    connection.receive(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    await connection.ask("session/request_permission", {...})
+
+Whatever comes in, there is an answer, and the connection goes on: a line that is no message has an error without an id.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ikigai_actors.errors import IkigaiError
+
+logger = logging.getLogger(__name__)
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+
+INTERNAL = "Internal error, see doors.log."
+"""What a client reads of a defect of ours."""
+
+CANCELLING = ("notifications/cancelled", "$/cancel_request")
+"""The notifications by which a request is given up."""
+
+Params = Mapping[str, Any]
+SendMessage = Callable[[Mapping[str, Any]], object]
+RequestId = str | int
+
+
+class RpcError(Exception):
+    """An error of the protocol, as a client gets it."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
+
+    def as_json(self) -> dict[str, Any]:
+        """The error as part of a message."""
+        return {"code": self.code, "message": str(self), **({} if self.data is None else {"data": self.data})}
+
+
+class RpcRequest(NamedTuple):
+    """A message that wants an answer, or a notification, which has no id."""
+
+    method: str
+    params: Params
+    id: RequestId | None = None
+
+
+class RpcResponse(NamedTuple):
+    """An answer to a request of ours."""
+
+    id: RequestId
+    result: Any = None
+    error: Mapping[str, Any] | None = None
+
+
+class Server(Protocol):
+    """Answers requests."""
+
+    async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
+        """The result of a request; ``notify`` sends a notification before it. Raises `RpcError`."""
+
+    def notified(self, request: RpcRequest) -> None:
+        """Take a notification."""
+
+
+def parsed(line: bytes) -> RpcRequest | RpcResponse:
+    """The message of a line. Raises `RpcError`."""
+    try:
+        return message_of(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        raise RpcError(PARSE_ERROR, "Parse error: expected one JSON object on each line.") from error
+
+
+def message_of(value: object) -> RpcRequest | RpcResponse:
+    """The message that a value of JSON is. Raises `RpcError`."""
+    if not isinstance(value, dict):
+        raise RpcError(INVALID_REQUEST, "Invalid request: expected a JSON object.")
+    number, method, params = value.get("id"), value.get("method"), value.get("params")
+    if "id" in value and (not isinstance(number, str | int) or isinstance(number, bool)):
+        raise RpcError(INVALID_REQUEST, "Invalid request: expected a text or a whole number as its id.")
+    if isinstance(method, str) and (params is None or isinstance(params, dict)):
+        return RpcRequest(method, params or {}, number)
+    error = value.get("error")
+    if method is None and number is not None and ("result" in value or isinstance(error, dict)):
+        return RpcResponse(number, value.get("result"), error if isinstance(error, dict) else None)
+    raise RpcError(INVALID_REQUEST, "Invalid request: expected a method with an object of params, or a response.")
+
+
+class RpcConnection:
+    """One client. Of one event loop."""
+
+    def __init__(self, server: Server, send: SendMessage) -> None:
+        """Speak to a client by sending messages."""
+        self._server, self._send = server, send
+        self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._asked: dict[RequestId, asyncio.Future[Any]] = {}
+        self._numbers = 0
+
+    def receive(self, line: bytes) -> None:
+        """Take a line from the client."""
+        try:
+            message = parsed(line)
+        except RpcError as error:
+            self._answer(None, error=error.as_json())
+            return
+        if isinstance(message, RpcResponse):
+            self._settle(message)
+        elif message.id is None and message.method in CANCELLING:
+            self.cancel(message.params.get("requestId"))
+        elif message.id is None:
+            self._server.notified(message)
+        elif message.id in self._tasks:
+            told = f"Invalid request: request {message.id!r} is not answered yet. Use another id."
+            self._answer(message.id, error=RpcError(INVALID_REQUEST, told).as_json())
+        else:
+            task = asyncio.get_running_loop().create_task(self.answer(message))
+            self._tasks[message.id] = task
+
+    def refuse(self, code: int, text: str) -> None:
+        """Send an error for something that is no message."""
+        self._answer(None, error=RpcError(code, text).as_json())
+
+    def notify(self, method: str, params: Params) -> None:
+        """Send a notification."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def ask(self, method: str, params: Params) -> Any:
+        """Ask the client; return the result. Raises `RpcError` when it refuses."""
+        self._numbers += 1
+        number = f"ikigai-{self._numbers}"
+        future = self._asked[number] = asyncio.get_running_loop().create_future()
+        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.notify("$/cancel_request", {"requestId": number})
+            raise
+        finally:
+            self._asked.pop(number, None)
+
+    def cancel(self, number: object) -> None:
+        """Give up a request, which gets no answer."""
+        if isinstance(number, str | int) and (task := self._tasks.pop(number, None)) is not None:
+            task.cancel()
+
+    def close(self) -> None:
+        """Give up all requests, in both directions."""
+        for task in self._tasks.values():
+            task.cancel()
+        for future in self._asked.values():
+            future.cancel()
+
+    def _settle(self, response: RpcResponse) -> None:
+        future = self._asked.get(response.id)
+        if future is None or future.done():
+            return
+        if response.error is None:
+            future.set_result(response.result)
+        else:
+            future.set_exception(RpcError(INTERNAL_ERROR, str(response.error.get("message", "refused"))))
+
+    async def answer(self, request: RpcRequest) -> None:
+        """Carry out a request, and send its answer."""
+        number = request.id
+        try:
+            result = await self._server.request(request, self.notify)
+        except RpcError as error:
+            self._answer(number, error=error.as_json())
+        except IkigaiError as error:
+            self._answer(number, error=RpcError(INVALID_PARAMS, str(error)).as_json())
+        except Exception:
+            logger.exception("RpcRequest %s failed", request.method)
+            self._answer(number, error=RpcError(INTERNAL_ERROR, INTERNAL).as_json())
+        else:
+            self._answer(number, result=result)
+        finally:
+            if number is not None and self._tasks.get(number) is asyncio.current_task():
+                del self._tasks[number]
+
+    def _answer(self, number: RequestId | None, **rest: Any) -> None:
+        self._send({"jsonrpc": "2.0", "id": number, **rest})

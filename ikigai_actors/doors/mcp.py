@@ -1,0 +1,172 @@
+"""``ikigai mcp``: the Model Context Protocol, in both of its eras, for a client by lines or by HTTP.
+
+Written by hand: the usual library takes a second of processor to import, and clients give up early. Its client and its
+types are the oracle of the tests.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+from ikigai_actors.doors.bell import NewsBell
+from ikigai_actors.doors.json_rpc import INTERNAL, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError, RpcRequest
+from ikigai_actors.doors.mcp_tools import TOOLS, AgentTools, Begun, DoorTool
+from ikigai_actors.doors.turns import WORKING
+from ikigai_actors.errors import IkigaiError
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The versions of the protocol that begin with ``initialize``, the latest first."""
+
+STATELESS = ("2026-07-28",)
+"""Those in which each request says its version."""
+
+UNSUPPORTED_VERSION = -32022
+
+VERSION_KEY, SERVER_KEY = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/serverInfo"
+
+CACHED = {"ttlMs": 0, "cacheScope": "private"}
+"""How long a client keeps an answer of the later era."""
+
+PROGRESS = 5.0
+"""Seconds between two reports of progress."""
+
+_LOOK = 1.0
+"""Seconds between two looks at turns, at most: not all that ends a wait is a message."""
+
+THREADS = 8
+
+INSTRUCTIONS = (
+    "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. "
+    "`fork` makes a child that inherits an agent's whole history, for the price of one row, and prompts it. `fork` and "
+    "`prompt` do not wait: they answer with a handle. `wait` takes handles and says how their turns are: done, "
+    "failed, asks (a call waits for `decide`), waiting_for_budget (`grant`), or working: wait again. A handle is valid "
+    "forever, for every client; after a lost connection or a restart, wait for it again rather than prompt again. Give "
+    "each call that changes something a new `key`. If its answer was lost, make the same call with the same key: it is "
+    "not done twice. Fork for work that goes on beside yours, for a second opinion on the same history, or to try "
+    "something without spoiling it. Do not fork for a question that the same agent can answer next: prompt it. Agents "
+    "cost money: kill those whose work is over."
+)
+
+
+class McpDoor:
+    """Answers the requests of MCP clients. It remembers nothing of them."""
+
+    def __init__(self, tools: AgentTools, bell: NewsBell, *, read_only: bool = False) -> None:
+        """Put the parts together.
+
+        Args:
+            tools: does what is asked.
+            bell: rings when agents have committed something.
+            read_only: whether only tools are offered that change nothing.
+        """
+        self._agents, self._bell = tools, bell
+        self._tools = {tool.name: tool for tool in TOOLS if tool.reads or not read_only}
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
+
+    async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
+        """The result of a request. Raises `RpcError`."""
+        meta = request.params.get("_meta")
+        asked = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        if asked is not None and asked not in STATELESS:
+            told = {"supported": [*STATELESS], "requested": asked}
+            raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", told)
+        result = await self._result(request, notify, meta if isinstance(meta, dict) else {})
+        if asked is None:
+            return result
+        kept = CACHED if request.method in ("server/discover", "tools/list") else {}
+        return {**result, **kept, "resultType": "complete", "_meta": {SERVER_KEY: self._info}}
+
+    def notified(self, request: RpcRequest) -> None:
+        """Nothing that a client reports changes anything here; cancelling is the connection's."""
+
+    async def _result(
+        self, request: RpcRequest, notify: Callable[[str, Params], object], meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        match request.method:
+            case "initialize":
+                wanted = request.params.get("protocolVersion")
+                return {
+                    "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": self._info,
+                    "instructions": INSTRUCTIONS,
+                }
+            case "server/discover":
+                return {
+                    "supportedVersions": [*STATELESS],
+                    "capabilities": {"tools": {}},
+                    "instructions": INSTRUCTIONS,
+                }
+            case "ping":
+                return {}
+            case "tools/list":
+                return {"tools": [tool.listed() for tool in self._tools.values()]}
+            case "tools/call":
+                return await self._call(request.params, notify, meta.get("progressToken"))
+        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+
+    @cached_property
+    def _info(self) -> dict[str, str]:
+        return {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")}
+
+    async def _call(self, params: Params, notify: Callable[[str, Params], object], token: object) -> dict[str, Any]:
+        tool, given = self._tools.get(str(params.get("name"))), params.get("arguments", {})
+        if tool is None:
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {params.get('name')!r}. tools/list names those there are.")
+        progress = partial(_report, notify, token) if isinstance(token, str | int) else None
+        try:
+            value = await self._value(tool, given, progress)
+        except IkigaiError as error:
+            return {"content": [_text(str(error))], "isError": True}
+        except Exception:
+            logger.exception("Tool %s failed", tool.name)
+            return {"content": [_text(INTERNAL)], "isError": True}
+        told = value if isinstance(value, dict) else {"result": value}
+        return {"content": [_text(json.dumps(told, ensure_ascii=False))], "structuredContent": told, "isError": False}
+
+    async def _value(
+        self, tool: DoorTool, given: object, progress: Callable[[float, float, str], object] | None
+    ) -> Any:
+        loop = asyncio.get_running_loop()
+        value = await loop.run_in_executor(self._pool, lambda: tool.work(self._agents, tool.checked(given)))
+        if not isinstance(value, Begun):
+            return value
+        begun, seen = loop.time(), list[dict[str, Any]]()
+        reported = begun
+        while True:
+            rung = self._bell.next  # before the look, so that nothing is missed
+            seen = await loop.run_in_executor(self._pool, self._look, value, seen)
+            over = [one["status"] != WORKING for one in seen]
+            now = loop.time()
+            left = begun + value.seconds - now
+            if left <= 0 or (any(over) if value.any else all(over)):
+                return await loop.run_in_executor(self._pool, value.give, seen)
+            if progress is not None and now - reported >= PROGRESS:
+                reported = now
+                progress(now - begun, value.seconds, f"{sum(over)} of {len(over)} turns are over")
+            try:
+                await asyncio.wait_for(rung.wait(), min(left, value.seconds / 16, _LOOK))
+            except TimeoutError:
+                continue
+
+    def _look(self, begun: Begun, before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """How the turns are; those that were over at the look before are not read again."""
+        turns = self._agents.turns
+        known = {place: one for place, one in enumerate(before) if one["status"] != WORKING}
+        return [known[place] if place in known else turns.look_at(one) for place, one in enumerate(begun.handles)]
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _report(notify: Callable[[str, Params], object], token: str | int, done: float, total: float, text: str) -> None:
+    told = {"progressToken": token, "progress": round(done, 1), "total": total, "message": text}
+    notify("notifications/progress", told)

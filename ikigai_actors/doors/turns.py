@@ -1,0 +1,214 @@
+"""TurnReader as clients of a door see them: a handle that is made of rows, and how the turn is at this moment.
+
+    TurnHandle.parse("4Kd0…/m7")        # the turn that takes up mail 7 of this agent
+    TurnHandle.parse("4Kd0…/t17")       # the one that its message 17 has opened
+    TurnHandle.parse("4Kd0…/r3.0")      # the first turn of the first child that its remote command 3 forks
+    turns.look_at(handle)                  # {"handle": …, "status": "done", "text": …}
+
+A handle means the same to every client, forever. Nothing here waits, and nothing is remembered but where turns begin.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.errors import AgentDead, BadInput, IkigaiError
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.identity import is_agent_uuid
+from ikigai_actors.records.agents.registry import AgentRecord, Died
+from ikigai_actors.records.budgets.budget import shown_amount
+from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of, body_of
+from ikigai_actors.records.log.heads import heads_of, section
+from ikigai_actors.records.mail.mail import prompt_times
+from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.system.remote.follower import CLOCK_MARGIN, News
+from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
+
+WORKING, ASKS, WAITING_FOR_BUDGET, DONE, FAILED = "working", "asks", "waiting_for_budget", "done", "failed"
+STATUSES = (WORKING, ASKS, WAITING_FOR_BUDGET, DONE, FAILED)
+"""How a turn may be."""
+
+MAIL, TURN, REQUEST = "m", "t", "r"
+
+_PAGE = 500
+"""Messages that are read at once."""
+
+MOST_KNOWN = 10_000
+"""Prompts of which it is remembered where their turns begin."""
+
+_HANDLE = re.compile(r"([^/]+)/([mtr])([0-9]{1,15})(?:\.([0-9]{1,5}))?")
+
+
+class TurnHandle(NamedTuple):
+    """What names a turn."""
+
+    agent: str
+    """The uuid of the agent."""
+    kind: str
+    number: int
+    child: int = 0
+    """Which of the children that a remote command forks, from 0."""
+
+    def __str__(self) -> str:
+        return f"{self.agent}/{self.kind}{self.number}" + (f".{self.child}" if self.kind == REQUEST else "")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a handle. Raises `BadInput`."""
+        found = _HANDLE.fullmatch(text)
+        if found is None or not is_agent_uuid(found[1]) or (found[4] is not None) is not (found[2] == REQUEST):
+            raise BadInput(f"Expected a handle that fork or prompt gave, such as {'A' * 22}/m7; got {text[:80]!r}.")
+        return cls(found[1], found[2], int(found[3]), int(found[4] or 0))
+
+
+class SeenTurn(NamedTuple):
+    """A turn at one moment."""
+
+    record: AgentRecord
+    end: TurnEnd | IkigaiError | None
+    """How it has ended; None while it has not."""
+    is_open: bool = False
+    """Whether it has begun."""
+    position: int = 0
+    """The message up to which its end was read, of one that is over."""
+
+
+class TurnReader:
+    """Reads how turns are."""
+
+    def __init__(self, store: Store, pending: Callable[[], list[PendingCall]]) -> None:
+        """Read from a store; ``pending`` gives the calls that wait for a decision."""
+        self._store, self._pending = store, pending
+        self._openings: dict[TurnHandle, int] = {}
+
+    def look_at(self, handle: TurnHandle) -> dict[str, Any]:
+        """A turn as a client sees it. Raises `AgentNotFound`, and `BadInput` for a handle that nobody gave."""
+        seen = self.seen(handle)
+        record = seen.record
+        told = {"handle": str(handle), "agent": record.uuid, "name": record.name, "spent": spent_by(record)}
+        if isinstance(seen.end, Reply):
+            return {**told, "status": DONE, "text": seen.end.text}
+        if seen.end is not None:
+            return {**told, "status": FAILED, "error": str(seen.end)}
+        asks = [] if not seen.is_open else [call for call in self._pending() if call.agent == record.uuid]
+        if asks:
+            return {**told, "status": ASKS, "asks": [call_that_asks(call) for call in asks]}
+        return {**told, "status": WORKING if record.waits_for is None else WAITING_FOR_BUDGET}
+
+    def seen(self, handle: TurnHandle) -> SeenTurn:
+        """How a turn is. Raises what `look` does."""
+        return self._store.read(lambda tx: self._seen(tx, handle))
+
+    def settled(self, handle: TurnHandle) -> TurnHandle:
+        """The handle of the turn itself, once the child is born that a handle means."""
+        return self._store.read(lambda tx: _settled(tx, handle))
+
+    def _seen(self, tx: Transaction, handle: TurnHandle) -> SeenTurn:
+        handle = _settled(tx, handle)
+        if handle.kind == REQUEST:
+            answer = answer_of(tx, RemoteCommandKey(handle.agent, handle.number))
+            failed = answer.value if answer is not None and isinstance(answer.value, IkigaiError) else None
+            return SeenTurn(registry.get(tx, handle.agent), failed)
+        record = registry.get(tx, handle.agent)
+        opening = self._opening(tx, record, handle) if handle.kind == MAIL else _checked(tx, handle)
+        if isinstance(opening, IkigaiError):
+            return SeenTurn(record, opening)
+        if opening == 0:
+            return SeenTurn(record, None if record.living else _dead(record))
+        if record.turn == opening:
+            return SeenTurn(record, None, is_open=True)
+        end, position = _end(tx, record, opening)
+        return SeenTurn(record, end, position=position)
+
+    def _opening(self, tx: Transaction, record: AgentRecord, handle: TurnHandle) -> int | IkigaiError:
+        """The message that has taken up a prompt; 0 when nothing has, or an error when nothing ever will."""
+        if (known := self._openings.get(handle)) is not None:
+            return known
+        mail = prompt_times(tx, handle.agent, handle.number)
+        if mail is None:
+            raise _unknown(handle)
+        if mail.read_at is None:
+            return 0
+        for message in _backwards(tx, record, mail.created_at - CLOCK_MARGIN):
+            if message.kind == Kind.USER and message.data.get("mail") == handle.number:
+                if len(self._openings) >= MOST_KNOWN:
+                    self._openings.clear()
+                self._openings[handle] = message.id
+                return message.id
+        return BadInput(f"Mail {handle.number} of agent {handle.agent} has opened no turn that is kept.")
+
+
+def first_turn(tx: Transaction, child: str) -> tuple[TurnHandle, str]:
+    """The turn with which an agent was born, and its prompt. Raises `AgentNotFound`, and `BadInput` without one."""
+    place = registry.get(tx, child).fork_message_id
+    for message in section(tx, child, place, place + _PAGE):
+        if message.kind == Kind.USER:
+            return TurnHandle(child, TURN, message.id), message.content
+    raise BadInput(f"Agent {child} was born without a prompt.")
+
+
+def _settled(tx: Transaction, handle: TurnHandle) -> TurnHandle:
+    if handle.kind != REQUEST:
+        return handle
+    asked = body_of(tx, RemoteCommandKey(handle.agent, handle.number))
+    children = [asked["child"], *(one[0] for one in asked.get("more", ()))] if asked and "child" in asked else []
+    if handle.child >= len(children):
+        raise _unknown(handle)
+    born = registry.some(tx, [children[handle.child]])
+    return first_turn(tx, born[0].uuid)[0] if born else handle
+
+
+def _checked(tx: Transaction, handle: TurnHandle) -> int:
+    """The message that has opened a turn, by its number. Raises `BadInput` when it has not."""
+    found = section(tx, handle.agent, handle.number - 1, handle.number)
+    if not found or found[0].kind != Kind.USER:
+        raise _unknown(handle)
+    return handle.number
+
+
+def _backwards(tx: Transaction, record: AgentRecord, since: int) -> Iterator[Message]:
+    """The agent's own messages from the latest one back to a time."""
+    end = heads_of(tx, [record.uuid])[0].position
+    while end > record.fork_message_id:
+        start = max(record.fork_message_id, end - _PAGE)
+        part = section(tx, record.uuid, start, end)
+        yield from reversed(part)
+        if not part or part[0].created_at < since:
+            return
+        end = start
+
+
+def _end(tx: Transaction, record: AgentRecord, opening: int) -> tuple[TurnEnd, int]:
+    """How a turn has ended that is not open any more, and its last message."""
+    messages: list[Message] = []
+    place = opening
+    while part := section(tx, record.uuid, place, place + _PAGE):
+        later = next((place for place, message in enumerate(part) if message.kind == Kind.USER), None)
+        messages += part[:later]
+        place = part[-1].id
+        if later is not None:
+            break
+    died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
+    end = RemoteTurn(record.uuid, turn=opening).follow(News(messages, died, {record.uuid: record.turn}, ()))
+    return (_dead(record) if end is None else end), messages[-1].id if messages else opening
+
+
+def _dead(record: AgentRecord) -> AgentDead:
+    return AgentDead(f"Agent {record.short} is dead: {record.exit_reason or 'no reason is known'}.", record.uuid)
+
+
+def _unknown(handle: TurnHandle) -> BadInput:
+    return BadInput(f"There is no turn {handle}: use a handle that fork or prompt gave.")
+
+
+def spent_by(record: AgentRecord) -> dict[str, float]:
+    """What an agent has spent in its life."""
+    return {"tokens": record.spent_tokens, "usd": shown_amount("usd", record.spent_usd)}
+
+
+def call_that_asks(call: PendingCall) -> dict[str, Any]:
+    """A call that waits for a decision."""
+    return {"call": call.id, "tool": call.tool, "arguments": dict(call.input)}

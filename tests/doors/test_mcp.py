@@ -1,0 +1,317 @@
+"""``ikigai mcp`` within this process: its tools by the official client, lost answers, bad arguments, fences."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from threading import Event
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult, DiscoverResult, InitializeResult, ListToolsResult
+
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.mcp import HANDSHAKE, INSTRUCTIONS, STATELESS, VERSION_KEY, McpDoor
+from ikigai_actors.doors.mcp_tools import TOOLS
+from tests.kit.blocking_provider import DEADLINE, Gate
+from tests.kit.doors import RawClient, mcp_server, official, opened, unhosted
+
+Scene = Callable[[ActorSystem, RawClient], Awaitable[None]]
+
+
+def play(database: str, scene: Scene, provider: Any = None, under: str | None = None, **options: Any) -> None:
+    """Play a scene with a client of the door."""
+    with opened(database, provider or OfflineProvider(), under, **options) as (host, access):
+
+        async def run() -> None:
+            await scene(host, RawClient(mcp_server(access)))
+
+        asyncio.run(run())
+
+
+def test_the_official_client_lists_the_tools_and_takes_their_answers(durable: str) -> None:
+    async def scene(server: McpDoor) -> None:
+        async with official(server) as session:
+            begun = await session.initialize()
+            assert (begun.server_info.name, begun.instructions) == ("ikigai", INSTRUCTIONS)
+            listed = (await session.list_tools()).tools
+            assert [one.name for one in listed] == [one.name for one in TOOLS]
+            assert all(one.title and one.output_schema and one.annotations for one in listed)
+            given: dict[str, dict[str, Any]] = {
+                "fork": {"prompt": "tea", "name": "kid"},
+                "prompt": {"agent": "kid", "text": "more"},
+                "send": {"agent": "kid", "text": "a mail"},
+                "read_mail": {"agent": "kid"},
+                "agents": {},
+                "history": {"agent": "kid", "last": 3},
+                "documents": {"do": "write", "path": "a.md", "text": "# A"},
+                "decide": {"agent": "kid", "call": "none", "allow": True},
+                "grant": {"agent": "kid", "usd": 1},
+                "signal": {"agent": "kid", "signal": "STOP"},
+                "kill": {"agent": "kid"},
+            }
+            kept = {name: (await session.call_tool(name, of)) for name, of in given.items()}  # checked by the client
+            assert [name for name, one in kept.items() if one.is_error] == []
+            turn = kept["fork"].structured_content
+            assert turn is not None
+            again = await session.call_tool("wait", {"handles": [turn["handle"]]})
+            assert again.structured_content == {
+                "result": [{**turn, "spent": again.structured_content["result"][0]["spent"]}]
+            }
+
+    with opened(durable, OfflineProvider(), budget={"usd": 5}) as (_, access):
+        asyncio.run(with_server(access, scene))
+
+
+async def with_server(access: Access, scene: Callable[[McpDoor], Awaitable[None]]) -> None:
+    await scene(mcp_server(access))
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKE, "1999-01-01"])
+def test_a_client_that_shakes_hands_gets_its_version_or_the_latest(new_sqlite: Callable[[], str], version: str) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        told = await client.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "x"})
+        InitializeResult.model_validate(told)
+        assert told["protocolVersion"] == (version if version in HANDSHAKE else HANDSHAKE[0])
+        assert (await client.ask("ping"), len(INSTRUCTIONS) <= 1_200) == ({}, True)
+        assert (await client.ask("resources/list"))["error"]["code"] == -32601
+
+    play(new_sqlite(), scene)
+
+
+def test_a_client_of_the_stateless_era_says_its_version_with_each_request(new_sqlite: Callable[[], str]) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        meta = {"_meta": {VERSION_KEY: STATELESS[0]}}
+        DiscoverResult.model_validate(found := await client.ask("server/discover", **meta))
+        assert found["supportedVersions"] == [*STATELESS]
+        ListToolsResult.model_validate(listed := await client.ask("tools/list", **meta))
+        CallToolResult.model_validate(called := await client.ask("tools/call", name="agents", arguments={}, **meta))
+        assert [one["resultType"] for one in (found, listed, called)] == ["complete"] * 3
+        refused = await client.ask("ping", _meta={VERSION_KEY: "2031-01-01"})
+        assert (refused["error"]["code"], refused["error"]["data"]["supported"]) == (-32022, [*STATELESS])
+
+    play(new_sqlite(), scene)
+
+
+def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: str) -> None:
+    gate = Gate("tea")
+
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turn = await client.call("fork", prompt="work", name="kid", key="k1")
+        assert (turn["status"], turn["name"]) == ("working", "kid")
+        assert await client.call("fork", prompt="work", name="kid", key="k1") == turn
+        assert (await client.call("wait", handles=[turn["handle"]], seconds=0))[0]["status"] == "working"
+        waiting = asyncio.get_running_loop().create_task(client.call("wait", handles=[turn["handle"]]))
+        gate.open()
+        assert (await waiting)[0]["text"] == "tea"
+        both = await client.call("wait", handles=[turn["handle"]] * 2, any=True)
+        assert [one["status"] for one in both] == ["done", "done"]
+
+    play(durable, scene, gate.provider)
+
+
+def test_children_of_one_call_have_a_handle_each_and_a_refused_fork_is_an_error(durable: str) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turns = await client.call("fork", prompt="tea", count=3, key="k1")
+        assert len({one["agent"] for one in turns}) == 3
+        again = await client.call("fork", prompt="tea", count=3, key="k1")
+        assert [one["handle"] for one in again] == [one["handle"] for one in turns]
+        first = await client.call("fork", prompt="tea", name="kid")
+        there = await client.call("fork", prompt="tea", name="kid")
+        assert (there["handle"], there["existed"]) == (first["handle"], True)
+        assert "choose another name" in await client.call("fork", prompt="another", name="kid")
+        assert len(host.agents()) == 5
+
+    play(durable, scene)
+
+
+def test_a_fork_of_a_busy_agent_has_a_handle_before_the_child_is_born(durable: str) -> None:
+    opened_ = Event()
+
+    @tool
+    def look() -> str:
+        """Look."""
+        assert opened_.wait(DEADLINE)
+        return "tea"
+
+    def answer(request: Any) -> Reply | str:
+        return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("look", {}),))
+
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        await client.call("prompt", agent=host.root.uuid, text="look")
+        turn = await client.call("fork", prompt="later", key="k1")
+        assert (turn["status"], turn["agent"]) == ("working", host.root.uuid)
+        opened_.set()
+        [done] = await client.call("wait", handles=[turn["handle"]])
+        assert (done["status"], done["handle"], done["agent"] != host.root.uuid) == ("done", turn["handle"], True)
+        again = await client.call("fork", prompt="later", key="k1")
+        assert (again["agent"], len(host.agents())) == (done["agent"], 2)
+
+    play(durable, scene, ScriptedProvider(answer), tools=[look])
+
+
+def test_what_needs_a_host_is_not_asked_without_one(durable: str) -> None:
+    async def scene(server: McpDoor) -> None:
+        client = RawClient(server)
+        for name, given in (("fork", {"prompt": "tea"}), ("merge", {"agent": "kid", "child": "kid"})):
+            assert "nothing was done" in await client.call(name, **given, key="k1")
+
+    with opened(durable, OfflineProvider()) as (host, access):
+        host.root.fork(name="kid")
+        asyncio.run(with_server(unhosted(access), scene))
+        assert len(host.agents()) == 2
+
+
+def test_a_call_that_waits_for_a_decision_is_shown_and_decided(durable: str) -> None:
+    @tool(policy="ask")
+    def launch(what: str) -> str:
+        """Launch."""
+        return f"launched {what}"
+
+    def answer(request: Any) -> Reply | str:
+        return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("launch", {"what": "tea"}),))
+
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turn = await client.call("prompt", agent=host.root.uuid, text="go")
+        [asks] = turn["asks"]
+        assert (turn["status"], asks["tool"], asks["arguments"]) == ("asks", "launch", {"what": "tea"})
+        decided = {"agent": host.root.uuid, "call": asks["call"], "allow": True}
+        assert [await client.call("decide", **decided) for _ in range(2)] == [True, False]
+        assert (await client.call("wait", handles=[turn["handle"]]))[0]["text"] == "done"
+        assert "launched tea" in [one["text"] for one in await client.call("history", agent=host.root.uuid)]
+
+    play(durable, scene, ScriptedProvider(answer), tools=[launch], approvals="ask")
+
+
+def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        turn = await client.call("fork", prompt="tea", budget={"tokens": 0})
+        assert turn["status"] == "waiting_for_budget"
+        for _ in range(2):
+            told = await client.call("grant", agent=turn["agent"], tokens=9_999, key="k")
+            assert told["granted"] == {"tokens": 9_999}
+        assert (await client.call("wait", handles=[turn["handle"]]))[0]["status"] == "done"
+
+    play(durable, scene)
+
+
+def test_what_is_said_is_merged_once_under_a_key(durable: str) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        kid = await client.call("fork", prompt="tea", name="kid")
+        merge = {"agent": host.root.uuid, "child": "kid", "key": "k1"}
+        assert [await client.call("merge", **merge) for _ in range(2)] == [await client.call("merge", **merge)] * 2
+        assert [one.kind for one in host.root.history()].count("merge") == 1
+        found = await client.call("diff", a=host.root.uuid, b=kid["agent"])
+        assert [found["a"]["messages"][-1]["kind"], found["b"]["messages"][0]["kind"]] == ["merge", "fork"]
+
+    play(durable, scene)
+
+
+def test_only_agents_below_can_be_reached_and_others_are_as_strangers(durable: str) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        listed = (await client.call("agents"))["result"]
+        assert [(one["name"], one["parent"]) for one in listed] == [("team", None), ("kid", host.agent("team").uuid)]
+        turn = await client.call("fork", prompt="tea")
+        assert host.agent(turn["agent"]).parent == host.agent("team")
+        boss = host.agent("boss").uuid
+        calls: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("prompt", {"agent": "boss", "text": "x"}),
+            ("kill", {"agent": host.root.uuid}),
+            ("diff", {"a": "kid", "b": "boss"}),
+            ("fork", {"prompt": "x", "of": "boss"}),
+            ("wait", {"handles": [f"{boss}/t2"]}),
+            ("history", {"agent": boss[:6]}),
+        )
+        for name, given in calls:
+            told = await client.call(name, **given)
+            assert any(words in told for words in ("nobody is called", "There is no agent", "No agent is named")), told
+        assert (await client.call("prompt", agent="nobody-here", text="x")).replace("nobody-here", "boss") == (
+            await client.call("prompt", agent="boss", text="x")
+        )
+
+    with opened(durable, OfflineProvider(), "team") as (host, access):
+        host.root.fork("run", name="boss").reply()
+        host.root.fork(name="team").fork(name="kid")
+
+        async def run(server: McpDoor) -> None:
+            await scene(host, RawClient(server))
+
+        asyncio.run(with_server(access, run))
+
+
+def test_a_door_that_only_reads_offers_nothing_else(new_sqlite: Callable[[], str]) -> None:
+    with opened(new_sqlite(), OfflineProvider()) as (_, access):
+
+        async def run() -> None:
+            client = RawClient(mcp_server(access, read_only=True))
+            names = {one["name"] for one in (await client.ask("tools/list"))["tools"]}
+            assert names == {"wait", "agents", "history", "diff"}
+            assert "Unknown tool" in (await client.ask("tools/call", name="kill", arguments={}))["error"]["message"]
+
+        asyncio.run(run())
+
+
+WRONG: tuple[tuple[str, Any], ...] = (
+    ("fork", {}),
+    ("fork", {"prompt": " "}),
+    ("fork", {"prompt": "x", "name": "a b\n"}),
+    ("fork", {"prompt": "x", "budget": {"euros": 1}}),
+    ("prompt", {"agent": "nobody", "text": "x"}),
+    ("prompt", {"agent": 7, "text": "x"}),
+    ("prompt", {"agent": "kid", "text": "x", "key": "\n"}),
+    ("wait", {"handles": ["x"]}),
+    ("wait", {"handles": [], "seconds": 1}),
+    ("wait", {"handles": ["x"], "seconds": 1e9}),
+    ("history", {"agent": "kid", "last": 10_000}),
+    ("signal", {"agent": "kid", "signal": "HUP"}),
+    ("documents", {"do": "read"}),
+    ("documents", {"do": "write", "path": "../x", "text": "x"}),
+    ("grant", {"agent": "kid"}),
+    ("agents", []),
+    ("agents", {"of": 1}),
+)
+
+
+def test_wrong_arguments_are_errors_that_change_nothing(new_sqlite: Callable[[], str]) -> None:
+    async def scene(host: ActorSystem, client: RawClient) -> None:
+        host.root.fork(name="kid")
+        for name, given in WRONG:
+            answer = await client.ask("tools/call", name=name, arguments=given)
+            assert answer["isError"], (name, given, answer)
+            assert "Internal error" not in answer["content"][0]["text"], (name, given)
+        assert (await client.call("agents", under=None))["more"] == 0  # models give null for what they leave out
+        assert (len(host.agents()), host.agent("kid").mails()) == (2, [])
+
+    play(new_sqlite(), scene)
+
+
+def test_of_calls_whose_answers_are_lost_each_is_done_once(durable: str) -> None:
+    """Half of the answers are lost, and some of the doors with them."""
+    chance = random.Random(5)
+
+    async def scene(host: ActorSystem, access: Access) -> None:
+        client, lost, heard = RawClient(mcp_server(access)), 0, dict[int, Any]()
+        for number in range(60):
+            name, given = ("prompt", {"agent": "kid", "text": f"p{number}"})
+            if number % 3 == 0:
+                name, given = ("fork", {"prompt": f"f{number}", "name": f"n{number}"})
+            while number not in heard:
+                answer = await client.call(name, **given, key=f"k{number}")
+                if chance.random() < 0.5:
+                    heard[number] = answer["handle"]
+                    continue
+                lost += 1
+                if chance.random() < 0.2:
+                    client = RawClient(mcp_server(access))
+        assert (lost > 20, len(set(heard.values()))) == (True, 60)
+        waiting = [each["status"] for each in await client.call("wait", handles=list(heard.values()))]
+        assert waiting == ["done"] * 60
+        said = [one.content for one in host.agent("kid").history() if one.kind == "user"]
+        assert sorted(said) == sorted(f"p{number}" for number in range(60) if number % 3)
+        assert sorted(one.name or "" for one in host.agents()) == sorted(
+            ["", "kid", *(f"n{n}" for n in range(0, 60, 3))]
+        )
+
+    with opened(durable, OfflineProvider()) as (host, access):
+        host.root.fork(name="kid")
+        asyncio.run(scene(host, access))

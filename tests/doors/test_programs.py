@@ -1,0 +1,208 @@
+"""Doors as programs: the official client drives them; they and their hosts are killed, and nothing is lost or twice."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from ikigai_actors.system.remote.client import Client
+from tests.kit.databases import eventually
+from tests.kit.program import COMMAND, PATIENCE, environment
+from tests.kit.zygote import popen
+
+pytestmark = pytest.mark.slow("starts programs, and kills them")
+
+
+class Home:
+    """A user with a database, in a directory of a test."""
+
+    def __init__(self, directory: Path) -> None:
+        self.database = str(directory / "team.db")
+        self.environ = {**environment(), "IKIGAI_HOME": str(directory / "home")}
+
+    def words(self, *words: str) -> list[str]:
+        return ["--database", self.database, "--provider", "offline", *words]
+
+    def host(self) -> int:
+        """The pid of the host that runs the agents."""
+        with suppress(Exception), Client.open(self.database) as client:
+            return 0 if (found := client.host()) is None else found.pid
+        return 0
+
+    def awaited_host(self) -> int:
+        eventually(self.host, "a host")
+        return self.host()
+
+    def prompts(self) -> list[str]:
+        """What agents were prompted with, in order."""
+        with Client.open(self.database) as client:
+            every = [one for agent in client.agents() for one in client.scrollback(agent.uuid).latest(10_000)]
+        own = {(one.agent_uuid, one.id): one.content for one in every if one.kind == "user"}
+        return sorted(own.values())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home(tmp_path)
+    yield made
+    if pid := made.host():
+        os.kill(pid, signal.SIGKILL)
+
+
+class Door:
+    """A door that is spoken to by lines."""
+
+    def __init__(self, home: Home, *words: str) -> None:
+        self.process = popen(
+            [*COMMAND, *home.words(*(words or ("mcp",)))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=home.environ,
+        )
+        self._number = 0
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self._number += 1
+        self.say({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        while (heard := json.loads(self._pipe(self.process.stdout).readline())).get("id") != self._number:
+            pass
+        return heard.get("result", heard)
+
+    def say(self, message: dict[str, Any]) -> None:
+        pipe = self._pipe(self.process.stdin)
+        pipe.write(json.dumps(message).encode() + b"\n")
+        pipe.flush()
+
+    def call(self, tool: str, /, **given: Any) -> Any:
+        answer = self.ask("tools/call", name=tool, arguments=given)
+        assert not answer["isError"], answer
+        told = answer["structuredContent"]
+        return told["result"] if set(told) == {"result"} else told
+
+    def end(self) -> int:
+        """Close its input; return its exit status."""
+        self._pipe(self.process.stdin).close()
+        return self.process.wait(PATIENCE)
+
+    @staticmethod
+    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+        assert pipe is not None
+        return pipe
+
+
+@contextmanager
+def door(home: Home, *words: str) -> Iterator[Door]:
+    opened = Door(home, *words)
+    with opened.process:  # closes its pipes
+        try:
+            yield opened
+        finally:
+            opened.process.kill()
+
+
+@asynccontextmanager
+async def session(home: Home) -> AsyncIterator[ClientSession]:
+    """A session of the official client with a door that it has started."""
+    command, *words = [*COMMAND, *home.words("mcp")]
+    with open(os.devnull, "w", encoding="utf-8") as nothing:  # noqa: PTH123
+        parameters = StdioServerParameters(command=command, args=words, env=home.environ)
+        async with stdio_client(parameters, nothing) as (reads, writes), ClientSession(reads, writes) as opened:
+            await opened.initialize()
+            yield opened
+
+
+def test_the_official_client_forks_and_the_tree_is_there_for_the_next_one(home: Home) -> None:
+    async def first() -> str:
+        async with session(home) as client:
+            answer = await client.call_tool("fork", {"prompt": "Our shop sells tea.", "name": "shop", "key": "k"})
+            assert answer.structured_content is not None, answer
+            return str(answer.structured_content["handle"])
+
+    async def second(handle: str) -> str:
+        async with session(home) as client:
+            answer = await client.call_tool("wait", {"handles": [handle]})
+            assert answer.structured_content is not None, answer
+            return str(answer.structured_content["result"][0]["text"])
+
+    assert asyncio.run(second(asyncio.run(first()))).startswith("You said “Our shop sells tea.”")
+
+
+def test_a_door_whose_host_is_killed_starts_another_one_and_turns_go_on(home: Home) -> None:
+    with door(home) as client:
+        done = client.call("fork", prompt="tea", name="a", key="k1")
+        left = client.call("fork", prompt='@wait {"timeout": 2}', name="b", key="k2")
+        assert left["status"] == "working"
+        os.kill(first := home.awaited_host(), signal.SIGKILL)
+        again = client.call("wait", handles=[done["handle"], left["handle"]], seconds=45)
+        assert [one["status"] for one in again] == ["done", "done"]
+        assert home.host() not in (0, first)
+        assert client.call("fork", prompt="tea", name="a", key="k1")["handle"] == done["handle"]
+        assert client.end() == 0
+    assert home.host()  # it goes on for a while
+
+
+def test_a_call_whose_door_is_killed_is_done_once(home: Home) -> None:
+    with door(home) as client:
+        client.call("fork", prompt="tea", name="kid", key="k")
+    for number in range(3):
+        for place in range(2):  # killed in the middle of a call, and begun again
+            with door(home) as client:
+                client.ask("ping")
+                asked = {"agent": "kid", "text": f"p{number}", "key": f"k{number}"}
+                client.say(
+                    {
+                        "jsonrpc": "2.0",
+                        "id": 0,
+                        "method": "tools/call",
+                        "params": {"name": "prompt", "arguments": asked},
+                    }
+                )
+                if place:
+                    assert client.call("prompt", **asked)["handle"].endswith(f"/m{number + 1}")
+    assert home.prompts() == ["p0", "p1", "p2", "tea"]
+
+
+def test_two_doors_that_start_at_once_have_one_host(home: Home) -> None:
+    with door(home) as one, door(home) as other:
+        for each in (one, other):
+            each.say({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {"name": "agents", "arguments": {}}})
+        roots = [each.call("agents")["result"][0]["agent"] for each in (one, other)]
+        assert roots[0] == roots[1]
+        with Client.open(home.database) as client:
+            assert [host.state for host in client.hosts()] == ["runs"]
+
+
+def test_by_http_the_official_client_comes_in_with_the_token(home: Home) -> None:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def scene(url: str, token: str) -> None:
+        for given, status in (({}, 401), ({"Authorization": f"Bearer {token}x"}, 401)):
+            async with httpx2.AsyncClient() as stranger:
+                assert (await stranger.post(url, json={}, headers=given)).status_code == status
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            streamable_http_client(url, http_client=http) as streams,
+            ClientSession(*streams[:2]) as client,
+        ):
+            await client.initialize()
+            answer = await client.call_tool("fork", {"prompt": "tea"})
+            assert answer.structured_content is not None
+            assert answer.structured_content["status"] == "done", answer
+
+    with door(home, "mcp", "--http") as opened:
+        assert opened.process.stdout is not None
+        line = opened.process.stdout.readline().decode().split()
+        asyncio.run(scene(line[6], line[-1].strip('"')))
+        opened.process.terminate()
+        assert opened.process.wait(PATIENCE) == 0

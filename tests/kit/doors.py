@@ -1,0 +1,101 @@
+"""Doors within a test: a server on a system of this process, and clients that speak to it, the official one too."""
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+from mcp.client.session import ClientSession
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from ikigai_actors import ActorSystem
+from ikigai_actors.doors.access import Access
+from ikigai_actors.doors.bell import NewsBell
+from ikigai_actors.doors.json_rpc import RpcConnection, Server
+from ikigai_actors.doors.mcp import McpDoor
+from ikigai_actors.doors.mcp_tools import AgentTools
+from ikigai_actors.errors import NoHost
+from ikigai_actors.providers import Provider
+from ikigai_actors.system.attached import AttachedSystem
+
+
+@contextmanager
+def opened(
+    database: str, provider: Provider, under: str | None = None, **options: Any
+) -> Iterator[tuple[ActorSystem, Access]]:
+    """A host, and what a door reaches of it."""
+    with ActorSystem.open(database, provider, **options) as host, AttachedSystem.open(database) as system:
+        yield host, Access(lambda timeout: system, lambda timeout: None, under)
+
+
+def unhosted(access: Access) -> Access:
+    """The same while no host lives."""
+
+    def refuse(timeout: float) -> None:
+        raise NoHost("No host at the moment: nothing was done. Call again with the same key.")
+
+    access.check_hosted = refuse
+    return access
+
+
+def mcp_server(access: Access, *, read_only: bool = False) -> McpDoor:
+    """The server of a door, on the running event loop."""
+    bell = NewsBell(asyncio.get_running_loop())
+    access.system.subscribe(lambda event: bell.ring())
+    return McpDoor(AgentTools(access), bell, read_only=read_only)
+
+
+class RawClient:
+    """Speaks by lines, and keeps what comes."""
+
+    def __init__(self, server: Server) -> None:
+        self.heard: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self.connection = RpcConnection(server, self.heard.put_nowait)
+        self._number = 0
+
+    def say(self, line: bytes | Mapping[str, Any]) -> None:
+        self.connection.receive(line if isinstance(line, bytes) else json.dumps(line).encode())
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """The result of a request; an error is given as it came."""
+        self._number += 1
+        number = self._number
+        self.say({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        while (message := await self.heard.get()).get("id") != number:
+            pass
+        return message.get("result", message)
+
+    async def call(self, tool: str, /, **given: Any) -> Any:
+        """What a tool gives; the text of an error."""
+        answer = await self.ask("tools/call", name=tool, arguments=given)
+        if answer["isError"]:
+            return answer["content"][0]["text"]
+        told = answer["structuredContent"]
+        return told["result"] if set(told) == {"result"} else told
+
+
+@asynccontextmanager
+async def official(server: Server) -> AsyncIterator[ClientSession]:
+    """A session of the official client with a server of this process."""
+    to_client, answers = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    to_server, asked = anyio.create_memory_object_stream[SessionMessage](math.inf)
+
+    def send(message: Mapping[str, Any]) -> None:
+        to_client.send_nowait(SessionMessage(jsonrpc_message_adapter.validate_python(message)))
+
+    connection = RpcConnection(server, send)
+
+    async def pump() -> None:
+        async for one in asked:
+            connection.receive(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(pump)
+        with to_client, answers, to_server, asked:
+            async with ClientSession(answers, to_server) as session:
+                yield session
+            group.cancel_scope.cancel()
