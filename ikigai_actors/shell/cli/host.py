@@ -141,11 +141,10 @@ class IdleWatch:
     def is_over(self) -> bool:
         """Look; return whether it has been idle for long enough."""
         now = self._now()
-        with contextlib.suppress(StoreError):  # it is not known then
-            if self._is_idle():
-                return now - self._needed >= self._seconds
-        self._needed = now
-        return False
+        with contextlib.suppress(StoreError):  # nobody can ask for anything then
+            if not self._is_idle():
+                self._needed = now
+        return now - self._needed >= self._seconds
 
 
 def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | None) -> int:
