@@ -420,6 +420,7 @@ CREATE TABLE trees (
     below      BIGINT NOT NULL CHECK (below >= 0),       -- how many layers of the parent are beneath its own
     upper      BIGINT NOT NULL CHECK (upper >= 0),       -- the layer that it writes to: those before it are never written again
     created_at BIGINT NOT NULL,
+    applied_at BIGINT,                                   -- when what it shows was last written to the base
     PRIMARY KEY (agent_uuid, base)
 );
 CREATE INDEX trees_parent ON trees (parent) WHERE parent IS NOT NULL;

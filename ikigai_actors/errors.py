@@ -18,6 +18,7 @@
     │   ├── TurnOpen            a turn of the agent that is to be merged is open
     │   ├── HeadMoved           the agent that is to be merged has gone on meanwhile
     │   ├── AlreadyMerged       it has said nothing since it was merged
+    │   ├── FilesConflict       files that both agents have changed
     │   ├── NothingToMerge      it has said nothing of that kind
     │   ├── MailboxFull         it has too much unread mail to take more
     │   ├── InboxFull           too many commands wait for it
@@ -174,6 +175,15 @@ class AlreadyMerged(AgentError):
 
 class NothingToMerge(AgentError):
     """The agent has said nothing that could be merged in this way. Nothing was changed."""
+
+
+class FilesConflict(AgentError):
+    """Both sides of a merge of files have changed the same. Nothing was changed."""
+
+    def __init__(self, message: str, agent: str, paths: Sequence[str] = ()) -> None:
+        super().__init__(message, agent)
+        self.paths = tuple(paths)
+        """These files, beneath the directory."""
 
 
 class MailboxFull(AgentError):

@@ -35,6 +35,7 @@ from ikigai_actors.agent.turn.state import (
     AskApproval,
     BeginWait,
     Effect,
+    MergeTree,
     PlanPart,
     RequestModel,
     RunTool,
@@ -170,6 +171,8 @@ class Effects:
         match effect:
             case Answer():
                 effect.caller.settle(effect.value)
+            case MergeTree():
+                self._runtime.executor.merge_files(self._uuid, effect.child, effect.caller.settle)
             case Spawn():
                 self._spawn(effect.birth, log)
             case RequestModel() | Summarise() | RunTool() | AskApproval() | BeginWait() if not _is_due(effect, state):
@@ -191,11 +194,11 @@ class Effects:
                 self._ask_approval(_call(state, effect.call))
 
     def abandon(self, state: State, log: Log | None) -> None:
-        """Cancel all work in flight, and drop the effects that wait, except answers and births."""
+        """Cancel all work in flight, and drop the effects that wait, except answers, births and merges of files."""
         waiting, self._waiting, self._postponed = self._waiting, [], ()
         try:
             for effect in waiting:
-                if isinstance(effect, Answer | Spawn):
+                if isinstance(effect, Answer | Spawn | MergeTree):
                     self.perform(effect, state, log)
         finally:  # callers get their answers, also where an effect before them failed
             for effect in waiting:

@@ -27,6 +27,7 @@ from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_
 from ikigai_actors.agent.jobs import ModelAnswer, ModelRequest, OnReply, OnResult, ToolRun
 from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.agent.subscriptions import AS_EVENT
+from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
 from ikigai_actors.providers.base import OnDelta, Provider, Reply, Request
 from ikigai_actors.providers.checked import checked_reply
 from ikigai_actors.providers.function import FunctionProvider
@@ -227,6 +228,34 @@ class Executor:
         with self._closing:
             if self._toolsets and not self._closed:
                 self._loop.call_soon_threadsafe(begin)
+
+    def merge_files(self, agent: str, child: str, done: Callable[[list[str] | IkigaiError], object]) -> None:
+        """Have a toolset merge the files of a child into those of an agent; ``done`` gets what comes of it."""
+
+        async def merge() -> None:
+            try:
+                done(await self._copying().merge_files(agent, child))
+            except IkigaiError as error:
+                done(error)
+            except asyncio.CancelledError:
+                done(SystemClosed("The system was closed as the files were merged: look at them, or merge again."))
+                raise
+            except Exception as error:  # of the disk, or other people's code
+                logger.exception("Files of %s could not be merged into those of %s", child, agent)
+                done(IkigaiError(f"The files could not be merged: {described(error)}."))
+
+        with self._closing:
+            if self._closed:
+                done(SystemClosed("The system is closed, and no files were merged."))
+            else:
+                self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(merge())))
+
+    def _copying(self) -> Toolset:
+        """The toolset that can merge files. Raises `BadInput` when there is none."""
+        for toolset in self._toolsets:
+            if type(toolset).merge_files is not Toolset.merge_files:
+                return toolset
+        raise BadInput("There is no workspace here, so there are no files to merge. Open the system with one.")
 
     def run_tool(
         self,

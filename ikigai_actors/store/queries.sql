@@ -32,7 +32,7 @@ r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.remo
 
 -- columns: tree
 -- A tree: the fields of FileTree.
-t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.created_at
+t.agent_uuid, t.base, t.machine, t.parent, t.below, t.upper, t.created_at, t.applied_at
 
 -- columns: tree_merge
 -- A merge of files: the fields of TreeMerge.
@@ -1374,6 +1374,9 @@ SELECT {tree} FROM trees t ORDER BY t.agent_uuid, t.base
 
 -- name: all_tree_merges
 SELECT {tree_merge} FROM tree_merges m ORDER BY m.agent_uuid, m.base, m.layer
+
+-- name: mark_tree_applied
+UPDATE trees SET applied_at = :now WHERE agent_uuid = :agent AND base = :base
 
 -- name: add_tree_merge
 INSERT INTO tree_merges (agent_uuid, base, layer, child, upto, created_at)

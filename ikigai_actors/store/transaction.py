@@ -35,7 +35,7 @@ COLUMNS = {
     },
     "trees": {
         "agent_uuid": _TEXT, "base": _TEXT, "machine": _TEXT, "parent": _TEXT, "below": _NUMBER, "upper": _NUMBER,
-        "created_at": _NUMBER,
+        "created_at": _NUMBER, "applied_at": _NUMBER,
     },
     "pieces": {"host": _TEXT, "id": _NUMBER, "agent_uuid": _TEXT, "reply": _NUMBER, "at": _NUMBER, "body": _TEXT},
 }  # fmt: skip

@@ -12,6 +12,7 @@ Its modules:
     conversation, host_events       what front ends hear
     lateness                        why an agent has not answered in time
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
+    stored_trees                    what the database says of files that fork, for toolsets
     host/                           runs agents, supervises them, shares them
     remote/                         asks and follows agents that other processes run
 """

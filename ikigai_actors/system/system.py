@@ -92,6 +92,7 @@ from ikigai_actors.system.receipts import Receipt
 from ikigai_actors.system.remote.client import shown_state, turn_state
 from ikigai_actors.system.remote.follower import Follower
 from ikigai_actors.system.remote.following import FollowingLoop
+from ikigai_actors.system.stored_trees import StoredTrees
 from ikigai_actors.tools.base import HostPaths, Toolset
 from ikigai_actors.tools.fitted import left_out
 from ikigai_actors.tools.function import Tool
@@ -444,7 +445,7 @@ class ActorSystem(System):
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
-            toolset.host_paths = paths
+            toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ikigai_actors.tools.function import Tool
-from ikigai_actors.tools.trees.tree import Copied
+from ikigai_actors.tools.trees.tree import Copied, TreeStore
 
 Tell = Callable[[str], None]
 """Takes a sentence for a person, for example that a server died. Thread-safe."""
@@ -33,6 +33,8 @@ class Toolset(ABC):
 
     host_paths: HostPaths | None = None
     """Which files belong to the host. The system sets it before `open`."""
+    trees: TreeStore | None = None
+    """What the database says of trees. The system sets it before `open`."""
     copied: Copied | None = None
     """The directory of which children get trees of their own. `open` sets it where there is one."""
 
@@ -51,6 +53,22 @@ class Toolset(ABC):
         Raises:
             BadInput: it cannot start; nothing of it is left then.
         """
+
+    async def merge_files(self, agent: str, child: str) -> list[str]:
+        """Take over what a child has changed in the directory that is copied (`copied`).
+
+        Args:
+            agent: gets the changes, by uuid.
+            child: has them. The agent itself: what it has changed is written to the directory.
+
+        Returns:
+            The paths that are others now, beneath the directory.
+
+        Raises:
+            FilesConflict: both have changed the same.
+            IkigaiError: it cannot be done, and nothing was.
+        """
+        raise NotImplementedError(f"{self.name} copies no directory")
 
     @abstractmethod
     async def leave(self, agent: str) -> None:

@@ -23,6 +23,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +85,8 @@ class ChildProcess:
         """What it writes; not what a class takes for itself in `received`."""
         self.stdin: asyncio.StreamWriter | None = None
         """Its input, when that is a pipe."""
+        self.handed: list[int] = []
+        """The descriptors that its fence has handed over; the code that starts it closes them."""
         self._child: subprocess.Popen[bytes]
         self._reading: asyncio.ReadTransport
         self._exited = asyncio.Event()
@@ -117,14 +120,15 @@ class ChildProcess:
         Raises:
             OSError: it cannot be started, or its fence cannot be made.
         """
-        told: int | None = None
+        told: socket.socket | None = None
         with contextlib.ExitStack() as theirs:
             if fence is not None:
-                file, reading, (told, status) = fence.open(), self._hold_lifeline(theirs), os.pipe()
+                file, reading, (told, status) = fence.open(), self._hold_lifeline(theirs), socket.socketpair()
                 theirs.callback(os.close, file)
-                theirs.callback(os.close, status)
-                command = fence.command(file, reading, status, command)
-                hand_over += (file, reading, status)
+                theirs.callback(status.close)
+                own = (file, reading, status.fileno())
+                command = fence.command(*own, command)
+                hand_over += own
             elif guard is not None:
                 reading = self._hold_lifeline(theirs)
                 command = [guard, "--noprofile", "--norc", "-c", _GUARD, "bash", str(reading), *command]
@@ -137,7 +141,7 @@ class ChildProcess:
             except BaseException:
                 self._lifeline.close()
                 if told is not None:
-                    os.close(told)
+                    told.close()
                 raise
         connecting = self._loop.create_task(self._connect(told))
         try:
@@ -159,8 +163,8 @@ class ChildProcess:
         self._lifeline.callback(os.close, writing)
         return reading
 
-    async def _connect(self, told: int | None) -> None:
-        """Connect its pipes, and wait for its fence, if ``told`` is the descriptor that reports it."""
+    async def _connect(self, told: socket.socket | None) -> None:
+        """Connect its pipes, and wait for its fence, if ``told`` is the socket that reports it."""
         assert self._child.stdout is not None
         self._pipes.callback(self._child.stdout.close)
         if self._child.stdin is not None:
@@ -175,16 +179,33 @@ class ChildProcess:
         if told is not None:
             await self._check_fence(told)
 
-    async def _check_fence(self, told: int) -> None:
-        """Wait until the program runs. Raises `OSError` when its fence could not be made."""
-        words = asyncio.StreamReader(loop=self._loop)
-        pipe = os.fdopen(told, "rb", 0)
-        reading, _ = await self._loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(words), pipe)
+    async def _check_fence(self, told: socket.socket) -> None:
+        """Wait until the program runs, and take what is handed over. Raises `OSError` when it has no fence."""
+        words = b""
         try:
-            if failure := (await words.read()).decode(errors="replace"):
+            while True:
+                await self._readable(told)
+                piece, handed, _, _ = socket.recv_fds(told, 4096, 2)
+                self.handed += handed
+                if not piece:
+                    break
+                words += piece
+            if failure := words.strip(b"\0").decode(errors="replace"):
                 raise OSError(f"the fence could not be made: {failure}. Nothing was run")
+        except BaseException:
+            while self.handed:
+                os.close(self.handed.pop())
+            raise
         finally:
-            reading.close()
+            told.close()
+
+    async def _readable(self, told: socket.socket) -> None:
+        ready = asyncio.Event()
+        self._loop.add_reader(told, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            self._loop.remove_reader(told)
 
     def _wait(self) -> None:
         self._child.wait()

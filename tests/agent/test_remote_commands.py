@@ -69,6 +69,7 @@ STORED: tuple[tuple[str, str, RemoteCommand], ...] = (
         f'{{"child": "{CHILD}", "how": "pick", "positions": [5, 7]}}',
         on.Merge(CHILD, "pick", (5, 7), CALLER),
     ),
+    ("merge_files", f'{{"child": "{CHILD}"}}', on.MergeFiles(CHILD, CALLER)),
     ("mark", '{"label": "here"}', on.SetMark("here", CALLER)),
     ("rewind", '{"label": null}', on.Rewind(None, CALLER)),
     ("undo", "{}", on.Undo(CALLER)),

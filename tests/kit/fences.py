@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -201,15 +202,16 @@ def run_started(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command behind a fence to its end."""
     leaked = os.open("/etc/hosts", os.O_RDONLY)  # as by a library that makes it inheritable
-    file, (lifeline, ours), (told, status) = start.open(), os.pipe(), os.pipe()
-    inherited = (file, lifeline, status, leaked)
+    file, (lifeline, ours), (told, status) = start.open(), os.pipe(), socket.socketpair()
     try:
-        ran = _run(start.command(file, lifeline, status, command), directory, environment, inherited)
+        own = (file, lifeline, status.fileno())
+        ran = _run(start.command(*own, command), directory, environment, (*own, leaked))
     finally:
-        for each in (*inherited, ours):
+        for each in (file, lifeline, leaked, ours):
             os.close(each)
-    with os.fdopen(told, "rb") as words:
-        failure = words.read().decode()
+        status.close()
+    with told:
+        failure = told.recv(4096).strip(b"\0").decode()
     assert not failure, failure
     return ran
 

@@ -117,8 +117,8 @@ EVERY: dict[str, object] = {
 OURS = ("ikigai_actors", "supervisors")
 
 INNER = {
-    "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "ModelValue", "Platform", "Scope", "Subject",
-    "System", "Trait", "Until", "WaitTarget", "WrongArguments",
+    "Asked", "AttachedSystem", "Clock", "Copied", "DataclassValue", "FileTree", "ModelValue", "Platform", "Scope",
+    "Subject", "System", "Trait", "TreeMerge", "TreeStore", "Until", "WaitTarget", "WrongArguments",
 }  # fmt: skip
 """Types of members that only the runtime and the kit use, and of what `ActorSystem.attach` returns: as the methods of
 `ActorSystem` say it.
@@ -237,7 +237,8 @@ HOST = {"open", "attach", "drain", "resume"}
 AGENT = {
     "adopt", "aio", "budget", "cancel_timer", "charge", "check_mail", "children", "clear", "compact", "configure",
     "context", "delete_mail", "demonitor", "diff", "exit", "fork", "fork_many", "grant", "history", "join", "kill",
-    "leave", "mails", "mark", "merge", "monitor", "move", "name", "next_times", "note", "open_mail", "parent", "prompt",
+    "leave", "mails", "mark", "merge", "merge_files", "monitor", "move", "name", "next_times", "note", "open_mail",
+    "parent", "prompt",
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
     "set_budget", "set_rule", "signal",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",

@@ -34,6 +34,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "clear": {},
     "compact": {"focus": ""},
     "uncompact": {},
+    "merge_files": {"child": "kid"},
     "merge": {"child": "kid", "how": "summary", "positions": []},
     "mark": {"label": "there"},
     "rewind": {"label": "here"},
@@ -92,7 +93,7 @@ def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], A
     with simulated() as world:
         anna, crashed, arguments = begun(world), False, ASKED[kind]
         uuid = anna.uuid
-        if kind == "merge":
+        if kind in ("merge", "merge_files"):
             kid = anna.fork("dig", name=arguments["child"])
             kid.reply()
             arguments = {**arguments, "child": kid.uuid}

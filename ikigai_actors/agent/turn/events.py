@@ -230,6 +230,17 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class MergeFiles:
+    """Take over what a child has changed in the files of its directory; answered with the paths of these."""
+
+    needs = Needs.TURN_OVER
+    travels_as = "merge_files"
+    child: str
+    """Its uuid. The agent's own: what it has changed goes into the directory itself."""
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
 class SetMark:
     """Set a mark; answered with its position."""
 
@@ -580,6 +591,7 @@ Command = (
     | Compact
     | Uncompact
     | Merge
+    | MergeFiles
     | SetMark
     | Rewind
     | Undo

@@ -74,6 +74,7 @@ from ikigai_actors.agent.turn.state import (
     Departure,
     Effect,
     MailNotice,
+    MergeTree,
     Phase,
     PutAside,
     RequestModel,
@@ -339,6 +340,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return compaction.begin_compaction(state, event, now)
         case on.Uncompact():
             return compaction.take_off_summary(state, event, now)
+        case on.MergeFiles():
+            return Step(state, effects=(MergeTree(event.child, event.caller),))
         case on.Merge() if state.phase is Phase.WAITING_FOR_BUDGET:
             return merging.refuse_merge(state, event.caller)
         case on.Merge():

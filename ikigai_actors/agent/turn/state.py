@@ -324,7 +324,27 @@ class Spawn:
     birth: Birth
 
 
-Effect = RequestModel | Summarise | PlanPart | ReadChild | RunTool | AskApproval | BeginWait | Answer | Spawn | ComeBack
+@dataclass(frozen=True, slots=True)
+class MergeTree:
+    """Effect: have the toolset merge files, and answer with what it says."""
+
+    child: str
+    caller: Caller
+
+
+Effect = (
+    RequestModel
+    | Summarise
+    | PlanPart
+    | ReadChild
+    | RunTool
+    | AskApproval
+    | BeginWait
+    | Answer
+    | Spawn
+    | MergeTree
+    | ComeBack
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 ATTACHED = "Your commands are carried out there."
 """The notice of an attached shell about its commands."""
 
-_OF_THE_FENCE = ("fence", "network", "read", "write")
-"""The options that say what bash may reach."""
+_OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork")
+"""The options that say what bash may reach, and what a fork does to files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Options:
     network: str | None = None
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    on_fork: str | None = None
     mcp: tuple[str, ...] = ()
     yes: bool = False
     plain: bool = False
@@ -82,7 +83,7 @@ class Options:
         from ikigai_actors.shell.cli.app import app_arguments
 
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
-        for name in (*decided, *_OF_THE_FENCE):
+        for name in (*decided, *_OF_A_WORKSPACE):
             if getattr(self, name):
                 option = "set" if name == "settings" else name.replace("_", "-")
                 raise BadInput(f"Leave out --{option}: with --app the app decides.")
@@ -98,9 +99,9 @@ class Options:
         """The tools of agents beside those that they always have. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
 
-        given = {name: value for name in _OF_THE_FENCE if (value := getattr(self, name))}
+        given = {name: value for name in _OF_A_WORKSPACE if (value := getattr(self, name))}
         if given and self.workspace is None:
-            raise BadInput(f"--{next(iter(given))} is about a workspace. Give --workspace DIR, too.")
+            raise BadInput(f"--{next(iter(given)).replace('_', '-')} is about a workspace. Give --workspace DIR, too.")
         servers: list[Toolset] = [*mcp_servers(self.mcp)]
         if self.workspace is None:
             return servers
@@ -198,7 +199,7 @@ def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[s
         "--config": options.config,
         "--app": options.app,
         "--workspace": options.workspace,
-        **{f"--{name}": getattr(options, name) for name in _OF_THE_FENCE},
+        **{f"--{name}": getattr(options, name) for name in _OF_A_WORKSPACE},
         "--set": options.settings,
         "--budget": options.budget,
         "--mcp": options.mcp,

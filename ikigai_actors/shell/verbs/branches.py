@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ikigai_actors.errors import BadInput
 from ikigai_actors.shell import text as words
 from ikigai_actors.shell.verbs.arguments import AGENT, POSITION, TEXT
 from ikigai_actors.shell.verbs.verb import ShellOption, verb
@@ -142,15 +143,26 @@ def diff(place: "Place", agent: "AgentRef", other: str) -> object:
 @click.option(
     "--pick", "positions", metavar="N", multiple=True, type=POSITION, help="A message of it; may be repeated."
 )
-def merge_branch(place: "Place", agent: "AgentRef", child: str, how: str | None, positions: tuple[int, ...]) -> object:
+@click.option("--files", is_flag=True, help="Take over what it has changed in its files, and nothing that it said.")
+def merge_branch(
+    place: "Place", agent: "AgentRef", child: str, how: str | None, positions: tuple[int, ...], files: bool
+) -> object:
     """Take in what an agent below this one has said, as a quotation that the model sees from then on.
 
     ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. By default it takes in the result with
     which that agent has exited, or else its latest answer; with --how summary, what its model writes about its work;
     with --pick, its messages at these positions, which diff shows. Each of its states is merged once. Documents are
     shared, so those that it or others have written meanwhile are only named.
+
+    With --files, of a workspace whose files fork: its changes go into the files of the agent, or those of the agent
+    itself into the directory, when ID is the agent. Files that both have changed are named, and nothing is merged.
     """
     branch, chosen = place.system.agent(child), how or ("pick" if positions else "result")
+    if files:
+        if how or positions:
+            raise BadInput("Leave out --files, or --how and --pick: it is files or words that are merged.")
+        changed = place.change(agent, "the merge", lambda: agent.aio.merge_files(branch), _merged_files)
+        return words.agent_row(agent) | {"files": changed}
 
     def what_came(done: "Merged") -> str:
         documents = [words.merged_document(one.as_data()) for one in done.documents]
@@ -161,3 +173,7 @@ def merge_branch(place: "Place", agent: "AgentRef", child: str, how: str | None,
     if done is None:
         return words.agent_row(agent)
     return words.agent_row(agent) | words.as_row(done) | {"documents": [one.as_data() for one in done.documents]}
+
+
+def _merged_files(paths: list[str]) -> str:
+    return f"merged {', '.join(paths)}" if paths else "nothing has changed since then"

@@ -581,6 +581,35 @@ class Commands(BaseRef[H]):
 
         return self._beside(take, timeout)
 
+    def merge_files(self, child: Handle | str | None = None, timeout: float | None = None) -> Future[list[str]]:
+        """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"``.
+
+        Either all of it or nothing. It can be merged again when it has changed more, and only that comes then. A busy
+        agent does it after its turn, and both agents' running calls end first.
+
+        Args:
+            child: an agent whose files began as those of this one, or of a child of it, dead or alive; a handle, or a
+                text as in `send`.
+                None writes what this agent has changed to the directory itself.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The paths of what differs from before, beneath the directory.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            NotBelow: they did not begin so.
+            FilesConflict: both have changed the same files. Nothing was merged.
+            BadInput: one of the two has no files of its own, or there is no workspace.
+        """
+        check_timeout(timeout)
+
+        def take() -> Future[list[str]]:
+            uuid = self.uuid if child is None else uuid_of(self.system._store, child)
+            return self._tell(lambda caller: on.MergeFiles(uuid, caller), self._future(timeout))
+
+        return self._beside(take, timeout)
+
     def configure(self, /, *, timeout: float | None = None, **settings: Any) -> Future[int]:
         """Change settings. Children that are forked later inherit them.
 

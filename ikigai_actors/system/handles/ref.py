@@ -184,6 +184,7 @@ class AgentRef(Readings["AgentRef"]):
     compact = _waits(_Asked.compact)
     uncompact = _waits(_Asked.uncompact)
     merge = _waits(_Asked.merge)
+    merge_files = _waits(_Asked.merge_files)
     configure = _waits(_Asked.configure)
     rename = _waits(_Asked.rename)
     signal = _waits(_Asked.signal)

@@ -5,6 +5,7 @@ process.spawn(command, fence=enclosure.launch(agent), environment=enclosure.envi
 """
 
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,8 +17,10 @@ from ikigai_actors.tools.fence.grounds import grounds, names_in, real, search_pa
 from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
 from ikigai_actors.tools.fence.policy import TOOLCHAINS, Fence, Grounds, Reach, is_beneath, reach_of
-from ikigai_actors.tools.fence.private import PrivateDirectories
+from ikigai_actors.tools.fence.private import PrivateDirectories, remove_all
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
+from ikigai_actors.tools.trees.layers import OPAQUE
+from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
 
 _REPLACED = ("HOME", "TMPDIR")
 """Variables that programs do not get as the host has them."""
@@ -34,15 +37,34 @@ class Enclosure:
 
     def __init__(
         self, reach: Reach, how: Candidate, code: bytes, directories: PrivateDirectories,
-        environment: Mapping[str, str],
+        environment: Mapping[str, str], repository: str | None = None,
     ) -> None:  # fmt: skip
         """Keep what `open_enclosure` has found."""
-        self.reach, self.how = reach, how
+        self.reach, self.how, self.repository = reach, how, repository
         self._code, self._directories, self._environment = code, directories, environment
 
-    def launch(self, agent: str) -> FencedStart:
-        """How to start a program of an agent."""
-        return FencedStart(self._code, self._directories.of(agent))
+    def launch(self, agent: str, trees: str = "", layers: str = "") -> FencedStart:
+        """How to start a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
+        return FencedStart(self._code, self._directories.of(agent), trees, layers)
+
+    def without_layers(self, places: TreePlaces) -> str:
+        """Why the workspace cannot be seen through layers; nothing when it can. Starts a program. Blocks."""
+        if not self.how.namespaces:
+            return "it needs namespaces (`ikigai doctor` shows how to allow them)"
+        if self.repository is not None:
+            return f"the workspace is a worktree of {self.repository}, which agents would share"
+        place = places.directory / f"{_TRIAL}-{secrets.token_hex(8)}"
+        try:
+            for name in (UPPER, KERNELS):
+                (place / name).mkdir(mode=0o700, parents=True)
+            os.setxattr(place / UPPER, OPAQUE, b"n")
+            layers = f"{place.name}/{UPPER}:{place.name}/{KERNELS}"
+            return trial(self.launch(_TRIAL, str(places.directory), layers), self._environment)
+        except OSError as error:
+            return f"files in {places.directory} cannot have attributes ({error.strerror})"
+        finally:
+            remove_all(place)
+            self._directories.remove(_TRIAL)
 
     def environment(self, agent: str) -> dict[str, str]:
         """The variables of a program of an agent."""
@@ -120,7 +142,7 @@ def open_enclosure(
         if how is not None:
             for warning in _warnings(reach, how, found):
                 tell(warning)
-            return Enclosure(reach, how, code, directories, variables)
+            return Enclosure(reach, how, code, directories, variables, found.repository)
         why = shortfall(fence.mode, reach.network, of, failures)
         if fence.mode != "auto" or reach.network.kind != "all":
             asked = f"fence={fence.mode!r}" if fence.mode != "auto" else f"network={fence.network!r}"

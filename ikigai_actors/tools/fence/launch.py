@@ -5,6 +5,7 @@ An agent may write to the workspace, where this package may lie. So the text is 
 
 import marshal
 import os
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from ikigai_actors.tools.fence.tiers import Candidate
 SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
 """The launcher."""
 
+HANDED = b"\0"
+"""What comes with descriptors that the launcher hands over."""
+
 _SECONDS = 20.0
 """How long a trial may take."""
 
@@ -31,6 +35,10 @@ class FencedStart:
     """The launcher with its reach, of `compiled`."""
     private: Path
     """The directory with ``home`` and ``tmp`` of these programs."""
+    trees: str = ""
+    """The directory with the layers of agents."""
+    layers: str = ""
+    """Those through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
 
     def open(self) -> int:
         """A descriptor of a file in memory that holds the launcher; the caller closes it."""
@@ -40,7 +48,7 @@ class FencedStart:
 
     def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
         """What starts a program, by descriptors that it inherits."""
-        own = [f"/dev/fd/{file}", str(lifeline), str(status), str(self.private)]
+        own = [f"/dev/fd/{file}", str(lifeline), str(status), str(self.private), self.trees, self.layers]
         return [interpreter(), "-I", "-S", *own, *command]
 
 
@@ -80,10 +88,10 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
 
 def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
     """Start a program that does nothing; what went wrong, or nothing. Blocks."""
-    file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), os.pipe()
-    inherited = (file, lifeline, status)
+    file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), socket.socketpair()
+    inherited = (file, lifeline, status.fileno())
     try:
-        command = launch.command(file, lifeline, status, ["true"])
+        command = launch.command(*inherited, ["true"])
         try:
             ran = subprocess.run(
                 command, env=dict(environment), pass_fds=inherited, stdin=subprocess.DEVNULL, capture_output=True,
@@ -92,10 +100,11 @@ def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
         finally:
-            for descriptor in inherited:
+            for descriptor in (file, lifeline):
                 os.close(descriptor)
-        words = os.read(told, 4096).decode(errors="replace")
+            status.close()
+        words = told.recv(4096).lstrip(HANDED).decode(errors="replace")
         return words or (f"it ended with exit code {ran.returncode}" if ran.returncode else "")
     finally:
         os.close(ours)
-        os.close(told)
+        told.close()

@@ -3,10 +3,11 @@
 The host runs this text in a Python of its own, as ``python -I -S``: nothing but the standard library is there, and
 nothing of the workspace is on its path.
 
-    launch(directory=…, …)        with sys.argv = [_, lifeline, status, private, program, argument, …]
+    launch(directory=…, …)        with sys.argv = [_, lifeline, status, private, trees, layers, program, argument, …]
 
 Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
-after one line on the descriptor ``status``; the program has not run then. When the program runs, ``status`` is closed.
+after one line on the socket ``status``; the program has not run then. When the program runs, ``status`` is closed. With
+layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts.
 
     outside    the child that the host knows. It waits for the keeper, hands TERM on to it, and ends it when the
                descriptor ``lifeline`` is closed: by the host, or because the host is gone
@@ -84,7 +85,8 @@ def launch(
     """
     global _status
     try:
-        lifeline, _status, private, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+        lifeline, _status = int(sys.argv[1]), int(sys.argv[2])
+        private, trees, layers, *command = sys.argv[3:]
         program = _found(command[0])
         _keep_descriptors(lifeline, _status)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -108,7 +110,9 @@ def launch(
             [*own, *mounts] if namespaces else [(source, source, writable) for source, _, writable in [*own, *mounts]]
         )
         if namespaces:
-            _change_root(root, links, seen, protect)
+            _change_root(root, links, seen, protect, (directory, trees, layers) if layers else None)
+            if layers:
+                _hand_over(os.open(directory, os.O_PATH | os.O_DIRECTORY), os.open("/proc/self/ns/mnt", os.O_RDONLY))
             _keep_descriptors(_status, _status)  # others lead to what is now covered, by way of /proc/1/fd
             os.chdir(directory or HOME)
         else:
@@ -157,6 +161,20 @@ def _keep_descriptors(lifeline: int, status: int) -> None:
     os.closerange(upper + 1, 2**31 - 1)
     os.set_inheritable(lifeline, False)
     os.set_inheritable(status, False)
+
+
+def _hand_over(*descriptors: int) -> None:
+    """Send descriptors to the host, by the socket ``status``. Python's own way imports what is out of sight now."""
+    held = ctypes.create_string_buffer(b"\0", 1)
+    piece = ctypes.create_string_buffer(struct.pack("PN", ctypes.addressof(held), 1))
+    rights = struct.pack(f"Nii{len(descriptors)}i", 16 + 4 * len(descriptors), _SOL_SOCKET, _SCM_RIGHTS, *descriptors)
+    control = ctypes.create_string_buffer(rights.ljust(-(-len(rights) // 8) * 8, b"\0"))
+    message = struct.pack(
+        "PIxxxxPNPNixxxx", 0, 0, ctypes.addressof(piece), 1, ctypes.addressof(control), len(control) - 1, 0
+    )
+    _check(_libc.sendmsg(_status, ctypes.create_string_buffer(message), 0), "sendmsg")
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _let_go() -> None:
@@ -312,6 +330,7 @@ def _relay(given: "socket.socket", port: int) -> None:
 
 # -- calls of the system that Python has no name for
 
+_SOL_SOCKET, _SCM_RIGHTS = 1, 1
 _SET_PDEATHSIG, _SET_NO_NEW_PRIVS, _SET_CHILD_SUBREAPER = 1, 38, 36
 _CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
 
@@ -374,9 +393,12 @@ def _seal(target: str, flags: int) -> None:
 
 def _change_root(
     root: str, links: Sequence[tuple[str, str]], mounts: Sequence[tuple[str, str, bool]],
-    protect: Sequence[tuple[str, str]],
+    protect: Sequence[tuple[str, str]], layered: tuple[str, str, str] | None,
 ) -> None:  # fmt: skip
-    """Put a root directory together that holds what is listed and nothing else, and go there."""
+    """Put a root directory together that holds what is listed and nothing else, and go there.
+
+    ``layered`` has a directory, which is seen through layers, and these: see `_mount_layers`.
+    """
     _mount("none", "/", "", _REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=16m,mode=755")
     for path, text in links:
@@ -385,7 +407,10 @@ def _change_root(
     _make_devices(root)
     for source, target, writable in mounts:
         place = _place(root, target, "directory" if os.path.isdir(source) else "file")
-        _mount(source, place, "", _BIND | _REC)
+        if layered is not None and layered[0] == target:
+            _mount_layers(root, place, source, *layered[1:])
+        else:
+            _mount(source, place, "", _BIND | _REC)
         _seal(_place(root, target), _NOSUID | _NODEV if writable else _NOSUID | _NODEV | _RDONLY)
     fixed = set[str]()
     for above, name in protect:
@@ -397,6 +422,32 @@ def _change_root(
     _call("pivot_root", {"x86_64": 155, "aarch64": 41}[MACHINE], b".", b".")
     _check(_libc.umount2(b".", _DETACH), "umount")
     _mount("", "/", "", _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+
+
+def _mount_layers(root: str, place: str, base: str, trees: str, layers: str) -> None:
+    """Mount a directory beneath layers of changes.
+
+    Args:
+        root: the root directory, in which names are made for a moment: a mount's options are a page at most.
+        place: where it is mounted.
+        base: the directory.
+        trees: the directory of the layers.
+        layers: their paths beneath that, with ``:`` between them: the one that is written to, a directory for the
+            kernel, then those that are only read, the topmost first.
+    """
+    names = root + "/layers"
+    paths = [base, *(f"{trees}/{layer}" for layer in layers.split(":"))]
+    os.mkdir(names)
+    for number, path in enumerate(paths):
+        os.symlink(path, f"{names}/{number}")
+    os.chdir(names)
+    read = ":".join(map(str, [*range(3, len(paths)), 0]))
+    options = f"lowerdir={read},upperdir=1,workdir=2,userxattr,index=off"
+    _mount("overlay", place, "overlay", _NOSUID | _NODEV, options)
+    os.chdir("/")
+    for number in range(len(paths)):
+        os.unlink(f"{names}/{number}")
+    os.rmdir(names)
 
 
 def _make_devices(root: str) -> None:

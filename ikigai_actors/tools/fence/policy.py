@@ -368,7 +368,7 @@ def _laid_out(
 
     def within_another(target: str, source: str, write: bool) -> bool:
         above = [other for other in same if other != target and is_beneath(target, other)]
-        return target == source and bool(above) and mounts[max(above, key=len)][1] == write
+        return target == source and target != directory and bool(above) and mounts[max(above, key=len)][1] == write
 
     kept = [
         (source, target, write)

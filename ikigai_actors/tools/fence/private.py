@@ -35,7 +35,7 @@ class PrivateDirectories:
             self._place.mkdir(mode=0o700)
             self._lock = _locked(self._place)
         for place, lock in abandoned:
-            _remove(place)
+            remove_all(place)
             os.close(lock)
         self.mount_point = self._place / "root"
         """An empty directory, where each program puts its root directory together, unseen by others."""
@@ -53,11 +53,11 @@ class PrivateDirectories:
 
     def remove(self, name: str) -> None:
         """Remove the directory of an agent."""
-        _remove(self._place / f"of-{name}")
+        remove_all(self._place / f"of-{name}")
 
     def close(self) -> None:
         """Remove them all."""
-        _remove(self._place)
+        remove_all(self._place)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -88,7 +88,7 @@ def _locked(place: Path) -> int | None:
     return lock
 
 
-def _remove(place: Path) -> None:
+def remove_all(place: Path) -> None:
     """Remove a directory, also one with directories that may not be written."""
     shutil.rmtree(place, ignore_errors=True)
     for above, names, _ in os.walk(place):

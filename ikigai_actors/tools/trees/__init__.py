@@ -3,4 +3,7 @@
 | module | what it knows |
 |---|---|
 | `tree` | which layers of changes an agent's directory is made of (pure) |
+| `places` | where these are on this machine |
+| `layers` | what a directory shows through layers, without a mount |
+| `merge` | what a merge changes, and how that is written |
 """

@@ -11,7 +11,7 @@ Rows say which layers there are; a layer to which nothing was written has no dir
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Copied(NamedTuple):
@@ -37,6 +37,8 @@ class FileTree(NamedTuple):
     upper: int
     """The layer that it writes to: those before it are frozen."""
     created_at: int
+    applied_at: int | None = None
+    """When what it shows was last written to the base; None: never."""
 
 
 class TreeMerge(NamedTuple):
@@ -73,6 +75,31 @@ def merged_name(layer: int, child: str, upto: int) -> str:
     A merge that was cut off before its commit may leave one, which no row names.
     """
     return f"{layer}-{child}-{upto}"
+
+
+TreeRows = tuple[tuple[FileTree, ...], tuple[TreeMerge, ...]]
+"""The tree of an agent, those on which it is built, each before the one beneath it, and the merges of all of them."""
+
+
+class TreeStore(Protocol):
+    """What the database says of trees. Its methods block."""
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        """The tree of an agent over a directory."""
+
+    def merge(self, merge: TreeMerge, upper: int) -> None:
+        """Commit a merge, whose layer is there.
+
+        Args:
+            merge: its row.
+            upper: the layer that the agent has written to until now.
+
+        Raises:
+            StoreConflict: agent or child has other layers now.
+        """
+
+    def applied(self, agent: str, base: str) -> None:
+        """Commit that what an agent sees was written to the base."""
 
 
 def layers_of(

@@ -18,11 +18,16 @@ Each agent has a shell of its own, whose directory, variables and background job
     ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `_IDLE` seconds without a call,
                   the end of the agent or of the system; a result says which. A forked agent has none at first
 
+With ``on_fork="overlay"`` an agent that forks, and its child, have files of their own from then on: each sees the
+directory beneath layers of changes (see `ikigai_actors.tools.trees`). The modules: `bash` and `shells` run commands,
+`files` and `grep` are the other tools, `beneath` confines them, `merging` brings changes from child to parent.
+
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that
 began a session of its own (``setsid``, a daemon) is not found, and the guard can be killed.
 """
 
+import asyncio
 import os
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -30,18 +35,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
-from ikigai_actors.arguments import check_seconds, check_variables, shown
+from ikigai_actors.arguments import check_choice, check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
-from ikigai_actors.tools.fence.enclosure import Enclosure, open_enclosure
+from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.fence.tiers import Tier
 from ikigai_actors.tools.function import FunctionTool, Tool
 from ikigai_actors.tools.policy import Compared, Subject
+from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.tree import Copied
 from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.files import file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
-from ikigai_actors.tools.workspace.shells import Shells, bash_tool
+from ikigai_actors.tools.workspace.merging import merge_files
+from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
+
+ON_FORK = ("share", "overlay")
+"""What a child's files may be."""
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
@@ -64,6 +75,7 @@ class Workspace(Toolset):
         read: Sequence[str | os.PathLike[str]] = (),
         write: Sequence[str | os.PathLike[str]] = (),
         protect: Sequence[str] = PROTECTED,
+        on_fork: str = "share",
         environment: Mapping[str, str] | None = None,
         idle: float = _IDLE,
     ) -> None:
@@ -77,6 +89,9 @@ class Workspace(Toolset):
             read: directories and files that commands may read, beside the system's programs.
             write: directories and files that commands may write, beside the directory.
             protect: names beneath the directory that no agent may change, where they exist.
+            on_fork: what a child gets: ``share``, the directory itself, as its parent; ``overlay``, what its parent
+                sees then, from where on neither sees what the other changes. The directory stays as it is, from the
+                first fork on; see `AgentRef.merge_files`.
             environment: variables for the commands of bash, beside `PASSED_ON` and ``LC_*`` of our own.
             idle: seconds after which an unused shell is closed, with its background jobs.
 
@@ -90,6 +105,7 @@ class Workspace(Toolset):
             found = "is a file" if self.directory.exists() else "does not exist"
             raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
         self._fence = Fence(write, read, network, protect, fence)
+        self._on_fork = check_choice(on_fork, "on_fork", ON_FORK)
         self._given = check_variables(environment, "environment")
         self._idle = check_seconds(idle, "idle", zero=False)
         self._shells: Shells | None = None
@@ -99,33 +115,53 @@ class Workspace(Toolset):
         return f"workspace {self.directory}"
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        made: list[Tool] = await in_thread(lambda: self._make(tell), "ikigai-workspace")  # it imports pydantic
+        loop = asyncio.get_running_loop()
+        made: list[Tool] = await in_thread(lambda: self._make(tell, loop), "ikigai-workspace")  # it imports pydantic
         return made
 
-    def _make(self, tell: Tell) -> list[Tool]:
+    def _make(self, tell: Tell, loop: asyncio.AbstractEventLoop) -> list[Tool]:
         passed_on = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
         passed_on["TERM"] = "dumb"
         environment = {**passed_on, **self._given}
         enclosure = open_enclosure(self._fence, self.host_paths, str(self.directory), passed_on, self._given, tell)
         root = Root(self.directory, protect=self._protected(enclosure))
         begin = self.directory if enclosure is None else root.resolved
-        self._shells = Shells(begin, environment, self._idle, enclosure)
+        places = self._places(root.resolved, enclosure)
+        self._shells = Shells(begin, environment, self._idle, enclosure, places, loop)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]
         paths = Subject(
             Compared.PATH, lambda given: root.shown(str(given.get("file_path") or given.get("path") or "."))
         )
         commands = Subject(Compared.COMMAND, lambda given: str(given.get("command", "")))
+        seen = [SeenByAgent(_ruled_by(one, paths), self._shells) for one in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.tier != Tier.NONE)
         bash = _ruled_by(bash_tool(self._shells), commands)
-        bash = replace(bash, traits=replace(bash.traits, unfenced=not whole))
-        return [*(_ruled_by(one, paths) for one in of_files), bash]
+        return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
+
+    def _places(self, directory: Path, enclosure: Enclosure | None) -> TreePlaces | None:
+        """Where the layers of agents are; None where no agent can have any. Raises `BadInput`: none can be made."""
+        if self.trees is None:
+            return None
+        places = TreePlaces((self.host_paths or default_paths()).state, str(directory), self.trees)
+        if self._on_fork == "overlay":
+            if enclosure is None:
+                raise BadInput("on_fork='overlay' needs a fence, which mounts the directory. Leave fence='none' out.")
+            if why := enclosure.without_layers(places):
+                raise BadInput(f"on_fork='overlay' cannot be had: {why}. Take on_fork='share'.")
+            self.copied = Copied(str(directory), places.machine)
+        return places
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
         """The names beneath the directory that the file tools do not write."""
         if enclosure is None:
             return [] if self._fence.mode == "none" else list(self._fence.protect)
         return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
+
+    async def merge_files(self, agent: str, child: str) -> list[str]:
+        if self._shells is None or self._shells.places is None:
+            raise BadInput(f"{self.name} is not open in a system, so it has no files of agents.")
+        return await merge_files(self._shells, self._shells.places, agent, child)
 
     async def leave(self, agent: str) -> None:
         """End the agent's shell."""

@@ -23,6 +23,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 LINKS = 40
@@ -41,6 +42,10 @@ _HERE = -100
 _BENEATH_WITHOUT_MAGIC_LINKS = 0x08 | 0x02
 _TRIES = 100
 """How often the kernel is asked again after something was renamed meanwhile."""
+
+
+acting_top: ContextVar[int | None] = ContextVar("acting_top", default=None)
+"""The directory as the acting agent sees it, open, where that is not as it lies on the disk."""
 
 
 class Outside(ValueError):
@@ -69,6 +74,12 @@ class Root:
     def resolved(self) -> Path:
         """The directory, without links."""
         return Path(os.path.realpath(self.directory))
+
+    @property
+    def place(self) -> str:
+        """The directory for a child process that begins in it as it lies on the disk."""
+        held = acting_top.get()
+        return "." if held is None else f"/proc/{os.getpid()}/fd/{held}"
 
     def within(self, path: str) -> str:
         """A path relative to the directory, with ``.`` and ``..`` collapsed. Links are not looked at.
@@ -197,16 +208,25 @@ class Root:
         """Raise `Protected` if a name in an open directory is protected, by whatever path it was found."""
         if not self.protect:
             return
-        inner = self._without_root(f"{_path_of(held)}/{name}")
+        inner = self._inner_of(held, name)
         for protected in self.protect:
             if inner is not None and f"{inner}/".casefold().startswith(f"{protected}/".casefold()):
                 raise Protected(
                     f"{protected} is protected: programs of a person run what is in it. Ask them to change it"
                 )
 
+    def _inner_of(self, held: int, name: str) -> str | None:
+        """A name in an open directory, relative to this one; None when that lies elsewhere."""
+        path, top = f"{_path_of(held)}/{name}", acting_top.get()
+        if top is None:
+            return self._without_root(path)
+        above = _path_of(top).rstrip("/") + "/"
+        return path[len(above) :] if path.startswith(above) else None
+
     def _unchecked(self, inner: str, flags: int) -> int:
         """Open a path that may hold ``..`` after a link."""
-        top = os.open(self.directory, _DIRECTORY)
+        held = acting_top.get()
+        top = os.open(self.directory, _DIRECTORY) if held is None else os.dup(held)
         try:
             return self._open(top, inner, flags)
         finally:

@@ -144,11 +144,11 @@ class Search:
         return self._failed or len(self._found) > _SHOWN
 
     async def _search_directory(self, inner: str) -> None:
-        names, rest = list[str](), b""
-        async with self._running("--no-config", "--files", "--null", "--", f"./{inner}") as lister:
+        names, rest, top = list[str](), b"", self._root.place
+        async with self._running("--no-config", "--files", "--null", "--", f"{top}/{inner}") as lister:
             while not self._over and (piece := await _some(lister)):
                 *whole, rest = (rest + piece).split(b"\0")
-                names += (os.path.normpath(os.fsdecode(name)) for name in whole)
+                names += (os.path.normpath(os.fsdecode(name).removeprefix(f"{top}/")) for name in whole)
                 while len(names) >= _BATCH and not self._over:
                     await self._search(names[:_BATCH])
                     del names[:_BATCH]

@@ -1,19 +1,27 @@
 """The shells of a workspace, one for each agent, and the tool bash, which runs commands in them."""
 
 import asyncio
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from subprocess import DEVNULL
+from typing import Annotated, Any, NamedTuple
 
 from ikigai_actors.actors.futures import current_acting_agent
-from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.actors.threads import current_threads, in_thread
 from ikigai_actors.tools.fence.enclosure import Enclosure
-from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, tool
-from ikigai_actors.tools.policy import Policy
-from ikigai_actors.tools.process import ExitWaiter
+from ikigai_actors.tools.fence.launch import FencedStart
+from ikigai_actors.tools.fence.launcher import HOME
+from ikigai_actors.tools.function import TIMEOUT, FunctionTool, Result, Tool, ToolError, tool
+from ikigai_actors.tools.policy import Policy, ToolTraits
+from ikigai_actors.tools.process import ChildProcess, ExitWaiter
+from ikigai_actors.tools.trees.places import Stack, TreePlaces
+from ikigai_actors.tools.trees.tree import TreeRows
 from ikigai_actors.tools.workspace.bash import Bash, CommandOutput
+from ikigai_actors.tools.workspace.beneath import acting_top
 
 _LONGEST = 600.0
 """The most seconds of a command."""
@@ -22,6 +30,33 @@ BASH = shutil.which("bash") or "/bin/bash"
 
 QUEUED = 3600.0
 """The most seconds of a call, including earlier calls of its agent that it waits for."""
+
+
+_KEPT = f"{HOME}/.kept-shell"
+_KEEP = rf"\builtin export -p >| {_KEPT} && \builtin printf '\\builtin cd -- %q\n' " + f'"$PWD" >> {_KEPT}'
+"""A command that keeps directory and exported variables of a shell for the next one."""
+_RESTORE = rf"\builtin . {_KEPT}; \builtin command rm -f {_KEPT}"
+
+_FORKED = "your files have forked, so background jobs were ended; directory and exported variables are as before"
+
+_MOMENT = 10.0
+"""Seconds for what a shell does for us."""
+
+
+class Mount(NamedTuple):
+    """The directory of an agent with a tree, as it sees it."""
+
+    upper: str
+    """The layer that it writes to."""
+    directory: int
+    """A descriptor of the directory."""
+    namespace: int
+    """A descriptor that keeps what is mounted in it."""
+
+    def close(self) -> None:
+        """Give it back. What the agent still runs keeps its own."""
+        os.close(self.directory)
+        os.close(self.namespace)
 
 
 class AgentSlot:
@@ -36,13 +71,23 @@ class AgentSlot:
         """Why the shell before has ended."""
         self.idle: asyncio.TimerHandle | None = None
         """The timer that closes an idle shell."""
+        self.mount: Mount | None = None
+        """Its directory, where that is seen through layers."""
+        self.kept = False
+        """Whether the next shell gets what the one before has kept."""
 
 
 class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str], idle: float, enclosure: Enclosure | None = None
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        idle: float,
+        enclosure: Enclosure | None = None,
+        places: TreePlaces | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """Begin without a shell.
 
@@ -51,27 +96,33 @@ class Shells:
             environment: the variables of one without a fence.
             idle: seconds without a call after which one is closed.
             enclosure: the fence around each.
+            places: knows which agents see the directory through layers; None: none does.
+            loop: the runtime's event loop, for calls on other threads; None where there are no places.
         """
         self._directory, self._environment, self._idle = directory, environment, idle
-        self.enclosure = enclosure
+        self.enclosure, self.places = enclosure, places
         self._slots: dict[str, AgentSlot] = {}
         self._living: set[Bash] = set()
+        self._loop = loop
         self._exits = ExitWaiter()
 
     async def run(self, agent: str, command: str, seconds: float) -> Result:
         """Run a command in the shell of an agent, when the agent's earlier calls are over."""
         slot = self._slots.setdefault(agent, AgentSlot())
         async with slot.turn:
-            if slot.idle is not None:
-                slot.idle.cancel()
             news = ""
-            if slot.shell is None or slot.shell.over:
-                news = f"[new shell in {self._directory}{slot.last_end}]"
-                try:
-                    slot.shell = await self._start(agent)
-                except OSError as error:
-                    return Result(f"A shell could not be started: {error}.", True)
-                self._living.add(slot.shell)
+            try:
+                rows = await self._settled(agent, slot)
+                if slot.idle is not None:
+                    slot.idle.cancel()
+                if slot.shell is None or slot.shell.over:
+                    news = f"[new shell in {self._directory}{slot.last_end}]"
+                    await self._begin(agent, slot, rows)
+            except ToolError as error:
+                return Result(str(error), True)
+            except OSError as error:
+                return Result(f"A shell could not be started: {error}.", True)
+            assert slot.shell is not None
             shell = slot.shell
             try:
                 ran = await shell.run(command, seconds)
@@ -91,11 +142,154 @@ class Shells:
             )
             return _result(news, ran, f"{how}; the next call gets a new shell")
 
-    async def _start(self, agent: str) -> Bash:
+    async def _begin(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> None:
+        """Start the shell of an agent."""
         held = self.enclosure
         if held is None:
-            return await Bash.start(BASH, self._directory, self._environment, self._exits)
-        return await Bash.start(BASH, self._directory, held.environment(agent), self._exits, held.launch(agent))
+            shell = await Bash.start(BASH, self._directory, self._environment, self._exits)
+        else:
+            shell = await Bash.start(
+                BASH, self._directory, held.environment(agent), self._exits, await self._launch(agent, slot, rows)
+            )
+            self._keep(slot, rows, shell.handed)
+        slot.shell = shell
+        self._living.add(shell)
+        if slot.kept:
+            await shell.run(_RESTORE, _MOMENT)
+            slot.kept = False
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Let a tool see the directory as the acting agent does, on this thread, until the block ends.
+
+        The calls of an agent with a tree take turns: so nothing is frozen while one writes.
+
+        Raises:
+            ToolError: the agent's files cannot be reached here.
+        """
+        if self.places is None or not self.places.rows(agent := current_acting_agent().uuid)[0]:
+            yield
+            return
+        assert self._loop is not None
+        held = asyncio.run_coroutine_threadsafe(self._hold(agent), self._loop)
+        slot = current_threads().result(held, QUEUED)
+        try:
+            with self._seen(slot):
+                yield
+        finally:
+            self._loop.call_soon_threadsafe(slot.turn.release)
+
+    @asynccontextmanager
+    async def holding_here(self) -> AsyncIterator[None]:
+        """As `holding`, on the event loop."""
+        if self.places is None or not (await self._rows(agent := current_acting_agent().uuid))[0]:
+            yield
+            return
+        slot = await self._hold(agent)
+        try:
+            with self._seen(slot):
+                yield
+        finally:
+            slot.turn.release()
+
+    @contextmanager
+    def _seen(self, slot: AgentSlot) -> Iterator[None]:
+        before = acting_top.set(None if slot.mount is None else slot.mount.directory)
+        try:
+            yield
+        finally:
+            acting_top.reset(before)
+
+    async def _hold(self, agent: str) -> AgentSlot:
+        """Take the turn of an agent with a tree, whose directory is mounted then. The caller releases the turn."""
+        slot = self._slots.setdefault(agent, AgentSlot())
+        await slot.turn.acquire()
+        try:
+            rows = await self._settled(agent, slot)
+            if slot.mount is None and rows is not None and self.enclosure is not None:
+                fence = await self._launch(agent, slot, rows)
+                program = await ChildProcess().spawn(
+                    ["true"], environment=self.enclosure.environment(agent), stdin=DEVNULL, stderr=DEVNULL, fence=fence
+                )
+                self._keep(slot, rows, program.handed)
+                await program.ended()
+                await program.reap()
+        except OSError as error:
+            slot.turn.release()
+            raise ToolError(f"The directory could not be mounted: {error}.") from error
+        except BaseException:
+            slot.turn.release()
+            raise
+        return slot
+
+    @asynccontextmanager
+    async def at_rest(self, agent: str) -> AsyncIterator[None]:
+        """Hold an agent's turn, with nothing of it that could write to its directory, until the block ends."""
+        slot = self._slots.setdefault(agent, AgentSlot())
+        async with slot.turn:
+            await self._let_go(slot, "")
+            yield
+
+    async def _rows(self, agent: str) -> TreeRows:
+        assert self.places is not None
+        read = self.places.rows
+        found: TreeRows = await in_thread(lambda: read(agent), "ikigai-trees")
+        return found
+
+    async def _settled(self, agent: str, slot: AgentSlot) -> TreeRows | None:
+        """Give up what an agent has of layers that are frozen now, and what others have of those it is to read.
+
+        A command that ran at the moment of a fork counts as one before it: this waits for its end.
+
+        Returns:
+            The agent's tree; None when it has none.
+        """
+        if self.places is None:
+            return None
+        rows = await self._rows(agent)
+        for tree in rows[0]:
+            other = self._slots.get(tree.agent)
+            if other is slot:
+                await self._let_go(slot, f"{tree.agent}/{tree.upper}")
+            elif other is not None:
+                async with other.turn:
+                    await self._let_go(other, f"{tree.agent}/{tree.upper}")
+        if rows[0] and (self.enclosure is None or not self.enclosure.how.namespaces):
+            raise ToolError(
+                "The files of this agent are in layers of their own, which only a fence with namespaces can mount. Ask "
+                "the person to run `ikigai doctor`."
+            )
+        return rows if rows[0] else None
+
+    async def _let_go(self, slot: AgentSlot, upper: str) -> None:
+        """End what writes to another layer than this one, with the state of its shell kept."""
+        if slot.mount is not None and slot.mount.upper == upper:
+            return
+        shell = slot.shell
+        if shell is not None and not shell.over:
+            slot.kept = (await shell.run(_KEEP, _MOMENT)).code == 0
+            await self._end(slot, shell, _FORKED if slot.kept else "your files have forked")
+        if slot.mount is not None:
+            slot.mount.close()
+            slot.mount = None
+
+    async def _launch(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> FencedStart:
+        """How to start a program of an agent; its directory is not mounted any more where it was."""
+        held, places = self.enclosure, self.places
+        assert held is not None
+        if slot.mount is not None:
+            slot.mount.close()
+            slot.mount = None
+        if rows is None or places is None:
+            return held.launch(agent)
+        stack: Stack = await in_thread(lambda: places.stack(rows), "ikigai-trees")
+        return held.launch(agent, str(places.directory), stack.layers)
+
+    def _keep(self, slot: AgentSlot, rows: TreeRows | None, handed: list[int]) -> None:
+        if rows is not None:
+            [directory, namespace] = handed
+            slot.mount = Mount(f"{rows[0][0].agent}/{rows[0][0].upper}", directory, namespace)
+            handed.clear()
 
     async def leave(self, agent: str) -> None:
         """End the shell of an agent, and forget it."""
@@ -104,6 +298,8 @@ class Shells:
             return
         if slot.shell is not None:
             await self._end(slot, slot.shell, "the agent has ended")
+        if slot.mount is not None:
+            slot.mount.close()
         if (held := self.enclosure) is not None:
             await in_thread(lambda: held.leave(agent), "ikigai-fence")
 
@@ -111,6 +307,10 @@ class Shells:
         """End them all."""
         if self._living:
             await asyncio.wait([shell.stop() for shell in self._living])
+        for slot in self._slots.values():
+            if slot.mount is not None:
+                slot.mount.close()
+                slot.mount = None
         if self.enclosure is not None:
             await in_thread(self.enclosure.close, "ikigai-fence")
 
@@ -122,6 +322,47 @@ class Shells:
         ending = shell.stop()
         ending.add_done_callback(lambda _: self._living.discard(shell))
         return asyncio.shield(ending)
+
+
+class SeenByAgent(Tool):
+    """A tool that works in the directory as the acting agent sees it."""
+
+    def __init__(self, tool: FunctionTool, shells: Shells) -> None:
+        """Wrap a tool that works in it as it lies on the disk."""
+        self._tool, self._shells = tool, shells
+
+    @property
+    def name(self) -> str:
+        return self._tool.name
+
+    @property
+    def timeout(self) -> float:
+        return self._tool.timeout
+
+    @property
+    def traits(self) -> ToolTraits:
+        return self._tool.traits
+
+    @property
+    def is_async(self) -> bool:
+        return self._tool.is_async
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._tool.describe()
+
+    def call(self, arguments: Mapping[str, Any]) -> Result:
+        try:
+            with self._shells.holding():
+                return self._tool.call(arguments)
+        except ToolError as error:
+            return Result(str(error), True)
+
+    async def call_async(self, arguments: Mapping[str, Any]) -> Result:
+        try:
+            async with self._shells.holding_here():
+                return await self._tool.call_async(arguments)
+        except ToolError as error:
+            return Result(str(error), True)
 
 
 def bash_tool(shells: Shells) -> FunctionTool:

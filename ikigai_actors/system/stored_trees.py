@@ -1,0 +1,24 @@
+"""What the database says of the trees of agents, for toolsets."""
+
+from ikigai_actors.actors.clock import Clock
+from ikigai_actors.records.agents.trees import MarkApplied, MergeTrees, trees_of
+from ikigai_actors.store.base import Store
+from ikigai_actors.store.journal import Journal
+from ikigai_actors.tools.trees.tree import TreeMerge, TreeRows, TreeStore
+
+
+class StoredTrees(TreeStore):
+    """The trees of a database. What it writes, its journal commits."""
+
+    def __init__(self, store: Store, journal: Journal, clock: Clock) -> None:
+        """Read from a store, and write by a journal."""
+        self._store, self._journal, self._clock = store, journal, clock
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        return self._store.read(lambda tx: trees_of(tx, agent, base))
+
+    def merge(self, merge: TreeMerge, upper: int) -> None:
+        self._journal.perform(MergeTrees(merge._replace(created_at=self._clock.now_ms()), upper))
+
+    def applied(self, agent: str, base: str) -> None:
+        self._journal.perform(MarkApplied(agent, base, self._clock.now_ms()))

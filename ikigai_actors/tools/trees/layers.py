@@ -1,0 +1,143 @@
+"""What layers above a base show, read from outside, without a mount.
+
+overlayfs marks what was removed by a device file 0/0, and a directory that replaces what is beneath it by an attribute.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+OPAQUE = "user.overlay.opaque"
+"""The attribute of a directory that shows nothing of what is beneath it."""
+
+WAS_THERE = "user.overlay.origin"
+"""The attribute of a file that was there before it was changed."""
+
+
+class FileView:
+    """A directory as it is seen through layers. Paths are relative to it; ``.`` is the directory itself."""
+
+    def __init__(self, layers: Sequence[Path], base: Path) -> None:
+        """Look through layers, the topmost first."""
+        self.layers, self.base = tuple(layers), base
+
+    def find(self, path: str) -> Path | None:
+        """Where what is seen at a path really is; None when nothing is seen there."""
+        parts = [] if path == "." else path.split("/")
+        for layer in self.layers:
+            found, hides = _look(layer, parts)
+            if found is not None or hides:
+                return found
+        return _look(self.base, parts)[0]
+
+    def names(self, path: str) -> set[str]:
+        """The names that are seen in a directory; none when it is no directory."""
+        names, seen = set[str](), set[str]()
+        parts = [] if path == "." else path.split("/")
+        for place in (*self.layers, self.base):
+            found, hides = _look(place, parts)
+            if found is not None and is_directory(found):
+                entries = {entry.name: entry.stat(follow_symlinks=False) for entry in os.scandir(found)}
+                names |= {name for name, entry in entries.items() if name not in seen and not _is_whiteout(entry)}
+                seen |= entries.keys()
+            if hides:
+                break
+        return names
+
+    def beneath(self, path: str) -> Iterator[str]:
+        """A path and all that is seen beneath it; nothing when nothing is seen there."""
+        found = self.find(path)
+        if found is None:
+            return
+        yield path
+        if is_directory(found):
+            for name in self.names(path):
+                yield from self.beneath(name if path == "." else f"{path}/{name}")
+
+
+def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
+    """The paths that may be seen otherwise through layers than without them.
+
+    Args:
+        layers: what was changed.
+        beneath: what is seen without them.
+    """
+    found = set[str]()
+    for layer in layers:
+        for place, directories, files in os.walk(layer):
+            inner = os.path.relpath(place, layer)
+            for name in (*directories, *files):
+                path, entry = name if inner == "." else f"{inner}/{name}", Path(place, name)
+                found.add(path)
+                if not is_directory(entry) or is_opaque(entry):  # it hides what was there
+                    found.update(beneath.beneath(path))
+    return found
+
+
+def is_same(one: Path | None, other: Path | None) -> bool:
+    """Whether two places have the same kind, rights and content; of directories only that both are there."""
+    if one == other:
+        return True
+    if one is None or other is None:
+        return False
+    first, second = one.lstat(), other.lstat()
+    kind = stat.S_IFMT(first.st_mode)
+    if kind != stat.S_IFMT(second.st_mode):
+        return False
+    if kind == stat.S_IFDIR:
+        return True
+    if kind == stat.S_IFLNK:
+        return one.readlink() == other.readlink()
+    if stat.S_IMODE(first.st_mode) != stat.S_IMODE(second.st_mode) or first.st_size != second.st_size:
+        return False
+    if kind != stat.S_IFREG or (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino):
+        return True
+    with one.open("rb") as left, other.open("rb") as right:
+        while (piece := left.read(1 << 20)) == right.read(1 << 20):
+            if not piece:
+                return True
+    return False
+
+
+def is_directory(place: Path) -> bool:
+    """Whether a place is a directory, and no link to one."""
+    return stat.S_ISDIR(place.lstat().st_mode)
+
+
+def is_opaque(directory: Path) -> bool:
+    """Whether a directory of a layer shows nothing of what is beneath it."""
+    return _attribute(directory, OPAQUE) == b"y"
+
+
+def was_there(file: Path) -> bool:
+    """Whether a file of a layer is a changed one, and not a new one."""
+    return _attribute(file, WAS_THERE) is not None
+
+
+def _attribute(place: Path, name: str) -> bytes | None:
+    with contextlib.suppress(OSError):
+        return os.getxattr(place, name, follow_symlinks=False)
+    return None
+
+
+def _is_whiteout(found: os.stat_result) -> bool:
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+
+
+def _look(place: Path, parts: Sequence[str]) -> tuple[Path | None, bool]:
+    """What a layer has at a path, and whether it hides what others have there."""
+    opaque = False
+    for count, part in enumerate(("", *parts)):
+        place = place / part if part else place
+        try:
+            found = place.lstat()
+        except FileNotFoundError:
+            return None, opaque
+        if _is_whiteout(found):
+            return None, True
+        if not stat.S_ISDIR(found.st_mode):
+            return (place, True) if count == len(parts) else (None, True)
+        opaque = opaque or is_opaque(place)
+    return place, opaque

@@ -1,0 +1,182 @@
+"""Taking over what a child has changed: decided from three views, then written whole or not at all."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, was_there
+
+
+class FileChange(NamedTuple):
+    """A path that is to be as the child has it."""
+
+    path: str
+    theirs: Path | None
+    """Where that is; None: it is to be removed."""
+
+
+class FilePlan(NamedTuple):
+    """What a merge does, and why it may not."""
+
+    changes: tuple[FileChange, ...]
+    """In the order of their paths: a directory comes before what is in it."""
+    conflicts: tuple[str, ...]
+    """The paths that both sides have changed, each in its own way."""
+
+
+def plan_merge(base: FileView, ours: FileView, theirs: FileView, paths: Iterable[str]) -> FilePlan:
+    """Compare three views.
+
+    Args:
+        base: what both sides began with.
+        ours: what the changes are to go into.
+        theirs: what has the changes.
+        paths: where these may be.
+    """
+    changes, conflicts = list[FileChange](), set[str]()
+    for path in sorted(paths):
+        before, mine, new = base.find(path), ours.find(path), theirs.find(path)
+        if is_same(new, before) or is_same(new, mine):
+            continue
+        if not is_same(mine, before):
+            conflicts.add(path)
+            continue
+        changes.append(FileChange(path, new))
+        if mine is not None and is_directory(mine):
+            conflicts.update(inner for inner in ours.beneath(path) if base.find(inner) is None)
+    replaced = {change.path for change in changes}
+    for path, new in changes:
+        above = path.rpartition("/")[0] or "."
+        found = ours.find(above)
+        if new is not None and above not in replaced and found is not None and not is_directory(found):
+            conflicts.add(above)
+    return FilePlan(tuple(changes), tuple(sorted(conflicts)))
+
+
+def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[str, ...]:
+    """The paths of a plan that somebody else may have changed in a directory, of which nobody kept a copy.
+
+    Args:
+        directory: what it is now; the plan was made with it as the base.
+        since: when the tree was made, in milliseconds since 1970.
+    """
+    found = []
+    for path, new in plan.changes:
+        mine = directory.find(path)
+        if mine is None:
+            late = new is not None and not is_directory(new) and was_there(new)
+        else:
+            late = not is_directory(mine) and mine.lstat().st_ctime_ns // 1_000_000 > since
+        if late:
+            found.append(path)
+    return tuple(found)
+
+
+def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
+    """Make a layer of the changes of a plan, to be put above the layers of ``ours``."""
+    layer.mkdir(parents=True)
+    gone = set[str]()
+    for path, new in plan.changes:
+        if any(path.startswith(f"{above}/") for above in gone):
+            continue
+        _make_directories(layer, path, ours)
+        place = layer / path
+        if new is None:
+            gone.add(path)
+            os.mknod(place, stat.S_IFCHR, 0)
+        elif is_directory(new):
+            place.mkdir(mode=stat.S_IMODE(new.lstat().st_mode) | stat.S_IRWXU)
+        else:
+            gone.add(path)  # if it was a directory, that is gone
+            copy_file(new, place)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its rights and times, or a link; nothing else can be copied."""
+    found = source.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        target.symlink_to(source.readlink())
+    elif stat.S_ISREG(found.st_mode):
+        shutil.copyfile(source, target)
+        target.chmod(stat.S_IMODE(found.st_mode) & 0o777)
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _make_directories(layer: Path, path: str, ours: FileView) -> None:
+    """Make the directories above a path, with the rights that they have in a view."""
+    inner: Sequence[str] = path.split("/")[:-1]
+    for count in range(1, len(inner) + 1):
+        above = "/".join(inner[:count])
+        if not (layer / above).exists():
+            seen = ours.find(above)
+            (layer / above).mkdir(mode=0o777 if seen is None else stat.S_IMODE(seen.lstat().st_mode) | stat.S_IRWXU)
+
+
+def write_directory(directory: Path, plan: FilePlan) -> None:
+    """Carry out the changes of a plan in a directory. No link in it is followed."""
+    for path, new in plan.changes:
+        if new is not None:
+            with _parent(directory, path, make=True) as (held, name):
+                _put(held, name, new)
+    for path, new in reversed(plan.changes):
+        if new is None:
+            gone = contextlib.suppress(FileNotFoundError, NotADirectoryError)  # with a directory above it
+            with gone, _parent(directory, path) as (held, name):
+                _remove(held, name)
+
+
+def _put(held: int, name: str, new: Path) -> None:
+    """Put a file in its place, whole; what is there and cannot be replaced by it is removed before."""
+    is_new_directory = is_directory(new)
+    try:
+        there = os.stat(name, dir_fd=held, follow_symlinks=False)
+    except FileNotFoundError:
+        pass
+    else:
+        if stat.S_ISDIR(there.st_mode) and not is_new_directory:
+            shutil.rmtree(name, dir_fd=held)
+        elif is_new_directory and not stat.S_ISDIR(there.st_mode):
+            os.unlink(name, dir_fd=held)
+    if is_new_directory:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, stat.S_IMODE(new.lstat().st_mode), dir_fd=held)
+        return
+    beside = f".{name[:100]}.{secrets.token_hex(6)}"
+    copy_file(new, Path(f"/proc/self/fd/{held}", beside))
+    try:
+        os.rename(beside, name, src_dir_fd=held, dst_dir_fd=held)
+    except BaseException:
+        os.unlink(beside, dir_fd=held)
+        raise
+
+
+def _remove(held: int, name: str) -> None:
+    found = os.stat(name, dir_fd=held, follow_symlinks=False)
+    if stat.S_ISDIR(found.st_mode):
+        os.rmdir(name, dir_fd=held)
+    else:
+        os.unlink(name, dir_fd=held)
+
+
+@contextmanager
+def _parent(directory: Path, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The open directory above a path, found without links, and the name there; it is made if it is missing."""
+    *above, name = path.split("/")
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in above:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=held)
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=held)
+            os.close(held)
+            held = below
+        yield held, name
+    finally:
+        os.close(held)

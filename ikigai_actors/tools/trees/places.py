@@ -1,0 +1,103 @@
+"""Where the layers of agents are on this machine, and in which order they are mounted.
+
+They lie in ``trees/<agent>/<layer>`` beneath the host's directory. A layer's directory is made when it is first mounted
+to be written to, which is after the commit that names it.
+"""
+
+import contextlib
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.trees.tree import Layer, TreeRows, TreeStore, layers_of
+
+MOST_LAYERS = 400
+"""The most layers that are mounted: the kernel takes 500."""
+
+UPPER = "0"
+"""The name of the first layer of an agent."""
+
+KERNELS = "work"
+"""The name of a directory for the kernel beside the layers of an agent."""
+
+
+class Stack(NamedTuple):
+    """What is mounted for an agent."""
+
+    upper: str
+    """The layer that it writes to, beneath the directory of all layers."""
+    layers: str
+    """All of them, as the launcher wants them."""
+
+
+class TreePlaces:
+    """The layers of one directory's trees. Its methods block."""
+
+    def __init__(self, state: Path, base: str, store: TreeStore) -> None:
+        """Look at the machine.
+
+        Args:
+            state: the host's directory.
+            base: the directory that is seen through layers, without links.
+            store: knows the rows.
+        """
+        self.directory, self.base = state / "trees", Path(base)
+        self.machine = machine_of(self.directory)
+        self.store = store
+
+    def rows(self, agent: str) -> TreeRows:
+        """What the database says of an agent's tree; no rows where it has none. Raises `ToolError`: it is elsewhere."""
+        found = self.store.of(agent, str(self.base))
+        if found[0] and found[0][0].machine != self.machine:
+            raise ToolError(
+                f"The files of this agent are on machine {found[0][0].machine}, and this is {self.machine}. Ask the "
+                "person to move the agent there."
+            )
+        return found
+
+    def place(self, layer: Layer) -> Path:
+        """Where a layer is, or would be."""
+        return self.directory / layer.agent / layer.name
+
+    def filled(self, layers: Sequence[Layer]) -> list[Path]:
+        """The directories of layers that have anything, in the same order."""
+        return [place for place in map(self.place, layers) if _has_anything(place)]
+
+    def stack(self, rows: TreeRows) -> Stack:
+        """Make what an agent with a tree needs to mount it. Raises `ToolError` when there are too many layers."""
+        own = rows[0][0]
+        read = self.filled(layers_of(*rows))
+        if len(read) > MOST_LAYERS:
+            raise ToolError(f"The files of this agent have {len(read)} layers, and {MOST_LAYERS} can be mounted.")
+        upper, work = (self.directory / own.agent / name for name in (str(own.upper), KERNELS))
+        for place in (upper, work):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        upper.chmod(stat.S_IMODE(self.base.stat().st_mode))  # the directory itself is seen with the rights of this one
+        paths = [str(place.relative_to(self.directory)) for place in (upper, work, *read)]
+        return Stack(paths[0], ":".join(paths))
+
+
+def machine_of(trees: Path) -> str:
+    """By what name trees know this machine: made once, in the directory of its layers."""
+    trees.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = trees / "machine"
+    made = trees / f".{secrets.token_hex(8)}"
+    if not file.exists():
+        made.write_text(f"{socket.gethostname()}-{secrets.token_hex(4)}", encoding="utf-8")
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            os.link(made, file)
+        made.unlink()
+    return file.read_text(encoding="utf-8")
+
+
+def _has_anything(place: Path) -> bool:
+    try:
+        with os.scandir(place) as entries:
+            return next(entries, None) is not None
+    except FileNotFoundError:
+        return False

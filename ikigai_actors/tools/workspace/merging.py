@@ -1,0 +1,120 @@
+"""Merges of files: what a child has changed goes into the files of its parent, or what an agent has into the directory.
+
+    merge   a layer is made beside the others, which no row names. The commit puts it above those of the parent, whole
+    apply   files are written beside their places and renamed into them, one after the other
+
+A merge that is cut off before its commit leaves the files as they were, and a directory that the next one replaces. One
+into the directory may leave a part of its files: asked for again, it finds these as they are to be, and does the rest.
+"""
+
+import shutil
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.errors import BadInput, FilesConflict, NotBelow
+from ikigai_actors.tools.trees.layers import FileView, touched
+from ikigai_actors.tools.trees.merge import changed_outside, plan_merge, write_directory, write_layer
+from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.tree import FileTree, Layer, TreeMerge, TreeRows, layers_of
+from ikigai_actors.tools.workspace.shells import Shells
+
+_SHOWN = 10
+"""Paths of a conflict that its text names."""
+
+
+async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str) -> list[str]:
+    """Carry out a merge, when the calls of both agents that run now are over; see `Toolset.merge_files`."""
+    async with AsyncExitStack() as held:
+        for one in dict.fromkeys((child, agent)):  # the one below first, as its calls do
+            await held.enter_async_context(shells.at_rest(one))
+        work = (lambda: write_to_base(places, agent)) if child == agent else lambda: merge_child(places, agent, child)
+        changed: list[str] = await in_thread(work, "ikigai-merge")
+        return changed
+
+
+def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
+    """Take over what a child has changed, while neither of the two writes. Blocks."""
+    ours, theirs = _rows(places, agent), _rows(places, child)
+    mine, its = ours[0][0], theirs[0][0]
+    point = _common_point(ours, theirs)
+    before = FileView(places.filled(_beneath(theirs, *point)), places.base)
+    here = FileView(_whole(places, ours), places.base)
+    there = FileView(_whole(places, theirs), places.base)
+    changes = places.filled((Layer(child, its.upper), *layers_of(*theirs, since=point)))
+    plan = plan_merge(before, here, there, touched(changes, before))
+    _check(plan.conflicts, agent, "both agents have")
+    if not changes:
+        return []
+    layer = Layer(agent, mine.upper + 1, (child, its.upper + 1))
+    made = places.place(layer)
+    shutil.rmtree(made, ignore_errors=True)  # of a merge that was cut off
+    if plan.changes:  # else both have changed the same, which the next merge must know
+        write_layer(made, plan, here)
+    # A commit that fails may have happened all the same: the layer stays, and without a row nobody sees it.
+    places.store.merge(TreeMerge(agent, mine.base, layer.number, child, its.upper + 1, 0), mine.upper)
+    return [change.path for change in plan.changes]
+
+
+def write_to_base(places: TreePlaces, agent: str) -> list[str]:
+    """Write what an agent has changed to the directory, while it does not write. Blocks."""
+    rows = _rows(places, agent)
+    directory, there = FileView((), places.base), FileView(_whole(places, rows), places.base)
+    layers = places.filled((Layer(agent, rows[0][0].upper), *layers_of(*rows)))
+    plan = plan_merge(directory, directory, there, touched(layers, directory))
+    since = max(max(one.created_at, one.applied_at or 0) for one in rows[0])
+    _check(changed_outside(plan, directory, since), agent, "somebody has, in the directory,")
+    write_directory(places.base, plan)
+    places.store.applied(agent, str(places.base))
+    return [change.path for change in plan.changes]
+
+
+def _rows(places: TreePlaces, agent: str) -> TreeRows:
+    rows = places.rows(agent)
+    if not rows[0]:
+        raise BadInput(
+            f"Agent {agent} works in {places.base} itself, so there is nothing to merge. An agent has files of its own "
+            "when it was born in a workspace with on_fork='overlay'."
+        )
+    return rows
+
+
+def _whole(places: TreePlaces, rows: TreeRows) -> list[Path]:
+    """All layers of an agent, with the one that it writes to."""
+    own: FileTree = rows[0][0]
+    return places.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
+
+
+def _common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int]:
+    """The layer above which the changes of an agent begin that another one has not: of the latest merge, or the fork.
+
+    Raises `NotBelow` when the files of the first did not begin as those of the other one.
+    """
+    agent, child = ours[0][0].agent, theirs[0][0].agent
+    seen = theirs[0][0].upper
+    for tree in theirs[0]:
+        if merged := [
+            one.upto for one in ours[1] if (one.agent, one.child) == (agent, tree.agent) and one.upto <= seen
+        ]:
+            return tree.agent, max(merged)
+        if tree.parent == agent:
+            return agent, tree.below
+        seen = tree.below
+    raise NotBelow(f"The files of agent {child} did not begin as those of {agent}. Merge them above.", agent)
+
+
+def _beneath(rows: TreeRows, agent: str, layer: int) -> tuple[Layer, ...]:
+    """The layers beneath one of an agent's, which is among the trees."""
+    trees = rows[0][next(place for place, tree in enumerate(rows[0]) if tree.agent == agent) :]
+    return layers_of((trees[0]._replace(upper=layer), *trees[1:]), rows[1])
+
+
+def _check(conflicts: tuple[str, ...], agent: str, who: str) -> None:
+    if conflicts:
+        more = f" and {len(conflicts) - _SHOWN} more" if len(conflicts) > _SHOWN else ""
+        raise FilesConflict(
+            f"Nothing was merged, since {who} changed the same files: {', '.join(conflicts[:_SHOWN])}{more}. Make them "
+            "equal on one side, then merge again.",
+            agent,
+            conflicts,
+        )

@@ -1,0 +1,200 @@
+"""Agents whose files fork, against a model that copies directories: births, writes, merges, kills at commits."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef
+from ikigai_actors.errors import FilesConflict
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.tools.trees.layers import FileView
+from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.tree import Copied, Layer, TreeMerge, TreeRows, TreeStore, layers_of
+from ikigai_actors.tools.workspace.merging import merge_child, write_to_base
+from tests.kit.file_trees import layer_of, made_up, put, seen
+from tests.kit.tool_scripts import scripted
+from tests.system.test_trees import Copying
+
+STEPS = 25
+
+Files = dict[str, str | None]
+
+
+class Killed(BaseException):
+    """The process was killed, before a commit or after it."""
+
+    def __init__(self, before: bool) -> None:
+        super().__init__(before)
+        self.before = before
+
+
+class Mortal(TreeStore):
+    """Kills the process before or after its commits, if it is to."""
+
+    def __init__(self, store: TreeStore) -> None:
+        self._store = store
+        self.kill = ""
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        return self._store.of(agent, base)
+
+    def merge(self, merge: TreeMerge, upper: int) -> None:
+        self._committing(lambda: self._store.merge(merge, upper))
+
+    def applied(self, agent: str, base: str) -> None:
+        self._committing(lambda: self._store.applied(agent, base))
+
+    def _committing(self, commit: Callable[[], None]) -> None:
+        if self.kill == "before":
+            raise Killed(before=True)
+        commit()
+        if self.kill == "after":
+            raise Killed(before=False)
+
+
+class World:
+    """A system, the files of its agents, and a model of them."""
+
+    def __init__(self, place: Path, seed: int) -> None:
+        self.place, self.random = place, random.Random(seed)
+        self.base = put(place / "work", dict(made_up(self.random)))
+        self.model: dict[str, Files] = {}
+        self.began: dict[str, tuple[str, Files]] = {}
+        """By child, its parent, and the files from which both have gone on."""
+        self.numbers = iter(range(1_000_000))
+        self.closing = ExitStack()
+        self.open()
+        self.model[self.system.root.uuid] = self.seen(self.system.root.uuid)
+
+    def open(self) -> None:
+        copying = Copying()
+        copying.copied = Copied(str(self.base), "machine")
+        (self.place / "trees").mkdir(exist_ok=True)
+        (self.place / "trees" / "machine").write_text("machine")
+        self.system = self.closing.enter_context(ActorSystem.open(self.place / "d.db", scripted(), tools=[copying]))
+        assert copying.trees is not None
+        self.store = Mortal(copying.trees)
+        self.places = TreePlaces(self.place, str(self.base), self.store)
+
+    def reopen(self) -> None:
+        self.closing.close()
+        self.open()
+
+    def view(self, agent: str, upper: bool = True) -> FileView:
+        rows = self.places.rows(agent)
+        own = [Layer(agent, rows[0][0].upper)] if rows[0] and upper else []
+        return FileView(self.places.filled((*own, *layers_of(*rows))), self.base)
+
+    def seen(self, agent: str) -> Files:
+        return seen(self.view(agent))
+
+    def fork(self) -> None:
+        parent = self.chosen()
+        child = AgentRef(self.system, parent).fork()
+        self.model[child.uuid] = dict(self.model[parent])
+        self.began[child.uuid] = parent, self.model[parent]
+
+    def write(self) -> None:
+        """Have an agent change its files, as a program behind its fence does."""
+        agent = self.chosen()
+        kept = {path: text for path, text in self.model[agent].items() if self.random.random() < 0.7}
+        drawn = put(self.place / f"drawn-{next(self.numbers)}", kept)
+        for path, text in made_up(self.random):
+            free = not (drawn / path).exists() or ((drawn / path).is_file() and text is not None)
+            if free and self.random.random() < 0.4 and not any(above.is_file() for above in (drawn / path).parents):
+                put(drawn, {path: text})
+        rows = self.places.rows(agent)
+        if not rows[0]:
+            shutil.rmtree(self.base)
+            shutil.copytree(drawn, self.base)
+        else:
+            upper = self.places.place(Layer(agent, rows[0][0].upper))
+            shutil.rmtree(upper, ignore_errors=True)
+            layer_of(upper, self.view(agent, upper=False), drawn)
+        self.model[agent] = seen(FileView((), drawn))
+
+    def merge(self) -> None:
+        if not self.began:
+            return
+        child = self.random.choice(sorted(self.began))
+        parent, before = self.began[child]
+        mine, new = self.model[parent], self.model[child]
+        self.store.kill = self.random.choice(["", "", "before", "after"])
+        conflicts = changed_otherwise(before, mine, new)
+        came = self.outcome(lambda: merge_child(self.places, parent, child))
+        if isinstance(came, FilesConflict):
+            assert came.paths
+            assert {*conflicts} <= {*came.paths}
+        if isinstance(came, FilesConflict) or (isinstance(came, Killed) and came.before):
+            return
+        assert conflicts == []
+        after = self.seen(parent)
+        assert {path: text for path, text in after.items() if text is not None} == merged(before, mine, new)
+        if any(one.child == child for one in self.places.rows(parent)[1]):
+            self.began[child] = parent, new
+        self.model[parent] = after
+
+    def outcome(self, merge: Callable[[], object]) -> FilesConflict | Killed | None:
+        """What comes of a merge, which may kill the process; another one goes on then."""
+        try:
+            merge()
+        except FilesConflict as error:
+            return error
+        except Killed as error:
+            self.reopen()
+            return error
+        finally:
+            self.store.kill = ""
+        return None
+
+    def chosen(self) -> str:
+        return self.random.choice(sorted(self.model))
+
+    def check(self) -> None:
+        for agent, files in self.model.items():
+            assert self.seen(agent) == files
+
+
+def changed_otherwise(before: Files, mine: Files, new: Files) -> list[str]:
+    """The files that two sides have changed, each in its own way."""
+    paths = {path for files in (before, mine, new) for path, text in files.items() if text is not None}
+    texts = {path: (before.get(path), mine.get(path), new.get(path)) for path in paths}
+    return sorted(path for path, (one, two, three) in texts.items() if one != two != three != one)
+
+
+def merged(before: Files, mine: Files, new: Files) -> Files:
+    """The files after a merge without a conflict."""
+    paths = {*mine, *new}
+    taken = {path: mine.get(path) if new.get(path) == before.get(path) else new.get(path) for path in paths}
+    return {path: text for path, text in taken.items() if text is not None}
+
+
+@contextmanager
+def world(place: Path, seed: int) -> Iterator[World]:
+    made = World(place, seed)
+    with made.closing:
+        yield made
+
+
+FEW, MORE = range(3), range(3, 25)
+
+
+@pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.slow("more of them")) for seed in MORE)])
+def test_each_agent_has_the_files_of_a_directory_that_was_copied_at_its_birth(tmp_path: Path, seed: int) -> None:
+    with world(tmp_path, seed) as made:
+        for _ in range(STEPS):
+            made.random.choice([made.fork, made.write, made.write, made.write, made.merge, made.reopen])()
+            made.check()
+        assert check(made.system._store) == []
+        agent = made.chosen()
+        if made.places.rows(agent)[0]:
+            made.store.kill = "before"
+            with pytest.raises(Killed):
+                write_to_base(made.places, agent)
+            made.store.kill = ""
+            assert write_to_base(made.places, agent) == []
+            assert seen(FileView((), made.base)) == made.model[agent]

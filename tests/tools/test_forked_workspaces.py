@@ -1,0 +1,287 @@
+"""Workspaces that fork with their agent, in a system, with real mounts and shells."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall, Workspace
+from ikigai_actors.errors import FilesConflict, NotBelow
+from ikigai_actors.records.fsck.check import check
+from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.fences import needs
+from tests.kit.zygote import PYTHON, popen
+
+pytestmark = pytest.mark.slow("mounts directories and starts shells")
+
+Call = tuple[str, Mapping[str, object]]
+
+
+def told(request: Request) -> Reply | str:
+    """Make the calls that the latest prompt lists; then say that it is done."""
+    last = request.messages[-1]
+    for block in reversed(last["content"]) if isinstance(last["content"], list) else [{"text": last["content"]}]:
+        if str(block.get("text", "")).startswith("[["):
+            return Reply(tool_calls=tuple(ToolCall(name, given) for name, given in json.loads(block["text"])))
+    return "done"
+
+
+def do(agent: AgentRef, *calls: Call) -> list[str]:
+    """What calls of one reply give, in order."""
+    agent.prompt(json.dumps(calls)).get(timeout=DEADLINE)
+    answered = [message.content for message in agent.history() if message.kind == "tool_result"]
+    return answered[-len(calls) :]
+
+
+def bash(agent: AgentRef, command: str) -> str:
+    """What a command prints, without news of its shell."""
+    [text] = do(agent, ("bash", {"command": command}))
+    return "\n".join(line for line in text.splitlines() if not line.startswith("[new shell"))
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    needs("required")
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    (work / "d").mkdir(parents=True)
+    (work / "a").write_text("a\n")
+    (work / "d" / "old").write_text("old\n")
+    return work
+
+
+@contextmanager
+def opened(work: Path, on_fork: str = "overlay") -> Iterator[ActorSystem]:
+    tools = [Workspace(work, fence="required", on_fork=on_fork)]
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+        yield system
+        assert check(system._store) == []
+
+
+def files(directory: Path) -> dict[str, str]:
+    return {str(place.relative_to(directory)): place.read_text() for place in directory.rglob("*") if place.is_file()}
+
+
+def test_parent_and_child_do_not_see_what_the_other_changes_and_the_directory_stays_as_it_is(work: Path) -> None:
+    before = files(work)
+    with opened(work) as system:
+        root = system.root
+        assert bash(root, "echo early > early; cat a") == "a"
+        before = {**before, "early": "early\n"}
+        kid = root.fork(name="kid")
+        assert bash(kid, "ls; echo kid >> a; rm d/old; mkdir d/new; echo x > d/new/x") == "a\nd\nearly"
+        assert bash(root, "cat a d/old; ls d; echo root > mine; echo root >> a") == "a\nold\nold"
+        assert bash(kid, "cat a; ls -A . d") == "a\nkid\n.:\na\nd\nearly\n\nd:\nnew"
+        grandchild = kid.fork(name="grandchild")
+        assert bash(kid, "echo later >> a") == ""
+        assert bash(grandchild, "cat a; rm -r d; mkdir d; ls d") == "a\nkid"
+        assert bash(kid, "cat a; ls d") == "a\nkid\nlater\nnew"
+        assert files(work) == before
+
+
+def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo kid >> a")
+        assert do(kid, ("read", {"file_path": "a"})) == ["a\nkid\n"]
+        assert do(kid, ("write", {"file_path": f"{work}/new/b", "content": "hello\n"})) == [
+            f"wrote 6 bytes to {work}/new/b"
+        ]
+        do(kid, ("edit", {"file_path": "d/old", "old_string": "old", "new_string": "young"}))
+        assert bash(kid, "cat new/b d/old") == "hello\nyoung"
+        assert sorted(do(kid, ("glob", {"pattern": "**/*"}))[0].splitlines()) == [
+            f"{work}/{name}" for name in ("a", "d", "d/old", "new", "new/b")
+        ]
+        assert do(kid, ("grep", {"pattern": "hello|kid|young", "path": "new"})) == [f"{work}/new/b:1:hello\n"]
+        assert sorted(do(kid, ("grep", {"pattern": "hello|kid"}))[0].splitlines()) == [
+            f"{work}/a:2:kid", f"{work}/new/b:1:hello",
+        ]  # fmt: skip
+        [outside] = do(kid, ("read", {"file_path": "../d.db"}))
+        assert "outside of the workspace" in outside
+        bash(kid, "ln -s / way; mkdir -p .git/hooks; echo '[core]' > .git/config")
+        assert "outside of the workspace" in do(kid, ("read", {"file_path": "way/etc/hosts"}))[0]
+        assert "is protected" in do(kid, ("write", {"file_path": ".git/config", "content": ""}))[0]
+        assert files(work) == {"a": "a\n", "d/old": "old\n"}
+
+
+def test_a_child_whose_first_call_reads_a_file_needs_no_shell(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork()
+        assert do(kid, ("read", {"file_path": "a"}), ("read", {"file_path": "d/old"})) == ["a\n", "old\n"]
+
+
+def test_a_shell_goes_on_in_its_directory_with_its_variables_after_a_fork(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        assert do(root, ("bash", {"command": "cd d; export tea='green tea' lost; cup=1; sleep 300 &"})) == [
+            f"[new shell in {work}]"
+        ]
+        root.fork()
+        assert do(root, ("bash", {"command": 'pwd; echo "$tea, $cup"; jobs'})) == [
+            (
+                f"[new shell in {work}; your files have forked, so background jobs were ended; directory and exported "
+                f"variables are as before]\n{work}/d\ngreen tea, "
+            )
+        ]
+
+
+def test_a_command_that_runs_while_its_agent_forks_counts_as_one_before_the_fork(work: Path) -> None:
+    with opened(work) as system:
+        do(
+            system.root,
+            ("bash", {"command": "sleep 0.2; echo whole > slow"}),
+            ("fork", {"name": "kid", "prompt": "wait"}),
+        )
+        kid = system.agent("kid")
+        assert bash(kid, "cat slow") == "whole"
+
+
+def test_a_merge_brings_all_that_a_child_has_changed_and_then_what_is_new(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        kid = root.fork(name="kid")
+        bash(kid, "echo kid >> a; rm -r d; mkdir d; echo n > d/new; ln -s a way; chmod 755 a")
+        bash(root, "echo root > mine")
+        assert root.merge_files(kid) == ["a", "d/new", "d/old", "way"]
+        assert bash(root, "cat a mine; ls d; readlink way; stat -c %a a") == "a\nkid\nroot\nnew\na\n755"
+        assert root.merge_files(kid) == []
+        assert bash(kid, "ls; echo more >> a") == "a\nd\nway"
+        bash(root, "echo root >> mine")
+        assert root.merge_files("kid") == ["a"]
+        assert do(root, ("read", {"file_path": "a"})) == ["a\nkid\nmore\n"]
+        grandchild = kid.fork(name="grandchild")
+        bash(grandchild, "echo g > g; rm way")
+        bash(kid, "echo later > later")
+        assert root.merge_files(grandchild) == ["g", "way"]
+        assert bash(root, "ls; cat g") == "a\nd\ng\nmine\ng"
+        assert root.merge_files(kid) == ["later"]
+        with pytest.raises(NotBelow, match="Merge them above"):
+            kid.merge_files(root)
+
+
+def test_a_conflict_changes_nothing_and_names_the_files(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        kid = root.fork()
+        bash(kid, "echo kid >> a; echo x > new")
+        bash(root, "echo root >> a")
+        with pytest.raises(FilesConflict, match="both agents have changed the same files: a\\.") as caught:
+            root.merge_files(kid)
+        assert caught.value.paths == ("a",)
+        assert bash(root, "cat a; ls") == "a\nroot\na\nd"
+        bash(root, "echo a > a")
+        assert root.merge_files(kid) == ["a", "new"]
+        assert bash(root, "cat a new") == "a\nkid\nx"
+
+
+def test_what_an_agent_has_changed_goes_into_the_directory_unless_somebody_changed_it_there(work: Path) -> None:
+    with opened(work) as system:
+        root = system.root
+        root.fork()
+        bash(root, "echo root >> a; rm d/old; rmdir d; echo x > new")
+        (work / "new").write_text("mine")
+        with pytest.raises(FilesConflict, match="somebody has, in the directory, changed the same files: new"):
+            root.merge_files()
+        assert files(work) == {"a": "a\n", "d/old": "old\n", "new": "mine"}
+        (work / "new").unlink()
+        assert root.merge_files() == ["a", "d", "d/old", "new"]
+        assert files(work) == {"a": "a\nroot\n", "new": "x\n"}
+        assert not (work / "d").exists()
+        assert root.merge_files() == []
+        bash(root, "echo again >> a")
+        assert root.merge_files() == ["a"]
+        assert files(work) == {"a": "a\nroot\nagain\n", "new": "x\n"}
+
+
+def test_an_agent_without_files_of_its_own_has_nothing_to_merge(work: Path) -> None:
+    with opened(work, "share") as system:
+        kid = system.root.fork()
+        with pytest.raises(BadInput, match=r"works in .* itself"):
+            system.root.merge_files(kid)
+        bash(kid, "echo kid >> a")
+        assert files(work)["a"] == "a\nkid\n"
+    with ActorSystem.open(":memory:", ScriptedProvider([])) as system, pytest.raises(BadInput, match="no workspace"):
+        system.root.merge_files()
+
+
+def test_files_are_there_after_a_restart_also_where_children_share_from_now_on(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo kid >> a")
+    with opened(work, "share") as system:
+        kid = system.agent("kid")
+        assert do(kid, ("read", {"file_path": "a"})) == ["a\nkid\n"]
+        assert bash(kid, "cat a") == "a\nkid"
+
+
+def test_a_machine_that_cannot_mount_says_so_and_an_agent_with_files_of_its_own_touches_no_others(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(work) as system:
+        kid = system.root.fork(name="kid")
+        bash(kid, "echo kid >> a")
+    for fence in ("none", "landlock"):
+        with pytest.raises(BadInput, match="on_fork='overlay'"):
+            ActorSystem.open(":memory:", ScriptedProvider([]), tools=[Workspace(work, fence=fence, on_fork="overlay")])
+    tools = [Workspace(work, fence="landlock")]
+    monkeypatch.setenv(TIER_VARIABLE, "landlock")
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+        for call in (("bash", {"command": "cat a"}), ("read", {"file_path": "a"}), ("grep", {"pattern": "a"})):
+            assert "only a fence with namespaces can mount" in do(system.agent("kid"), call)[0]
+    (work.parent / "home" / "trees" / "machine").write_text("elsewhere-1")
+    monkeypatch.delenv(TIER_VARIABLE)
+    with opened(work) as system:
+        for call in (("bash", {"command": "cat a"}), ("read", {"file_path": "a"})):
+            assert "and this is elsewhere-1" in do(system.agent("kid"), call)[0]
+
+
+HOST = """
+import sys
+from pathlib import Path
+from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
+from tests.tools.test_forked_workspaces import do, told
+work = Path(sys.argv[1])
+tools = [Workspace(work, fence="required", on_fork="overlay")]
+with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    kid = system.root.fork(name="kid")
+    for agent in (system.root, kid):
+        do(agent, ("bash", {"command": "(setsid sleep 300 &); touch held; for i in 1 2 3; do echo $i >> many; done"}))
+    do(kid, ("read", {"file_path": "many"}))
+    print("ready", flush=True)
+    do(kid, ("bash", {"command": "while :; do echo x >> endless; done"}))
+"""
+
+
+def mounted(place: Path) -> list[str]:
+    """The processes in whose namespaces a directory is mounted through layers."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                lines = (process / "mounts").read_text().splitlines()
+            except OSError:
+                continue
+            found += [process.name for line in lines if line.startswith(f"overlay {place} ")]
+    return found
+
+
+def test_a_killed_host_leaves_no_mount_and_no_process_and_the_files_are_there(work: Path) -> None:
+    host = popen((*PYTHON, "-c", HOST, str(work)), cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    assert host.stdout.readline() == "ready\n"
+    eventually(lambda: len(mounted(work)) >= 4, "mounts of two agents")
+    os.kill(host.pid, signal.SIGKILL)
+    host.wait()
+    host.stdout.close()
+    eventually(lambda: not mounted(work), "no mount, and so no process behind its fence")
+    assert "many" not in files(work)
+    with opened(work) as system:
+        assert bash(system.agent("kid"), "cat many; test -s endless && echo there") == "1\n2\n3\nthere"
+        assert bash(system.root, "cat many; ls") == "1\n2\n3\na\nd\nheld\nmany"
