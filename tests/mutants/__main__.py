@@ -1,6 +1,6 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending | --steering]
+python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending | --steering | --hashes]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
+from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
@@ -124,6 +125,7 @@ def main() -> None:
     parser.add_argument("--spending", action="store_true", help="those of keys, labels and their sums")
     parser.add_argument("--steering", action="store_true", help="those of words into turns")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--hashes", action="store_true", help="those of the hashes of histories")
     given = parser.parse_args()
     kinds = {
         "hosts": HOST_MUTANTS,
@@ -132,6 +134,7 @@ def main() -> None:
         "later": LATER_MUTANTS,
         "behaviour": BEHAVIOUR_MUTANTS,
         "spending": SPENDING_MUTANTS,
+        "hashes": HASH_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }
     mutants = next((some for kind, some in kinds.items() if getattr(given, kind)), MUTANTS)

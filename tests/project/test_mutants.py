@@ -8,6 +8,7 @@ from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
+from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
@@ -18,7 +19,7 @@ from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS)
-    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering))
+    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
@@ -45,7 +46,12 @@ def test_the_page_says_of_every_mutant_of_hosts_when_it_was_found() -> None:
 
 @pytest.mark.parametrize(
     ("title", "mutants"),
-    [("Memory", MEMORY_MUTANTS), ("Budgets", BUDGET_MUTANTS), ("Keys and spending", SPENDING_MUTANTS)],
+    [
+        ("Memory", MEMORY_MUTANTS),
+        ("Budgets", BUDGET_MUTANTS),
+        ("Keys and spending", SPENDING_MUTANTS),
+        ("Hashes", HASH_MUTANTS),
+    ],
 )
 def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
     title: str, mutants: tuple[Mutant, ...]
