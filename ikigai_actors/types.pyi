@@ -24,6 +24,9 @@ from ikigai_actors.records.mail.mail import Preview as Preview
 from ikigai_actors.records.mail.timers import Timer as Timer
 from ikigai_actors.records.messages.messages import Kind as Kind
 from ikigai_actors.records.messages.steered import Steered as Steered
+from ikigai_actors.records.proof.chain_check import Problem as Problem
+from ikigai_actors.records.proof.checkpoint import Checkpointed as Checkpointed
+from ikigai_actors.records.proof.verify import Verified as Verified
 from ikigai_actors.records.transfer.export import Exported as Exported
 from ikigai_actors.store.hosts.rows import HostRecord as HostRecord
 from ikigai_actors.store.journal import JournalStatistics as JournalStatistics

@@ -46,7 +46,7 @@ COMMAND_LINE = Contents(
         ),
         "Experiments": "search bisect good bad skip replay regress evaluate experiments",
         "Hosts": "serve host hosts drain move cluster mcp",
-        "Data": "backup copy export import prune fsck",
+        "Data": "backup copy export import prune fsck verify checkpoint",
     },
 )
 

@@ -896,6 +896,12 @@ UPDATE agents SET pruned_at = :now, unread = 0, pruned_hash =
        (SELECT m.hash FROM messages m WHERE m.agent_uuid = agents.uuid ORDER BY m.id DESC LIMIT 1)
  WHERE uuid = ANY(:uuids)
 
+-- name: head_hashes
+-- The latest message of each log, and its hash.
+SELECT m.agent_uuid, m.id, m.hash FROM agents a JOIN messages m ON m.agent_uuid = a.uuid
+   AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
+ WHERE a.pruned_at IS NULL
+
 -- name: pruned_hashes
 SELECT a.uuid, a.pruned_hash FROM agents a WHERE a.pruned_hash IS NOT NULL
 

@@ -146,6 +146,8 @@ class AsyncSystem(_Beside[_System]):
     move = _asks(System.move)
     export = _asks(System.export)
     import_ = _gives(System.import_, _aio)
+    verify = _asks(System.verify)
+    checkpoint = _asks(System.checkpoint)
     subscribe = _asks(System.subscribe)
 
     @overload

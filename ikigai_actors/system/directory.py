@@ -450,6 +450,58 @@ class Directory(OfOneProcess, ABC):
             self._store, uuid, as_path(file), now=self._clock.now_ms(), from_clear=from_clear, notice=notice
         )
 
+    def verify(
+        self, what: "Handle | str | os.PathLike[str] | None" = None, *, since: "str | os.PathLike[str] | None" = None
+    ) -> "types.Verified":
+        """Verify that histories are as they were written: compare each message with its hash.
+
+        A hash is of a message and of all that its agent remembers before it. This reads one snapshot, while the agents
+        go on. A writer of the database can also make new hashes. A checkpoint that is kept elsewhere shows that too.
+
+        Args:
+            what: a handle, uuid, name, or unique prefix of a uuid of the agent whose history is verified; or a file
+                that `export` has made; None verifies all logs.
+            since: a file that `checkpoint` has made. Each log must go on from where it was then.
+
+        Returns:
+            How much was compared, and each problem with its place.
+
+        Raises:
+            AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
+            HistoryPruned: its messages were deleted.
+            BadInput: a file cannot be read, is none of these, or the checkpoint is of another database.
+        """
+        from ikigai_actors.records.transfer.verify import verify_named
+
+        self._check_open()
+        return verify_named(self._store, what, since)
+
+    def checkpoint(
+        self, file: "str | os.PathLike[str]", *, previous: "str | os.PathLike[str] | None" = None
+    ) -> "types.Checkpointed":
+        """Write the hashes of all histories to a new file, to be kept where no host of the database can reach it.
+
+        The file has about 100 bytes for each agent. `verify` compares the histories with it later.
+
+        Args:
+            file: the new file, which only its user may read.
+            previous: an earlier checkpoint. The histories are verified against it first, and the new file names those
+                that have gone on since.
+
+        Returns:
+            How many logs it names, and the SHA-256 of the file.
+
+        Raises:
+            HistoryError: a history is not as the earlier checkpoint has it; nothing is written.
+            BadInput: a file cannot be read or written, or the earlier one is of another database.
+        """
+        from ikigai_actors.records.proof.checkpoint import write_checkpoint
+        from ikigai_actors.records.transfer.export import as_path
+
+        self._check_open()
+        earlier = None if previous is None else as_path(previous)
+        return write_checkpoint(self._store, as_path(file), self._clock.now_ms(), earlier)
+
     # Carrying out
 
     def _here(self, uuid: str) -> "AgentActor | None":

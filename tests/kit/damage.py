@@ -154,7 +154,7 @@ def damage(url: str, *statements: str, hashes: bool = True) -> None:
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
             connection.execute("PRAGMA ignore_check_constraints = ON")
-            for statement in ("DROP INDEX agents_root", "DROP INDEX agents_name", *statements):
+            for statement in ("DROP INDEX IF EXISTS agents_root", "DROP INDEX IF EXISTS agents_name", *statements):
                 connection.execute(statement)
             if hashes:
                 for given in _new_hashes(lambda sql: connection.execute(sql).fetchall()):

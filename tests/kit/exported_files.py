@@ -43,10 +43,11 @@ def rehash(records: Records) -> None:
         one["hash"] = known[one["agent"], one["id"]].hex()
 
 
-def signed(records: Records) -> bytes:
-    """Records as a file whose sums are right, those of its messages too."""
-    with suppress(KeyError, TypeError):  # fields are gone, or of other types
-        rehash(records)
+def signed(records: Records, *, hashes: bool = True) -> bytes:
+    """Records as a file whose sums are right; unless ``hashes`` is False, those of its messages too."""
+    if hashes:
+        with suppress(KeyError, TypeError):  # fields are gone, or of other types
+            rehash(records)
     rows = [{key: value for key, value in one.items() if key != "record"} for one in records]
     kinds = [one["record"] for one in records]
     return b"".join(file_lines(zip(kinds[:-1], rows[:-1], strict=True)))

@@ -230,8 +230,8 @@ def test_both_faces_of_a_handle_have_the_same_methods_with_the_same_arguments_an
 
 
 SYSTEM = {
-    "agent", "agents", "approvals", "attached", "close", "documents", "events", "export", "groups", "handle", "hosts",
-    "import_", "move", "root", "send", "spending", "state_of", "statistics", "subscribe",
+    "agent", "agents", "approvals", "attached", "checkpoint", "close", "documents", "events", "export", "groups",
+    "handle", "hosts", "import_", "move", "root", "send", "spending", "state_of", "statistics", "subscribe", "verify",
 }  # fmt: skip
 HOST = {"open", "attach", "drain", "resume"}
 AGENT = {

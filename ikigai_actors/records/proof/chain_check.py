@@ -32,11 +32,13 @@ class Problem(NamedTuple):
     or an agent inherits it.
     """
     agent: str
-    """The agent in whose log it is, by uuid."""
+    """The agent in whose log it is, by uuid. Empty where a file is wrong by itself."""
     position: int
+    """The message, by its position; the line where a file is wrong by itself."""
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.agent} {self.position}"
+        where = f"{self.agent} {self.position}" if self.agent else f"the file, in or after line {self.position}"
+        return f"{self.what}: {where}"
 
 
 def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:

@@ -285,4 +285,46 @@ def import_agents(
     click.echo(harmless(told))
 
 
-COMMANDS = (agents, backup, copy, doctor, drain, export, fsck, import_agents, log, prices, prune, stats, tail)
+@click.command()
+@click.argument("what", metavar="[AGENT|FILE]", required=False)
+@click.option("--since", metavar="CHECKPOINT", help="Also compare with this file, which ikigai checkpoint has written.")
+@click.option("--json", "json", is_flag=True, help="What was compared and found, as a JSON object.")
+@click.pass_context
+def verify(context: click.Context, what: str | None, since: str | None, json: bool) -> None:
+    """Verify that histories are as they were written: of all agents, of an AGENT, or in a FILE of ikigai export.
+
+    Each message has a hash of itself and of all before it. Exit status: 0 if every hash fits, 1 with a line for each
+    place where one does not, 2 if it could not be looked at. Changes nothing, beside a running shell or without one.
+    """
+    from ikigai_actors.errors import IkigaiError
+    from ikigai_actors.shell.cli import proof
+
+    with ended_early(context):
+        try:
+            found = proof.examine(context.obj.database, what, since)
+        except IkigaiError as error:
+            show_notice(str(error))
+            context.exit(2)
+    click.echo(proof.report_as_json(found) if json else harmless("\n".join(proof.as_lines(found))))
+    context.exit(1 if found.problems else 0)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--previous", metavar="OLD", help="Verify against this checkpoint first; name only what has gone on.")
+@click.pass_context
+def checkpoint(context: click.Context, file: str, previous: str | None) -> None:
+    """Write the hash of every history to the new FILE, for ikigai verify --since. Keep it where no host can reach it.
+
+    Works beside a running shell or without one, in one snapshot. Sign it with ssh-keygen -Y sign, if you like.
+    """
+    from ikigai_actors.shell.cli import proof
+
+    with ended_early(context):
+        click.echo(harmless(proof.write(context.obj.database, file, previous)))
+
+
+COMMANDS = (
+    agents, backup, checkpoint, copy, doctor, drain, export, fsck, import_agents, log, prices, prune, stats, tail,
+    verify,
+)  # fmt: skip

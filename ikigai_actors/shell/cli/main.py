@@ -32,6 +32,8 @@ Beside a running shell, or without one (commands.py), and every verb that the ta
     ikigai prices MODEL             what a model costs; --update takes newer prices
     ikigai doctor                   which fence for agents' programs holds on this machine
     ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
+    ikigai verify [AGENT|FILE]      whether histories are as they were written; --since CHECKPOINT
+    ikigai checkpoint FILE          the hash of every history, for ikigai verify --since
     ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of

@@ -1,0 +1,115 @@
+"""Whether the histories of a database are as they were written, and as a checkpoint has them. Reads only."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.log.lineage import read_lineage
+from ikigai_actors.records.proof.chain_check import ChainCheck, LogStart, Problem, messages_of_all, starts_of
+from ikigai_actors.store.base import Row, Transaction
+
+_AT_ONCE = 2_000
+"""Messages that are read together."""
+
+
+class HashedHead(NamedTuple):
+    """The end of a log, as a checkpoint has it."""
+
+    position: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The result of a verification."""
+
+    agents: int
+    """The agents whose logs were looked at."""
+    messages: int
+    pruned: int
+    """The agents whose messages were deleted, since they were dead for long. A checkpoint says what they were."""
+    problems: tuple[Problem, ...]
+    """The places at which a log is not as it was written; empty when every hash fits."""
+    omitted: int = 0
+    """The messages in the place of others, which were left out of a file. Only the hash of those is known."""
+
+
+def verify_histories(
+    tx: Transaction, agent: str | None = None, since: Mapping[str, HashedHead] | None = None
+) -> Verified:
+    """Compare the hashes of logs with their messages, and with a checkpoint.
+
+    Args:
+        tx: a transaction, whose snapshot is looked at.
+        agent: the uuid of the agent whose history is looked at, with what it inherits; None looks at all logs.
+        since: the heads of a checkpoint. Each must be in the log of its agent, with that hash.
+
+    Raises:
+        AgentNotFound, HistoryPruned: the agent is not there, or its messages were deleted.
+        HistoryError: its lineage is damaged.
+    """
+    if agent is not None:
+        return _verify_history(tx, agent, since or {})
+    records = registry.every(tx)
+    check = ChainCheck(starts_of(records), [(uuid, head.position) for uuid, head in (since or {}).items()])
+    found = [problem for row in messages_of_all(tx) for problem in check.read(row)]
+    found += check.conclude()
+    pruned = {one.uuid for one in records if one.pruned_at is not None}
+    if since:
+        found += heads_missed(check, since, pruned, dict(tx.run("pruned_hashes")))
+    return Verified(len(records) - len(pruned), check.messages, len(pruned), _once(found), check.omitted)
+
+
+def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead]) -> Verified:
+    """Verify what an agent remembers: its own log, and those of its ancestors as far as it inherits them."""
+    starts: dict[str, LogStart] = {}
+    ends: dict[str, int] = {}
+    bound = 2**63 - 1
+    for one in read_lineage(tx, uuid, whole=True):
+        if one.fork_message_id < bound or one.uuid == uuid:
+            starts[one.uuid], ends[one.uuid] = LogStart(one.parent_uuid, one.fork_message_id), bound
+            bound = one.fork_message_id
+    for record in registry.some(tx, list(starts)):
+        if record.grafted:
+            starts[record.uuid] = LogStart(None, record.fork_message_id)
+    heads = {one: head for one, head in since.items() if one in starts and head.position <= ends[one]}
+    check = ChainCheck(starts, [(one, head.position) for one, head in heads.items()])
+    found = [problem for row in _history(tx, starts, ends) for problem in check.read(row)]
+    found += [*check.conclude(), *heads_missed(check, heads, set(), {})]
+    return Verified(1, check.messages, 0, _once(found), check.omitted)
+
+
+def _history(tx: Transaction, starts: Mapping[str, LogStart], ends: Mapping[str, int]) -> Iterator[Row]:
+    for uuid in reversed(list(starts)):
+        position = starts[uuid].fork
+        while rows := tx.run("hashed_section", uuid=uuid, start=position, end=min(position + _AT_ONCE, ends[uuid])):
+            yield from rows
+            position = rows[-1][1]
+
+
+def heads_missed(
+    check: ChainCheck, since: Mapping[str, HashedHead], pruned: set[str], last: Mapping[str, bytes]
+) -> Iterator[Problem]:
+    """The heads of a checkpoint that are not in the logs which were read.
+
+    Args:
+        check: has read them, and has kept the hashes at these heads.
+        since: the heads.
+        pruned: the agents whose messages were deleted.
+        last: the hashes of the latest messages that those had, as far as they are known.
+    """
+    for uuid, head in sorted(since.items()):
+        if uuid in pruned:
+            if last.get(uuid) != head.hash:
+                yield Problem("pruned, and the checkpoint has another last message", uuid, head.position)
+        elif (stored := check.kept.get((uuid, head.position))) is not None:
+            if stored != head.hash:
+                yield Problem("another history than the checkpoint", uuid, head.position)
+        elif check.heads.get(uuid, 0) < head.position:
+            yield Problem("shorter than the checkpoint", uuid, head.position)
+
+
+def _once(problems: list[Problem]) -> tuple[Problem, ...]:
+    """The same without repetitions: several may inherit what is missing."""
+    return tuple(dict.fromkeys(problems))

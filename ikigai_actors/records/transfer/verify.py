@@ -1,0 +1,89 @@
+"""Whether an exported file is as it was written, and as a checkpoint has its agents."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ikigai_actors.errors import BadInput, ImportRefused
+from ikigai_actors.records.agents import registry
+from ikigai_actors.records.agents.registry import AgentRecord, Handle
+from ikigai_actors.records.proof.chain_check import ChainCheck, Problem
+from ikigai_actors.records.proof.checkpoint import check_root, read_checkpoint, root_of
+from ikigai_actors.records.proof.verify import HashedHead, Verified, heads_missed, verify_histories
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.records.transfer.format import HASHED, read_file
+from ikigai_actors.records.transfer.manifest import agent_record, hash_bytes, log_starts, message_row
+from ikigai_actors.store.base import Store, Transaction
+
+
+def verify_file(path: Path, since: Mapping[str, HashedHead] | None = None) -> Verified:
+    """Compare the hashes of a file with its messages, and with the heads of a checkpoint.
+
+    Raises:
+        BadInput: the file cannot be read, is no exported file, or is of a format without hashes.
+    """
+    agents: dict[str, AgentRecord] = {}
+    pruned: dict[str, bytes | None] = {}
+    found: list[Problem] = []
+    check: ChainCheck | None = None
+    number = 0
+    try:
+        for record in read_file(path):
+            number = record.line
+            if record.kind == "header" and record.fields["format"] < HASHED:
+                raise BadInput(f"The file {path} has format {record.fields['format']}, which has no hashes.")
+            if record.kind == "agent":
+                one = agent_record(record.fields)
+                agents[one.uuid] = one
+                if one.pruned_at is not None:
+                    pruned[one.uuid] = hash_bytes(record, "pruned_hash")
+            if record.kind == "message":
+                if check is None:
+                    check = _check_of(agents, since)
+                found += check.read(message_row(record))
+    except ImportRefused as error:
+        if not number:
+            raise BadInput(f"The file {path} cannot be verified. {error}") from error
+        found.append(Problem("altered", "", number))
+    check = check or _check_of(agents, since)
+    found += check.conclude()
+    if since:
+        here = {uuid: head for uuid, head in since.items() if uuid in agents}
+        found += heads_missed(check, here, set(pruned), {uuid: last for uuid, last in pruned.items() if last})
+    looked_at = len(agents) - len(pruned)
+    return Verified(looked_at, check.messages, len(pruned), tuple(dict.fromkeys(found)), check.omitted)
+
+
+def _check_of(agents: Mapping[str, AgentRecord], since: Mapping[str, HashedHead] | None) -> ChainCheck:
+    wanted = [(uuid, head.position) for uuid, head in (since or {}).items()]
+    return ChainCheck(log_starts(agents.values()), wanted)
+
+
+def verify_named(
+    store: Store, what: Handle | str | os.PathLike[str] | None, since: str | os.PathLike[str] | None
+) -> Verified:
+    """Verify the history of an agent, an exported file, or for None a whole database; against a checkpoint, if any.
+
+    Raises what `verify_histories`, `verify_file`, `read_checkpoint` and `registry.uuid_of` do, and `BadInput` for a
+    checkpoint of another database.
+    """
+    checkpoint = None if since is None else read_checkpoint(as_path(since))
+    heads = None if checkpoint is None else checkpoint.heads
+    if (file := _file_of(what)) is not None:
+        return verify_file(file, heads)
+    uuid = None if what is None or isinstance(what, os.PathLike) else registry.uuid_of(store, what)
+
+    def work(tx: Transaction) -> Verified:
+        if checkpoint is not None:
+            check_root(root_of(tx), checkpoint)
+        return verify_histories(tx, uuid, heads)
+
+    return store.read(work)
+
+
+def _file_of(what: object) -> Path | None:
+    """The file that is meant; None where it is no path of one."""
+    if not isinstance(what, str | os.PathLike):
+        return None
+    path = as_path(what)
+    return path if isinstance(what, os.PathLike) or path.is_file() else None

@@ -1,0 +1,53 @@
+"""Verification of histories, and checkpoints, as commands do them."""
+
+from pathlib import Path
+
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.records.proof.chain_check import Problem
+from ikigai_actors.records.proof.checkpoint import read_checkpoint, write_checkpoint
+from ikigai_actors.records.proof.verify import Verified
+from ikigai_actors.records.transfer.export import as_path
+from ikigai_actors.records.transfer.verify import verify_file, verify_named
+from ikigai_actors.shell.text.harmless import as_json
+from ikigai_actors.shell.text.words import counted
+from ikigai_actors.store.database_clock import clock_of
+from ikigai_actors.store.existing import existing
+
+_SHORT = 6  # characters of a uuid
+
+
+def examine(database: str | None, what: str | None, since: str | None) -> Verified:
+    """Verify an agent of a database, all of them, or a file, which needs no database."""
+    if what is not None and Path(what).is_file():
+        return verify_file(as_path(what), None if since is None else read_checkpoint(as_path(since)).heads)
+    with existing(database) as store:
+        return verify_named(store, what, since)
+
+
+def as_lines(found: Verified) -> list[str]:
+    """A line for each problem, and a summary."""
+    lines = [_line(problem) for problem in found.problems]
+    summary = ", ".join((counted(found.agents, "agent"), counted(found.messages, "message")))
+    verdict = counted(len(lines), "problem") if lines else "every hash fits"
+    notes = [f"{counted(found.pruned, 'agent')} pruned"] if found.pruned else []
+    notes += [f"{counted(found.omitted, 'message')} left out"] if found.omitted else []
+    return [*lines, f"{summary}: {verdict}{''.join(f'; {note}' for note in notes)}"]
+
+
+def report_as_json(found: Verified) -> str:
+    """The same as an object."""
+    problems = [problem._asdict() for problem in found.problems]
+    counts = {"agents": found.agents, "messages": found.messages, "pruned": found.pruned, "omitted": found.omitted}
+    return as_json({**counts, "problems": problems}, indent=2)
+
+
+def write(database: str | None, file: str, previous: str | None) -> str:
+    """Write a checkpoint; return a line for a person."""
+    with existing(database) as store:
+        now = clock_of(store, SystemClock()).now_ms()
+        done = write_checkpoint(store, as_path(file), now, None if previous is None else as_path(previous))
+    return f"Wrote the heads of {counted(done.agents, 'log')} to {file}, SHA-256 {done.sha256}"
+
+
+def _line(problem: Problem) -> str:
+    return str(problem._replace(agent=problem.agent[:_SHORT]))
