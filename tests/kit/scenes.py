@@ -110,7 +110,7 @@ SCENES: Mapping[str, Scene] = {
     "agents": Scene(("f4", "less_than_sign"), r"agent ▾[\s\S]*seller +thinking", "seller"),
     "mail": Scene(("f5", "down", "enter"), r"mail 1 from buyer[\s\S]*I ask for a sample", "The offer is filed"),
     "documents": Scene(("f6", "enter"), r"On Saturday[\s\S]*written by buyer", r"\.md"),
-    "palette": Scene(("ctrl+p",), r"/adopt[\s\S]*/bisect"),
+    "find": Scene(("ctrl+p", "s", "e"), r"seller[\s\S]*/supervise"),
 }
 """By name."""
 
@@ -142,7 +142,7 @@ def play(directory: Path, wanted: Mapping[str, str]) -> dict[str, Shown]:
             svg = self_contained(stage.application.export_screenshot(title=f"ikigai: {name}"))
             shown[name] = Shown(same(stage.system, stage.text) + "\n", same(stage.system, svg))
             await stage.press(*scene.back)
-            await stage.expect("F1 keys")  # or a palette would show nothing behind it
+            await stage.expect("F1 keys")  # or what lies over it would show nothing behind it
 
     prices = directory / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")

@@ -16,17 +16,18 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future as Task
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import click
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App
+from textual.binding import Binding
 from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
@@ -35,12 +36,14 @@ from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.providers.prices import Prices, known_prices
 from ikigai_actors.records.spending import Expenses
+from ikigai_actors.shell.app.finding import Group, Thing, agent_things, document_things
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.output import Toast, TranscriptPrinter
 from ikigai_actors.shell.app.page_events import PageEvents
 from ikigai_actors.shell.app.place import AppPlace, SerialExecutor
 from ikigai_actors.shell.app.screens.agents import AgentScreen
 from ikigai_actors.shell.app.screens.documents import DocumentScreen
+from ikigai_actors.shell.app.screens.find import FindScreen
 from ikigai_actors.shell.app.screens.keys import KeysScreen
 from ikigai_actors.shell.app.screens.mail import MailScreen
 from ikigai_actors.shell.app.screens.main import MainScreen
@@ -81,7 +84,8 @@ class Application(App[int]):
     """The full-screen shell. Its result is the exit status."""
 
     TITLE = "ikigai"
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[Any]] = [Binding("ctrl+p", "find", "Find", show=False, priority=True)]
 
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
@@ -310,17 +314,54 @@ class Application(App[int]):
         """Show the documents."""
         self.push_screen(DocumentScreen(self.system, self.later))
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The entries of the command palette: screens, and the slash commands."""
-        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        yield SystemCommand("Keys", "Show the keys", self.action_keys)
-        yield SystemCommand("Agents", "All agents, like htop", self.action_agents)
-        yield SystemCommand("Mail", "The mail of this agent", self.action_mail)
-        yield SystemCommand("Documents", "The documents that all agents share", self.action_documents)
-        yield SystemCommand("Tree", "Show or hide the tree of agents", self.main.action_tree)
-        yield SystemCommand("Quit", "Leave", partial(self.exit, 0))
+    def action_find(self, text: str = "") -> None:
+        """Find by a few letters: a screen, an agent, a document, a command, or an earlier prompt."""
+        if not isinstance(self.screen, FindScreen):
+            self.push_screen(FindScreen(text, self._things(), self._read_things, self.later), self._open)
+
+    def _things(self) -> Iterator[Thing]:
+        """What can be found at once."""
+        for name, (about, _) in self._destinations().items():
+            yield Thing(Group.SCREEN, name, about)
         for name, command in sorted(commands.commands.items()):
-            yield SystemCommand(name, command.get_short_help_str(100), partial(self._prepare, f"{name} "))
+            yield Thing(Group.COMMAND, name, command.get_short_help_str(100))
+        for text in self._recall.search(""):
+            yield Thing(Group.PROMPT, text)
+
+    def _read_things(self) -> list[Thing]:
+        """What is read for it, on another thread."""
+        records = self.system.agents()
+        states = {one.uuid: self.system.state_of(one) for one in records}
+        return [*agent_things(records, states), *document_things(self.system.documents.list())]
+
+    def _destinations(self) -> Mapping[str, tuple[str, Callable[[], object]]]:
+        """The screens, and what else the application does, by name: a description, and how to go there."""
+        return {
+            "Agents": ("all of them, like htop", self.action_agents),
+            "Tree": ("show or hide it", self.main.action_tree),
+            "Mail": ("of this agent", self.action_mail),
+            "Documents": ("that all agents share", self.action_documents),
+            "Keys": ("and what they do", self.action_keys),
+            "Theme": ("change the colours", self.action_change_theme),
+            "Quit": ("leave", partial(self.exit, 0)),
+        }
+
+    def _open(self, found: Thing | None) -> None:
+        if found is None:
+            return
+        while self.screen is not self.main:
+            self.screen.dismiss(None)
+        match found.group:
+            case Group.SCREEN:
+                self.call_later(self._destinations()[found.name][1])  # after what the dismissed screens leave to do
+            case Group.AGENT:
+                self.main.visit(found.value)
+            case Group.DOCUMENT:
+                self.push_screen(DocumentScreen(self.system, self.later, found.value))
+            case Group.COMMAND:
+                self._prepare(f"{found.name} ")
+            case Group.PROMPT:
+                self._prepare(found.name)
 
     # Parts
 

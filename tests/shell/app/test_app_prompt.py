@@ -53,7 +53,7 @@ def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp
         assert prompt.text == "one\ntwo"
         prompt.clear()
         await stage.press("ctrl+r")
-        await stage.expect("search earlier prompts")
+        await stage.expect("› \\^")
         await stage.type("TW")
         await stage.expect("one two")
         await stage.press("enter")
@@ -106,9 +106,9 @@ def test_the_search_among_what_was_submitted_has_a_cursor(tmp_path: Path) -> Non
         await stage.press("down", "down", "up", "enter")
         await stage.until(lambda: prompt.text == "two")
         await stage.press("ctrl+r")
-        await stage.expect("search earlier prompts")
+        await stage.expect("Enter opens")
         await stage.press("escape")
-        await stage.expect_gone("search earlier prompts")
+        await stage.expect_gone("Enter opens")
         assert prompt.text == "two"
 
     (tmp_path / "history").write_text("one\ntwo\nthree\n")

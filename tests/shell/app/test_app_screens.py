@@ -1,4 +1,4 @@
-"""The screens beside the transcript: tree, processes, mail, documents, keys, palette; and how they look."""
+"""The screens beside the transcript: tree, processes, mail, documents, keys, find; and how they look."""
 
 import random
 import re
@@ -65,19 +65,38 @@ def test_documents_are_listed_and_opened_with_their_versions() -> None:
         on_stage(system, play)
 
 
-def test_the_keys_are_listed_and_the_palette_prepares_commands() -> None:
+def test_the_keys_are_listed_and_a_few_letters_find_what_there_is() -> None:
     async def play(stage: Stage) -> None:
+        application = stage.application
         await stage.press("f1")
         await stage.expect("Ctrl\\+Up, Alt\\+Up +Parent")
         await stage.press("escape")
         await stage.press("ctrl+p")
-        await stage.expect("Search for commands")
+        await stage.expect("▪ Agents +all of them")
+        await stage.expect("○ seller +idle")
         await stage.type("check-mail")
-        await stage.expect("Show how much mail")
+        await stage.expect("> /check-mail +Show how much mail")
         await stage.press("enter")
-        await stage.until(lambda: stage.application.main.page.prompt.text == "/check-mail ")
+        await stage.until(lambda: application.main.page.prompt.text == "/check-mail ")
+        await stage.press("f4", "ctrl+p")
+        await stage.type("@cl")
+        await stage.expect("○ clerk")
+        await stage.press("enter")
+        await stage.until(lambda: stage.current == stage.system.agent("clerk").uuid)
+        assert application.screen is application.main
+        await stage.press("ctrl+p")
+        await stage.type("#plan")
+        await stage.expect("plan/mast")
+        await stage.press("enter")
+        await stage.expect("Of oak")
+        await stage.press("ctrl+p")
+        await stage.type("tree")
+        await stage.expect("▪ Tree")
+        await stage.press("enter")
+        await stage.expect("└─ ○ clerk")
 
     with crew() as system:
+        system.documents.write("plan/mast", "Of oak", author=system.root)
         on_stage(system, play)
 
 

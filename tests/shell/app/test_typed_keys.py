@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from textual._xterm_parser import XTermParser
-from textual.command import CommandInput
 from textual.events import Key
 from textual.widgets import Input
 
@@ -32,14 +31,13 @@ def test_what_would_paint_the_terminal_is_spelled_out_as_in_a_paste() -> None:
 @pytest.mark.slow("the application, key by key")
 def test_all_boxes_take_what_is_typed(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        for key, box in (("ctrl+r", Input), ("ctrl+p", CommandInput)):
+        for key in ("ctrl+r", "ctrl+p"):
             await stage.press(key)
-            await stage.until(lambda box=box: stage.application.screen.query(box))  # type: ignore[misc]
+            await stage.until(lambda: isinstance(stage.application.focused, Input))
             await stage.type(ODD)
-            assert stage.application.screen.query_one(box).value == ODD
+            assert stage.application.screen.query_one(Input).value.removeprefix("^") == ODD
             await stage.press("escape")
             await stage.until(lambda: stage.application.screen is stage.application.main)
-        await stage.press("f3")
         await stage.say(ODD)
         await stage.until(lambda: stage.system.root.history(), "the prompt in the log")
 

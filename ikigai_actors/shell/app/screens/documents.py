@@ -30,8 +30,10 @@ class DocumentScreen(Screen[None]):
 
     DEFAULT_CSS = "DocumentScreen VerticalScroll { height: 2fr; border-top: solid $foreground 30%; padding: 0 1; }"
 
-    def __init__(self, system: System, later: Later) -> None:
+    def __init__(self, system: System, later: Later, path: str | None = None) -> None:
+        """Make it; it opens the document at ``path``, if that is given."""
         super().__init__()
+        self._wanted = path
         self._system, self._later = system, later
         self._head, self._body = Static(id="head"), Static(id="body", markup=False)
         self._rows = Rows(lambda document: document.path, self._row)
@@ -71,7 +73,10 @@ class DocumentScreen(Screen[None]):
 
     def _show(self, documents: list[DocumentVersion]) -> None:
         self._head.update(Text(f"Documents: {len(documents)}", "bold"))
-        self._rows.show(documents)
+        self._rows.show(documents, self._wanted)
+        if self._wanted is not None:
+            self._wanted = None
+            self._rows.action_choose()
 
     def _open(self, found: tuple[Document, list[str]]) -> None:
         from rich.console import Group

@@ -16,7 +16,7 @@ OTHERS = (
     ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),
     ("PageUp, PageDown", "Scroll the transcript"),
-    ("Ctrl+P", "Command palette"),
+    ("Ctrl+P", "Find a screen, an agent, a document, a command, a prompt"),
     ("Click", "Fold a call, thinking or a long prompt"),
 )
 

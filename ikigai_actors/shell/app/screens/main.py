@@ -22,7 +22,6 @@ from ikigai_actors.shell.app.agent_page import Later, Page
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.pace import Pace
 from ikigai_actors.shell.app.page_events import PageEvents
-from ikigai_actors.shell.app.screens.input_history import RecallScreen
 from ikigai_actors.shell.app.snapshot import Snapshot
 from ikigai_actors.shell.app.theme import Palette, palette
 from ikigai_actors.shell.app.transcript.layout import TEXT_COLUMNS
@@ -78,7 +77,7 @@ class MainScreen(Screen[None]):
         Binding("pageup", "scroll(-1)", "Scroll up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Scroll down", show=False, priority=True),
         Binding("ctrl+end", "scroll_to_end", "To the end", priority=True),
-        Binding("ctrl+r", "recall", "Search earlier prompts", priority=True),
+        Binding("ctrl+r", "app.find('^')", "Search earlier prompts", priority=True),
         Binding("f2,ctrl+g", "answer", "Answer a question", priority=True),
         Binding("f3,ctrl+t", "tree", "Tree", priority=True),
         Binding("f1", "app.keys", "Keys", show=False, priority=True),
@@ -345,10 +344,6 @@ class MainScreen(Screen[None]):
         transcript = self.page.transcript
         transcript.following = True
         transcript.scroll_to(y=transcript.max_scroll_y, animate=False, immediate=True)
-
-    def action_recall(self) -> None:
-        """Search the entries submitted before; the chosen one becomes the prompt's text."""
-        self.app.push_screen(RecallScreen(self._recall), lambda text: self.page.prompt.become(text) if text else None)
 
     def action_answer(self) -> None:
         """Move the focus to the question, or back to the prompt."""

@@ -54,7 +54,8 @@ class AgentList(Vertical):
     AgentList .keys { height: auto; max-height: 4; padding: 0 1; }
     AgentList .entry { height: 1; display: none; padding: 0 1; background: $surface; }
     AgentList .entry Static { width: auto; color: $accent; text-style: bold; }
-    AgentList .entry Input { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface; }
+    AgentList .entry Input { width: 1fr; height: 1; border: none; padding: 0 1; }
+    AgentList .entry Input { background: $surface; background-tint: 0%; }
     """
 
     KEYS: Keys = ()

@@ -1,0 +1,114 @@
+"""What can be found by a few letters: screens, agents, documents, commands and earlier prompts. Pure.
+
+found_by(things, "buy")    what is called so, what begins so, what has it in its name, and then in its description
+found_by(things, "@buy")   the same of agents alone
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from itertools import groupby
+from typing import NamedTuple
+
+from ikigai_actors.records.agents.registry import AgentRecord, shown_names
+from ikigai_actors.records.documents import DocumentVersion
+from ikigai_actors.shell.app.agent_rows import URGENCY
+from ikigai_actors.shell.text.words import activity
+
+
+class Group(StrEnum):
+    """The kinds of things, by the sign that restricts a search to one kind."""
+
+    SCREEN = "!"
+    AGENT = "@"
+    DOCUMENT = "#"
+    COMMAND = ">"
+    PROMPT = "^"
+
+
+class Thing(NamedTuple):
+    """Something that can be found."""
+
+    group: Group
+    name: str
+    about: str = ""
+    value: str = ""
+    """What is opened: a uuid, a path, a key, a text."""
+    kind: str = ""
+    """Of an agent, the kind of its activity."""
+
+
+A_FEW = 10
+"""How many of each kind are shown before a letter is typed."""
+
+_ABOUT = 4
+
+_LEAST = 3
+"""From this many letters on descriptions are searched."""
+
+
+def found_by(things: Sequence[Thing], text: str) -> list[Thing]:
+    """The things that a text finds, the nearest first; those that are equally near stay in their order."""
+    group, wanted = _read(text)
+    if not wanted:
+        return [one for one in things if one.group == group] if group else _some(things)
+    ranked = [
+        (rank, one) for one in things if (not group or one.group == group) and (rank := _rank(one, wanted)) is not None
+    ]
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def by_kind(things: Iterable[Thing]) -> list[Thing]:
+    """Things by their kinds: screens, agents, documents, commands, and at last prompts."""
+    places = {group: place for place, group in enumerate(Group)}
+    return sorted(things, key=lambda one: places[one.group])
+
+
+def letters(text: str) -> str:
+    """The part of a text that names are compared with."""
+    return _read(text)[1]
+
+
+def _read(text: str) -> tuple[Group | None, str]:
+    """The kind that a text is restricted to, and the letters that are wanted, in small letters."""
+    text = text.lstrip()
+    if text[:1] in tuple(Group):
+        return Group(text[0]), text[1:].strip().casefold()
+    return None, text.strip().casefold()
+
+
+def _rank(one: Thing, wanted: str) -> int | None:
+    """How near a thing is: 0 is nearest. Prompts come last, since they are many."""
+    name = one.name.casefold()
+    place = name.find(wanted)
+    if place < 0:
+        return _ABOUT if len(wanted) >= _LEAST and wanted in one.about.casefold() else None
+    if one.group == Group.PROMPT:
+        return _ABOUT
+    if name.lstrip("/") == wanted.lstrip("/"):
+        return 0
+    return 1 if place == 0 else 3 if name[place - 1].isalnum() else 2 - (name[:place] == "/")
+
+
+def _some(things: Iterable[Thing]) -> list[Thing]:
+    return [one for _, same in groupby(things, key=lambda one: one.group) for one in list(same)[:A_FEW]]
+
+
+def agent_things(records: Sequence[AgentRecord], states: Mapping[str, str]) -> list[Thing]:
+    """The agents that live, those first that need a person or work.
+
+    Args:
+        records: all agents, the dead too.
+        states: their states, by uuid.
+    """
+    names = shown_names(records)
+    found = []
+    for record in records:
+        if record.living:
+            kind, word = activity(states[record.uuid])
+            found.append(Thing(Group.AGENT, names[record.uuid], word, record.uuid, kind))
+    return sorted(found, key=lambda one: URGENCY[one.kind])
+
+
+def document_things(documents: Iterable[DocumentVersion]) -> list[Thing]:
+    """The documents."""
+    return [Thing(Group.DOCUMENT, one.path, f"version {one.version}", one.path) for one in documents]

@@ -1,0 +1,128 @@
+"""The screen that finds: a few letters lead to a screen, an agent, a document, a command or an earlier prompt."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from ikigai_actors.shell.app.agent_page import Later
+from ikigai_actors.shell.app.agent_rows import colour_of
+from ikigai_actors.shell.app.finding import Group, Thing, by_kind, found_by, letters
+from ikigai_actors.shell.app.theme import Palette, palette
+from ikigai_actors.shell.app.widgets.agent_list import key_line
+from ikigai_actors.shell.app.widgets.rows import Rows
+from ikigai_actors.shell.text.harmless import one_line
+from ikigai_actors.shell.text.words import SIGNS
+
+_NAME = 26
+"""Columns of a name, after which its description begins; a longer name takes more."""
+
+_KEYS = (("Enter", "opens"), ("@", "agents"), (">", "commands"), ("#", "documents"), ("^", "prompts"), ("Esc", ""))
+
+
+class FindScreen(ModalScreen[Thing | None]):
+    """Gives what was chosen, or None."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,ctrl+p", "dismiss(None)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+    ]
+
+    DEFAULT_CSS = """
+    FindScreen { align: center top; background: $background 60%; }
+    FindScreen #find { width: 90; max-width: 100%; height: 70%; margin-top: 2; }
+    FindScreen #find { background: $surface; border: round $edge; }
+    FindScreen #entry { height: 1; margin-bottom: 1; padding: 0 1; }
+    FindScreen #entry Static { width: 2; color: $accent; text-style: bold; }
+    FindScreen Input { width: 1fr; background: $surface; background-tint: 0%; }
+    FindScreen #keys { height: 1; padding: 0 1; }
+    """
+
+    def __init__(self, text: str, known: Iterable[Thing], read: Callable[[], Iterable[Thing]], later: Later) -> None:
+        """Make it.
+
+        Args:
+            text: what is typed already.
+            known: what can be found at once.
+            read: gives what can be found besides, and may take a while.
+            later: does that on another thread.
+        """
+        super().__init__()
+        self._things, self._read, self._later = by_kind(known), read, later
+        self._rows = Rows(lambda one: f"{one.group}{one.value or one.name}", self._row)
+        self._input = Input(text, placeholder="a few letters of a name", compact=True, select_on_focus=False)
+        self._keys = Static(id="keys")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the input, what it finds, and the keys."""
+        with Vertical(id="find"):
+            with Horizontal(id="entry"):
+                yield Static("›")
+                yield self._input
+            yield self._rows
+            yield self._keys
+
+    def on_mount(self) -> None:
+        """Begin with what is there."""
+        self._input.focus()
+        self._keys.update(key_line(_KEYS, min(86, self.app.size.width - 4), self._colours))
+        self._search()
+        self._later(self._read, self._add)
+
+    def on_input_changed(self) -> None:
+        """Search again whenever the text changes; the cursor goes to the nearest."""
+        self._search()
+        self._rows.action_move(-len(self._things))
+
+    def on_input_submitted(self) -> None:
+        """Choose what is at the cursor."""
+        self._rows.action_choose()
+
+    def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Give what was chosen."""
+        self.dismiss(self._rows.item)
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor; the input keeps the keyboard."""
+        self._rows.action_move(by)
+
+    def action_page(self, by: int) -> None:
+        """Move the cursor by a window."""
+        self._rows.action_page(by)
+
+    @property
+    def _colours(self) -> Palette:
+        return palette(self.app.current_theme)
+
+    def _add(self, read: Iterable[Thing]) -> None:
+        self._things = by_kind([*self._things, *read])
+        self._search()
+
+    def _search(self) -> None:
+        self._rows.show(found_by(self._things, self._input.value))
+
+    def _row(self, one: Thing) -> Text:
+        return thing_line(one, letters(self._input.value), self._colours)
+
+
+def thing_line(one: Thing, wanted: str, colours: Palette) -> Text:
+    """A thing with the letters that were found, and its description."""
+    sign, colour = (SIGNS[one.kind], colour_of(one.kind, colours)) if one.kind else (_SIGNS[one.group], colours.past)
+    name = Text(one_line(one.name), colours.ink)
+    if wanted and (found := re.search(re.escape(wanted), name.plain, re.IGNORECASE)):
+        name.stylize(f"bold {colours.accent}", *found.span())
+    line = Text().append(f" {sign} ", colour).append_text(name)
+    line.append(" " * max(2, _NAME - name.cell_len))
+    return line.append(one_line(one.about), colours.past)
+
+
+_SIGNS = {Group.SCREEN: "▪", Group.DOCUMENT: "#", Group.COMMAND: ">", Group.PROMPT: "^", Group.AGENT: "@"}
