@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ikigai_actors import types
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.frozen import maker
 from ikigai_actors.providers.base import NO_TOKENS, Spent, Usage
 from ikigai_actors.records.hosts.liveness import LATELY, Sign
 
@@ -43,6 +44,8 @@ class AgentStatistics:
     restarts: int = 0
     """How often its supervisor restarted it, ever, on earlier hosts too: the registry counts."""
 
+
+_statistics = maker(AgentStatistics)
 
 _CARRYING_OUT = (Phase.RUNNING_TOOLS, Phase.WAITING_FOR_APPROVAL)
 """The states in which calls are carried out."""
@@ -152,7 +155,7 @@ class Tally:
 
     def report(self, state: str, inbox: int) -> AgentStatistics:
         """The counters now, with the state and inbox that the actor gives."""
-        return AgentStatistics(
+        return _statistics(
             state=state,
             since=self.since,
             inbox=inbox,

@@ -247,6 +247,10 @@ class Directory(OfOneProcess, ABC):
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, in a word or two."""
 
+    def _abandoned(self) -> int:
+        """How many threads of tools go on past the time of their calls, in this process."""
+        return 0
+
     def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
         self._check_open()

@@ -565,6 +565,9 @@ class ActorSystem(System):
             return shown_state(record, self._rebalancer.hosts)
         return self._waits_for(record.uuid) or actor.state.shown.value
 
+    def _abandoned(self) -> int:
+        return self._runtime.executor.abandoned
+
     def _signs(self) -> dict[str, Sign]:
         """The latest signs of life of the agents that are in a turn, by uuid."""
         return {**super()._signs(), **self._processes.signs()}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ikigai_actors.actors.service import Service
 from ikigai_actors.agent.actor import AgentActor
-from ikigai_actors.agent.statistics import AgentStatistics, SystemStatistics
+from ikigai_actors.agent.statistics import AgentStatistics
 from ikigai_actors.agent.turn.calls import PendingCall, Progress
 from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.errors import AgentDead, HistoryError, IkigaiError, SystemClosed
@@ -115,23 +115,23 @@ class Snapshots(Service):
         self._prices, self._spent = prices, spent
         self._current, self._everybody = current, False
         self._models: dict[str, str] = {}
-        self._due = False
+        self._due = self._hurry = False
 
     def focus(self, uuid: str, everybody: bool) -> None:
         """Set the agent that snapshots are seen from, and whether they have the whole registry."""
         if (uuid, everybody) != (self._current, self._everybody):
             self._current, self._everybody = uuid, everybody
-            self.poke()
+            self.poke(hurry=True)
 
-    def poke(self) -> None:
-        """Take a snapshot soon: something has changed."""
+    def poke(self, hurry: bool = False) -> None:
+        """Take a snapshot soon: something has changed; with ``hurry`` at once, since a person waits for it."""
         with self._changed:
-            self._due = True
+            self._due, self._hurry = True, hurry or self._hurry
             self._changed.notify()
 
     def run(self) -> None:
         while not self._stopped:
-            self._due = False
+            self._due = self._hurry = False
             began = monotonic()
             try:
                 self._deliver(self._take(self._current, self._everybody))
@@ -139,7 +139,7 @@ class Snapshots(Service):
                 if (closed := self._closed()) is not None:
                     self._failed(closed)
                     return
-            if self.pause(max(SHORTEST, 3 * (monotonic() - began))):
+            if self.awaits(lambda: self._hurry, max(SHORTEST, 3 * (monotonic() - began))):
                 self.awaits(lambda: self._due, _PERIOD)
 
     def _closed(self) -> SystemClosed | None:
@@ -191,7 +191,7 @@ class Snapshots(Service):
             restarts=found.restarts,
             hosts=found.hosts,
             signs=system._signs() if everybody else {},
-            abandoned=self._abandoned() if everybody else 0,
+            abandoned=self._system._abandoned() if everybody else 0,
         )
 
     def _state(self, record: AgentRecord) -> str:
@@ -232,10 +232,6 @@ class Snapshots(Service):
                 except AgentDead:
                     continue
         return found
-
-    def _abandoned(self) -> int:
-        told = self._system.statistics()
-        return told.abandoned if isinstance(told, SystemStatistics) else 0
 
 
 class _Rows(NamedTuple):

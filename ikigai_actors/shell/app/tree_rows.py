@@ -50,6 +50,9 @@ class Below(NamedTuple):
         return self.agents > 0
 
 
+_NOBODY = Below()
+
+
 class TreeRow(NamedTuple):
     """One line of the tree."""
 
@@ -94,17 +97,19 @@ def tree_rows(everybody: Sequence[AgentRow], view: TreeView) -> list[TreeRow]:
 
 def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
     """What is below each agent; they are given depth first, with their depths."""
-    sums, pending = list[Below](), dict[int, Below]()  # what is below an agent that is yet to come, by its depth
-    for agent, depth in reversed(places):
-        below = pending.pop(depth, Below())
-        sums.append(below)
-        others = pending.get(depth - 1, Below())
-        pending[depth - 1] = Below(
-            others.agents + below.agents + 1,
-            others.working + below.working + agent.works,
-            others.waiting + below.waiting + agent.waits,
-        )
-    return sums[::-1]
+    sums = [_NOBODY] * len(places)
+    pending: dict[int, list[int]] = {}  # by depth, the sums of siblings whose supervisor is yet to come
+    for place in range(len(places) - 1, -1, -1):
+        agent, depth = places[place]
+        if (below := pending.pop(depth + 1, None)) is not None:
+            sums[place] = Below(*below)
+        beside = pending.setdefault(depth, [0, 0, 0])
+        beside[0] += 1
+        beside[1] += agent.works
+        beside[2] += agent.waits
+        for part, number in enumerate(below or ()):
+            beside[part] += number
+    return sums
 
 
 def _above(agents: Mapping[str, AgentRow], uuid: str) -> set[str]:

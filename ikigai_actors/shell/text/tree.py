@@ -156,7 +156,7 @@ def _depth_first(records: Sequence[AgentRecord], deepest: int) -> list[Node]:
                 continue
             seen.add(record.uuid)
             nodes.append(Node(record, branch, depth))
-            children = in_order(record.uuid, below.get(record.uuid, []))
+            children = in_order(record.uuid, below[record.uuid]) if record.uuid in below else []
             for place, child in enumerate(reversed(children)):
                 stack.append((child, *_branch(indent, depth + 1, deepest, last=place == 0), depth + 1))
     return nodes
