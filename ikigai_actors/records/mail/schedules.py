@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import count, islice, pairwise, takewhile
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from ikigai_actors.arguments import check_count, check_seconds, check_type, is_span, parse_span, shown
 from ikigai_actors.errors import BadInput
@@ -167,7 +166,9 @@ def local_zone() -> str:
 
 
 @lru_cache(maxsize=256)
-def _zone(name: str) -> ZoneInfo:
+def _zone(name: str) -> tzinfo:
+    from zoneinfo import ZoneInfo  # only a timer waits for it: it reads how Python was built
+
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
@@ -265,7 +266,7 @@ def _read_schedule(text: str) -> str:
     return schedule
 
 
-def _moment(at: object, zone: ZoneInfo, now: int) -> int:
+def _moment(at: object, zone: tzinfo, now: int) -> int:
     """A moment that was given, in milliseconds since 1970."""
     moment = at
     if isinstance(at, str):
@@ -281,7 +282,7 @@ def _moment(at: object, zone: ZoneInfo, now: int) -> int:
     return next((time for time in both if time > now), both[0])  # in an hour that comes twice, the pass that is to come
 
 
-def _next_at(text: str, zone: ZoneInfo, now: int) -> datetime | None:
+def _next_at(text: str, zone: tzinfo, now: int) -> datetime | None:
     """The next time at which clocks show this; None when they never do."""
     try:
         wanted = datetime.strptime(text, "%H:%M")
