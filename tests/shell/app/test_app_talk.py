@@ -2,7 +2,12 @@
 
 import asyncio
 
+import pytest
+from textual.widgets import TextArea
+
 from ikigai_actors import ActorSystem
+from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
+from supervisors.signals import Signal
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import Gate, Hanging
 from tests.kit.dialogue import Dialogue
@@ -128,6 +133,28 @@ def test_enter_during_an_answer_steers_alt_enter_queues_and_escape_takes_back_wh
         on_stage(system, play)
         kinds = [message.kind for message in system.root.history()]
         assert kinds == ["user", "assistant", "steer", "steer", "interrupted", "user", "assistant"]
+
+
+@pytest.mark.slow("keeps 1,000 words: two seconds")
+def test_a_word_for_an_agent_that_takes_no_more_comes_back_into_the_input() -> None:
+    model = Dialogue()
+
+    async def play(stage: Stage) -> None:
+        await stage.say("go")
+        await stage.expect("› go")
+        asked = await asyncio.to_thread(model.asked)
+        now, root = stage.system._clock.now_ms(), stage.system.root
+        words = [KeepWord(root.uuid, "on", now, at_once=False) for _ in range(UNREAD_WORDS)]
+        for kept in [stage.system._writer.ask(word) for word in words]:
+            await kept
+        await stage.say("one too many")
+        await stage.expect("1,000 words")
+        await stage.until(lambda: stage.application.query_one(TextArea).text == "one too many", "the text")
+        root.signal(Signal.INT)
+        asked.answer("done")
+
+    with open_memory(model) as system:
+        on_stage(system, play)
 
 
 def waiting(system: ActorSystem) -> int:
