@@ -424,7 +424,7 @@ class AgentActor(PooledActor):
         forks = sum(call.name == FORK and call.progress is not Progress.DONE for call in self.state.calls)
         fresh = [new_agent_uuid(self.runtime.random_bytes) for _ in range(forks)]
         patterns = any(rule.pattern for rule in self.state.rules or ())
-        asked = self.runtime.toolbox.asked(self.state.calls) if patterns else {}
+        asked = self.runtime.toolbox.asked(self.state.uuid, self.state.calls) if patterns else {}
         return on.Continue(fresh, one_by_one=one_by_one, asked=asked)
 
     def _perform(self, effect: Effect) -> None:

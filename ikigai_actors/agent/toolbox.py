@@ -123,13 +123,13 @@ class Toolbox:
                 "If you want it without a fence, say so: Workspace(fence='none'), or approvals='allow' (--yes)."
             )
 
-    def asked(self, calls: Iterable[Call]) -> dict[str, Asked]:
-        """What calls ask for that the patterns of rules are compared with, by id."""
+    def asked(self, agent: str, calls: Iterable[Call]) -> dict[str, Asked]:
+        """What the calls of an agent ask for that the patterns of rules are compared with, by id."""
         found: dict[str, Asked] = {}
         for call in calls:
             subject = traits.subject if (traits := self._traits.get(call.name)) is not None else None
             if subject is not None:
-                found[call.id] = Asked(subject.compared, subject.of(call.input))
+                found[call.id] = Asked(subject.compared, subject.of(agent, call.input))
         return found
 
     def describe(self, settings: Mapping[str, Any], wanted: Expected | None = None) -> tuple[Mapping[str, Any], ...]:

@@ -3,15 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.arguments import check_mapping, shown
+from ikigai_actors.arguments import check_choice, check_mapping, shown
 from ikigai_actors.errors import BadInput, HostElsewhere
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
+SHARE = "share"
+"""The files of trials are those of all others, which they only read."""
+
 
 def effects(
-    run: Iterable[str] = (), record: Sequence[Sequence[Any]] = (), missing: str = "stop", once: bool = False
+    run: Iterable[str] = (),
+    record: Sequence[Sequence[Any]] = (),
+    missing: str = "stop",
+    once: bool = False,
+    files: str = SHARE,
 ) -> dict[str, Any]:
     """The setting.
 
@@ -19,16 +26,32 @@ def effects(
         run: the tools that run, by name; each must only read.
         record: name, arguments, result and whether that is an error, of each recorded call.
         missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` gives the model an error.
+        files: ``overlay`` lets tools that are named change the trial's own files.
         once: whether the first reply ends the turn, also where the model would be asked for a value that fits.
     """
     named = sorted(run)
     recorded = [list(one) for one in record]
     told = {"run": named, "missing": missing, **({"once": True} if once else {})}
+    told |= {"files": files} if files != SHARE else {}
     return {**({"record": recorded} if recorded else {}), **told}
 
 
-def check_read_only(system: System, names: object, what: str = "tools") -> list[str]:
-    """Check for names of tools that only read. Raises `BadInput`."""
+def check_files(system: System, files: object) -> str:
+    """Check what the files of trials may be. Raises `BadInput`, also where a fork shares files with its parent."""
+    chosen = check_choice(files, "files", (SHARE, "overlay"))
+    try:
+        copied = system._toolbox.copied
+    except HostElsewhere:  # the host that runs the trials decides
+        return chosen
+    if chosen != SHARE and not copied:
+        raise BadInput(
+            "files='overlay' needs a workspace whose files fork: open the system with Workspace(…, on_fork='overlay')."
+        )
+    return chosen
+
+
+def check_read_only(system: System, names: object, what: str = "tools", files: str = SHARE) -> list[str]:
+    """Check for names of tools that only read, or change a trial's own files. Raises `BadInput`."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise BadInput(f"Expected {what} to be a list of tools' names; got {shown(names)}.")
     listed = [str(name) for name in names]
@@ -38,10 +61,11 @@ def check_read_only(system: System, names: object, what: str = "tools") -> list[
         return listed
     for name in listed:
         check_known_tool(name, traits)
-        if not traits[name].read_only:
+        if not traits[name].read_only and not (files != SHARE and traits[name].confined):
             raise BadInput(
                 f"Tool {name!r} may change something outside, and trials must not: it can be named here when it is "
-                "declared as read_only."
+                "declared as read_only, or files='overlay' gives trials files of their own and it changes nothing else "
+                "(of a workspace write and edit; bash with network='none' and no write=)."
             )
     return listed
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Unpack
 
 from ikigai_actors.arguments import check_count, check_plain_function, check_type, shown
 from ikigai_actors.behaviour.driver import Driver
-from ikigai_actors.behaviour.effects import check_read_only, effects
+from ikigai_actors.behaviour.effects import SHARE, check_files, check_read_only, effects
 from ikigai_actors.behaviour.expectations import expected_answer
 from ikigai_actors.behaviour.experiment import Experiment, begin_experiment, give_name, living_agent
 from ikigai_actors.behaviour.facts import Facts
@@ -129,6 +129,7 @@ def search(
     at: int | None = None,
     seed: int = 0,
     tools: Sequence[str] = (),
+    files: str = SHARE,
     **how: Unpack[RunOptions],
 ) -> Found:
     """Search for the best continuation of an agent's history.
@@ -144,7 +145,10 @@ def search(
             for an answer to what the history ends with, a prompt or results of calls.
         at: the position to go on from; None for the end of the history.
         seed: of the chance in the plan.
-        tools: tools that run in trials, by name; each must be declared as ``read_only``.
+        tools: tools that run in trials, by name; each must be declared as ``read_only``, or change no more than
+            ``files`` lets it.
+        files: ``overlay`` gives each trial files of its own in a workspace with ``on_fork="overlay"``, which its tools
+            may change; the agent's files are as they are now, also at an earlier position. ``share`` gives none.
         how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
@@ -168,7 +172,7 @@ def search(
     system = agent.system
     check_judge(judge, system)
     place = position(system, agent.uuid, at)
-    run = check_read_only(system, tools)
+    run = check_read_only(system, tools, files=check_files(system, files))
     terms = {
         "verb": "search",
         "of": agent.uuid,
@@ -178,6 +182,7 @@ def search(
         "seed": seed,
         "parallel": config.parallel,
         "run": run,
+        **({"files": files} if files != SHARE else {}),
     }
     if not callable(given) and GO in given:
         started(system, agent.uuid, place, GO, {})  # before anything is made
@@ -193,7 +198,7 @@ def search(
 
     def start(trial: Trial) -> TrialStart:
         of, end = (experiment.agent_of(trial.of).uuid, experiment.end_of(trial.of)) if trial.of else (agent.uuid, place)
-        return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run)})
+        return started(system, of, end, trial.prompt, {} if trial.of else {"effects": effects(run, files=files)})
 
     begun = plan.begin(options_of, random.Random(seed).randrange)
     Driver(experiment, begun, start, judge, lambda number: expected).run()

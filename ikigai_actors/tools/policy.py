@@ -31,8 +31,8 @@ class Subject(NamedTuple):
     """What the patterns of rules are compared with, for a tool."""
 
     compared: Compared
-    of: Callable[[Mapping[str, Any]], str]
-    """The text, given the arguments of a call. It may look at files."""
+    of: Callable[[str, Mapping[str, Any]], str]
+    """The text, given the agent, by uuid, and the arguments of its call. It may look at files."""
 
 
 class Asked(NamedTuple):
@@ -67,3 +67,5 @@ class ToolTraits:
     """
     subject: Subject | None = None
     """What the patterns of rules are compared with; None where it has no patterns."""
+    confined: bool = False
+    """Whether it changes nothing outside but files that fork with its agent."""

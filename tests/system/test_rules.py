@@ -294,7 +294,7 @@ def shell(ran: list[str], unfenced: bool) -> FunctionTool:
         ran.append(command)
         return "ran"
 
-    subject = Subject(Compared.COMMAND, lambda given: str(given["command"]))
+    subject = Subject(Compared.COMMAND, lambda agent, given: str(given["command"]))
     return replace(bash, traits=replace(bash.traits, unfenced=unfenced, subject=subject))
 
 

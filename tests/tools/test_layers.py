@@ -34,6 +34,19 @@ def test_a_link_is_seen_as_a_link_and_not_followed(tmp_path: Path) -> None:
     assert view.find("way/x") is None
 
 
+def test_a_path_is_shown_where_its_links_lead_through_layers(tmp_path: Path) -> None:
+    base, layer = put(tmp_path / "base", {"d/x": "1"}), put(tmp_path / "layer", {"e": None})
+    links = {"way": "d", "e/up": "../way", "out": "..", "far": "/etc", "back": str(base / "d"), "o": "o"}
+    for name, text in links.items():
+        (layer / name).symlink_to(text)
+    view = FileView([layer], base)
+    for path in ("d/x", "way/x", "e/up/x", "back/x", "way/../d/x"):
+        assert view.shown(path) == "d/x"
+    assert [view.shown(path) for path in ("new/y", "o", ".")] == ["new/y", "o", "."]
+    assert view.shown("out/z") == str(tmp_path / "z")
+    assert view.shown("far/passwd") == "/etc/passwd"
+
+
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_layer_of_what_differs_shows_the_other_directory(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)

@@ -6,6 +6,8 @@ the agent, after a crash, on another host, years later, does nothing outside eit
 
     {"record": [["price", {"tea": "Assam"}, "12", False]], "run": ["search"], "missing": "stop"}
 
+With ``"files": "overlay"`` a tool that is named may change files, if it is confined to those that fork with its agent.
+
 The k-th call of a tool with equal arguments since the birth gets the k-th such result of the record: the order between
 different calls does not matter, and what was called twice has two results. A call that the record does not have ends
 the turn (``stop``), or is told to the model (``tell``). Behind a result may stand its attachments.
@@ -63,18 +65,20 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
 
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """The calls that are not carried out: all that have not begun, but those of tools that are named, and only read."""
-    run = effects.get("run") or ()
-    return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, tools))
+    """The calls that are not carried out: all that have not begun, but those of tools that are named and may run."""
+    run, own_files = effects.get("run") or (), effects.get("files") == "overlay"
+    return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, own_files, tools))
 
 
 _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
 
 
-def _may_run(call: Call, run: Iterable[str], tools: Mapping[str, ToolTraits]) -> bool:
+def _may_run(call: Call, run: Iterable[str], own_files: bool, tools: Mapping[str, ToolTraits]) -> bool:
     if call.name == GIVE_RESULT:
         return call.name in tools  # it ends a typed turn with its value, and does nothing else
-    return call.name in run and call.name in tools and tools[call.name].read_only
+    if call.name not in run or call.name not in tools:
+        return False
+    return tools[call.name].read_only or (own_files and tools[call.name].confined)
 
 
 def _key(name: str, arguments: Any) -> tuple[str, str]:

@@ -47,7 +47,7 @@ _RESULT = (str, dict, str, bool)
 
 
 def _is_effects(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing", "once"}:
+    if not isinstance(value, dict) or not value.keys() <= {"record", "run", "missing", "once", "files"}:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
@@ -61,6 +61,7 @@ def _is_effects(value: Any) -> bool:
         and _is_texts(value.get("run", []))
         and value.get("missing", "stop") in ("stop", "tell")
         and value.get("once", True) is True
+        and value.get("files", "overlay") == "overlay"
     )
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 OPAQUE = "user.overlay.opaque"
 """The attribute of a directory that shows nothing of what is beneath it."""
 
+_LINKS = 40
+"""The most links that are followed on the way to a file."""
+
 WAS_THERE = "user.overlay.origin"
 """The attribute of a file that was there before it was changed."""
 
@@ -45,6 +48,26 @@ class FileView:
             if hides:
                 break
         return names
+
+    def shown(self, path: str) -> str:
+        """Where a path leads, with links followed: relative to the directory, but absolute where that is outside."""
+        to_go, gone, links = path.split("/"), list[str](), 0
+        while to_go:
+            name = to_go.pop(0)
+            if name in ("", "."):
+                continue
+            place = self.find("/".join([*gone, name])) if name != ".." else None
+            if place is not None and place.is_symlink() and (links := links + 1) <= _LINKS:
+                text = str(place.readlink())
+                inner = os.path.relpath(text, self.base) if text.startswith("/") else text
+                to_go, gone = [*inner.split("/"), *to_go], [] if text.startswith("/") else gone
+            elif name != "..":
+                gone.append(name)
+            elif not gone:
+                return os.path.normpath("/".join([str(self.base), "..", *to_go]))
+            else:
+                gone.pop()
+        return "/".join(gone) or "."
 
     def beneath(self, path: str) -> Iterator[str]:
         """A path and all that is seen beneath it; nothing when nothing is seen there."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.tree import Layer, TreeRows, TreeStore, layers_of
 
 MOST_LAYERS = 400
@@ -67,6 +68,16 @@ class TreePlaces:
     def filled(self, layers: Sequence[Layer]) -> list[Path]:
         """The directories of layers that have anything, in the same order."""
         return [place for place in map(self.place, layers) if _has_anything(place)]
+
+    def view(self, agent: str) -> FileView | None:
+        """The directory as an agent sees it; None where it has no tree. Raises `ToolError` as `rows` does."""
+        rows = self.rows(agent)
+        return FileView(self.whole(rows), self.base) if rows[0] else None
+
+    def whole(self, rows: TreeRows) -> list[Path]:
+        """The directories of all layers of an agent with a tree, with that of the one that it writes to."""
+        own = rows[0][0]
+        return self.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
 
     def stack(self, rows: TreeRows) -> Stack:
         """Make what an agent with a tree needs to mount it. Raises `ToolError` when there are too many layers."""

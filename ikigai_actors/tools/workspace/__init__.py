@@ -41,7 +41,7 @@ from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.fence.tiers import Tier
-from ikigai_actors.tools.function import FunctionTool, Tool
+from ikigai_actors.tools.function import FunctionTool, Tool, ToolError
 from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.tree import Copied
@@ -131,12 +131,15 @@ class Workspace(Toolset):
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]
         paths = Subject(
-            Compared.PATH, lambda given: root.shown(str(given.get("file_path") or given.get("path") or "."))
+            Compared.PATH,
+            lambda agent, given: _shown(root, places, agent, str(given.get("file_path") or given.get("path") or ".")),
         )
-        commands = Subject(Compared.COMMAND, lambda given: str(given.get("command", "")))
-        seen = [SeenByAgent(_ruled_by(one, paths), self._shells) for one in of_files]
+        commands = Subject(Compared.COMMAND, lambda _, given: str(given.get("command", "")))
+        seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.tier != Tier.NONE)
         bash = _ruled_by(bash_tool(self._shells), commands)
+        if self._fence.network == "none" and not self._fence.write:
+            bash = self._confined(bash)
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
 
     def _places(self, directory: Path, enclosure: Enclosure | None) -> TreePlaces | None:
@@ -151,6 +154,10 @@ class Workspace(Toolset):
                 raise BadInput(f"on_fork='overlay' cannot be had: {why}. Take on_fork='share'.")
             self.copied = Copied(str(directory), places.machine)
         return places
+
+    def _confined(self, tool: FunctionTool) -> FunctionTool:
+        """The tool, which changes nothing outside but the files of its agent, if those fork with it."""
+        return replace(tool, traits=replace(tool.traits, confined=self.copied is not None))
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
         """The names beneath the directory that the file tools do not write."""
@@ -177,3 +184,12 @@ class Workspace(Toolset):
 def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:
     """The tool, with what the patterns of rules are compared with."""
     return replace(tool, traits=replace(tool.traits, subject=subject))
+
+
+def _shown(root: Root, places: TreePlaces | None, agent: str, path: str) -> str:
+    """Where a path leads an agent; see `Root.shown`."""
+    try:
+        view = None if places is None else places.view(agent)
+        return root.shown(path) if view is None else view.shown(root.within(path))
+    except (ToolError, ValueError):
+        return path

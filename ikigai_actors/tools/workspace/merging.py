@@ -9,14 +9,13 @@ into the directory may leave a part of its files: asked for again, it finds thes
 
 import shutil
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput, FilesConflict, NotBelow
 from ikigai_actors.tools.trees.layers import FileView, touched
 from ikigai_actors.tools.trees.merge import changed_outside, plan_merge, write_directory, write_layer
 from ikigai_actors.tools.trees.places import TreePlaces
-from ikigai_actors.tools.trees.tree import FileTree, Layer, TreeMerge, TreeRows, layers_of
+from ikigai_actors.tools.trees.tree import Layer, TreeMerge, TreeRows, layers_of
 from ikigai_actors.tools.workspace.shells import Shells
 
 _SHOWN = 10
@@ -39,8 +38,8 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
     mine, its = ours[0][0], theirs[0][0]
     point = _common_point(ours, theirs)
     before = FileView(places.filled(_beneath(theirs, *point)), places.base)
-    here = FileView(_whole(places, ours), places.base)
-    there = FileView(_whole(places, theirs), places.base)
+    here = FileView(places.whole(ours), places.base)
+    there = FileView(places.whole(theirs), places.base)
     changes = places.filled((Layer(child, its.upper), *layers_of(*theirs, since=point)))
     plan = plan_merge(before, here, there, touched(changes, before))
     _check(plan.conflicts, agent, "both agents have")
@@ -59,7 +58,7 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
 def write_to_base(places: TreePlaces, agent: str) -> list[str]:
     """Write what an agent has changed to the directory, while it does not write. Blocks."""
     rows = _rows(places, agent)
-    directory, there = FileView((), places.base), FileView(_whole(places, rows), places.base)
+    directory, there = FileView((), places.base), FileView(places.whole(rows), places.base)
     layers = places.filled((Layer(agent, rows[0][0].upper), *layers_of(*rows)))
     plan = plan_merge(directory, directory, there, touched(layers, directory))
     since = max(max(one.created_at, one.applied_at or 0) for one in rows[0])
@@ -77,12 +76,6 @@ def _rows(places: TreePlaces, agent: str) -> TreeRows:
             "when it was born in a workspace with on_fork='overlay'."
         )
     return rows
-
-
-def _whole(places: TreePlaces, rows: TreeRows) -> list[Path]:
-    """All layers of an agent, with the one that it writes to."""
-    own: FileTree = rows[0][0]
-    return places.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
 
 
 def _common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int]:
