@@ -1381,6 +1381,17 @@ SELECT {tree} FROM trees t ORDER BY t.agent_uuid, t.base
 -- name: all_tree_merges
 SELECT {tree_merge} FROM tree_merges m ORDER BY m.agent_uuid, m.base, m.layer
 
+-- name: pruned_trees
+-- Of agents that were pruned, with all that descend from them.
+SELECT DISTINCT t.agent_uuid FROM trees t JOIN agents a ON a.uuid = t.agent_uuid
+ WHERE a.pruned_at IS NOT NULL AND t.machine = :machine ORDER BY t.agent_uuid
+
+-- name: forget_trees
+DELETE FROM trees WHERE agent_uuid = ANY(:agents) AND machine = :machine
+
+-- name: forget_tree_merges
+DELETE FROM tree_merges WHERE agent_uuid = ANY(:agents)
+
 -- name: mark_tree_applied
 UPDATE trees SET applied_at = :now WHERE agent_uuid = :agent AND base = :base
 

@@ -13,6 +13,7 @@ import pytest
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall, Workspace
 from ikigai_actors.errors import FilesConflict, NotBelow
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.shell.cli.prune import run as prune
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -111,6 +112,16 @@ def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> No
         assert files(work) == {"a": "a\n", "d/old": "old\n"}
 
 
+def test_a_rule_for_a_path_holds_where_a_link_of_the_agents_own_leads_there(work: Path) -> None:
+    with opened(work) as system:
+        kid = system.root.fork()
+        bash(kid, "ln -s d way")
+        system.root.set_rule("deny", "read", "d/**")
+        for path in ("d/old", "way/old"):
+            assert "denies this call" in do(kid, ("read", {"file_path": path}))[0]
+        assert do(kid, ("read", {"file_path": "a"})) == ["a\n"]
+
+
 def test_a_child_whose_first_call_reads_a_file_needs_no_shell(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork()
@@ -198,6 +209,25 @@ def test_what_an_agent_has_changed_goes_into_the_directory_unless_somebody_chang
         bash(root, "echo again >> a")
         assert root.merge_files() == ["a"]
         assert files(work) == {"a": "a\nroot\nagain\n", "new": "x\n"}
+
+
+def test_layers_go_with_the_agents_that_are_pruned(work: Path) -> None:
+    with opened(work) as system:
+        kid, other = system.root.fork(), system.root.fork()
+        grandchild = kid.fork()
+        for agent in (kid, grandchild, other):
+            bash(agent, "echo x >> a")
+        system.root.merge_files(kid)
+        grandchild.kill()
+        kid.kill()
+        gone = [kid.uuid, grandchild.uuid]
+    trees = work.parent / "home" / "trees"
+    assert all((trees / uuid).is_dir() for uuid in gone)
+    prune(str(work.parent / "d.db"), "0s", dry_run=False, vacuum=False)
+    assert not any((trees / uuid).exists() for uuid in gone)
+    with opened(work) as system:
+        assert bash(system.root, "cat a") == "a\nx"
+        assert bash(system.handle(other.uuid), "cat a") == "a\nx"
 
 
 def test_an_agent_without_files_of_its_own_has_nothing_to_merge(work: Path) -> None:

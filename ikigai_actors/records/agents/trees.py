@@ -47,6 +47,17 @@ def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
     return ordered(uuid, rows), tuple(TreeMerge(*row) for row in merges)
 
 
+def pruned_trees(tx: Transaction, machine: str) -> list[str]:
+    """The agents whose layers on a machine nobody needs: they are pruned, and so are all that descend from them."""
+    return [uuid for (uuid,) in tx.run("pruned_trees", machine=machine)]
+
+
+def forget_trees(tx: Transaction, agents: Sequence[str], machine: str) -> None:
+    """Delete the rows of agents whose layers were removed."""
+    tx.run("forget_tree_merges", agents=agents)
+    tx.run("forget_trees", agents=agents, machine=machine)
+
+
 def every_tree(tx: Transaction) -> list[FileTree]:
     """All trees."""
     return [FileTree(*row) for row in tx.run("all_trees")]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.arguments import parse_span
+from ikigai_actors.records.agents.trees import forget_trees, pruned_trees
 from ikigai_actors.records.log.pruning import Pruned, prunable, prune_logs
 from ikigai_actors.shell.cli.progress import progress_bar
 from ikigai_actors.shell.text.words import counted
@@ -11,6 +12,9 @@ from ikigai_actors.store.base import Store
 from ikigai_actors.store.database_clock import clock_of
 from ikigai_actors.store.existing import existing
 from ikigai_actors.store.hosts.rows import owner
+from ikigai_actors.store.location import home
+from ikigai_actors.tools.fence.private import remove_all
+from ikigai_actors.tools.trees.places import machine_of
 
 
 def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> list[str]:
@@ -31,6 +35,7 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
             return [_told("Would delete", store.read(lambda tx: prunable(tx, now - span)))]
         with progress_bar("agents") as advance:
             lines = [_told("Deleted", prune_logs(store, now - span, now, advance=advance))]
+        _remove_layers(store)
         before, given_back = _size(store), store.shrink(vacuum)
         hosted = store.read(owner) is not None
     after = _size(store)
@@ -44,6 +49,18 @@ def run(database: str | None, dead_before: str, dry_run: bool, vacuum: bool) -> 
     elif before is not None and hosted:
         lines.append("The file shrinks when the process that runs the agents next writes to it.")
     return lines
+
+
+def _remove_layers(store: Store) -> None:
+    """Remove the layers of files of pruned agents, on this machine. The rows go last: what is cut off is done again."""
+    trees = home() / "trees"
+    if not trees.is_dir():
+        return
+    machine = machine_of(trees)
+    if agents := store.read(lambda tx: pruned_trees(tx, machine)):
+        for agent in agents:
+            remove_all(trees / agent)
+        store.write(lambda tx: forget_trees(tx, agents, machine))
 
 
 def _told(what: str, found: Pruned) -> str:
