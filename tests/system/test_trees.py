@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from ikigai_actors import ActorSystem, Child
-from ikigai_actors.errors import NameTaken
+from ikigai_actors.errors import FilesConflict, NameTaken
 from ikigai_actors.records.agents.trees import every_tree, trees_of
+from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
@@ -34,6 +35,15 @@ class Copying(Toolset):
 
     async def close(self) -> None:
         pass
+
+
+class Merging(Copying):
+    """One that merges by name."""
+
+    async def merge_files(self, agent: str, child: str) -> list[str]:
+        if agent == child:
+            raise FilesConflict("somebody has", agent, ["a"])
+        return ["a", "b"]
 
 
 def rows(system: System) -> dict[str, tuple[str | None, int, int]]:
@@ -97,3 +107,14 @@ def test_without_such_a_directory_there_are_no_trees() -> None:
     with ActorSystem.open(":memory:", scripted()) as system:
         system.root.fork(name="kid")
         assert rows(system) == {}
+
+
+def test_files_are_merged_by_the_host_whichever_process_asks(durable: str) -> None:
+    with ActorSystem.open(durable, scripted(), tools=[Merging()]) as system:
+        system.root.fork(name="kid")
+        with AttachedSystem.open(durable) as elsewhere:
+            for root in (system.root, elsewhere.root):
+                assert root.merge_files("kid", timeout=DEADLINE) == ["a", "b"]
+                with pytest.raises(FilesConflict) as caught:
+                    root.merge_files(timeout=DEADLINE)
+                assert caught.value.paths == ("a",)

@@ -150,6 +150,10 @@ def test_a_script_remembers_marks_compacts_and_merges_as_a_person_does(session: 
     assert script("uncompact", "kid") == ["the summary is off: all of it is back"]
     merged = json.loads(script("merge", root.uuid, "kid", "--json")[0])
     assert merged["text"].startswith("You said “milk”")
+    assert script("merge", root.uuid, "kid", "--files", "--how", "summary") == []
+    assert "Leave out --files" in script.notices
+    assert script("merge", root.uuid, "kid", "--files") == []
+    assert "no workspace here" in script.notices
     assert any(line.startswith("messages") for line in script("context", "kid"))
     assert script("settings", "kid")[-1].startswith("No setting is in force")
 
