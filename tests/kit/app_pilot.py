@@ -26,11 +26,21 @@ Play = Callable[["Stage"], Awaitable[None]]
 """What a test does."""
 
 
+class Watch:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 class Stage:
     """The application, running."""
 
-    def __init__(self, application: Application, pilot: "Pilot[Any]", noticed: list[str]) -> None:
-        self.application, self.pilot = application, pilot
+    def __init__(self, application: Application, pilot: "Pilot[Any]", noticed: list[str], watch: Watch) -> None:
+        self.application, self.pilot, self.watch = application, pilot, watch
         self.system = application.system
         self._noticed = noticed
 
@@ -123,9 +133,10 @@ def on_stage(system: System, play: Play, size: tuple[int, int] = (80, 24), **opt
             noticed.append(message.notification.message)
 
     async def run() -> Application:
-        application = Application(system, **options)
+        watch = Watch()
+        application = Application(system, clock=watch, **options)
         async with application.run_test(size=size, notifications=True, message_hook=hear) as pilot:
-            stage = Stage(application, pilot, noticed)
+            stage = Stage(application, pilot, noticed, watch)
             await stage.expect(r"╭─ (?!starting)")  # the first snapshot is there
             await play(stage)
         return application

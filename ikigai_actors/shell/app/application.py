@@ -90,7 +90,7 @@ class Application(App[int]):
     def __init__(
         self, system: System, history: Path | None = None, follow: bool = True, provider: str = "",
         notices: Iterable[str] = (), model: str = "", interrupts: Interrupts | None = None,
-        config: str | None = None,
+        config: str | None = None, clock: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
         """Prepare.
 
@@ -103,6 +103,7 @@ class Application(App[int]):
             model: names the model of an agent that has set none; empty when nobody has named one.
             interrupts: has the signals that came before the application takes them.
             config: the ``ikigai.toml`` that has prices, too; None for the usual one.
+            clock: gives seconds that never go back, by which a question takes the keyboard.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]
@@ -143,7 +144,7 @@ class Application(App[int]):
         self._doings = Doings(self._press, self._say, self.later)
         self.main = MainScreen(
             system.handle(first.uuid), self.events, self._recall, self._threads, self.later, self._do, self._doings,
-            self._look, provider, model,
+            self._look, provider, model, clock,
         )  # fmt: skip
         """The screen that is usually seen."""
 

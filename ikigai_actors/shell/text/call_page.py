@@ -13,7 +13,8 @@ are spelled out.
 
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.shell.text.harmless import as_json
@@ -25,10 +26,32 @@ _MOST_COMPARED = 2_000
 """The most lines of two texts that are compared: more would take long."""
 
 
+class CallPart(StrEnum):
+    """The kinds of lines of a call."""
+
+    TEXT = "text"
+    OLD = "old"
+    """A line that an edit takes away."""
+    NEW = "new"
+    SAME = "same"
+    """A line of an edit that stays."""
+
+
+class CallLine(NamedTuple):
+    """A line of a call."""
+
+    text: str
+    part: CallPart = CallPart.TEXT
+
+    def __str__(self) -> str:
+        """The line with the sign of its kind: ``-`` goes, ``+`` comes, and the others stay."""
+        return {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}.get(self.part, "") + self.text
+
+
 def described_call(call: PendingCall) -> str:
     """A call: on one line if it is short, else with its page below."""
     line = call_line(call)
-    return line if len(line) <= SHORT else "\n    ".join([f"{visible(call.tool)}:", *call_page(call)])
+    return line if len(line) <= SHORT else "\n    ".join([f"{visible(call.tool)}:", *map(str, call_page(call))])
 
 
 def call_line(call: PendingCall) -> str:
@@ -36,18 +59,18 @@ def call_line(call: PendingCall) -> str:
     return f"{visible(call.tool)} {visible(as_json(dict(call.input)))}"
 
 
-def call_page(call: PendingCall) -> list[str]:
+def call_page(call: PendingCall) -> list[CallLine]:
     """The lines of a call: its arguments, a text with all its lines, and an edit as a difference."""
     given = dict(call.input)
     old, new = given.get("old_string"), given.get("new_string")
     if isinstance(old, str) and isinstance(new, str):
         rest = {name: value for name, value in given.items() if name not in ("old_string", "new_string")}
-        lines = [*_arguments(rest), *_difference(old.split("\n"), new.split("\n"))]
+        lines = [*map(CallLine, _arguments(rest)), *_difference(old.split("\n"), new.split("\n"))]
     elif len(given) == 1 and isinstance(command := given.get("command"), str):
-        lines = command.split("\n")
+        lines = [*map(CallLine, command.split("\n"))]
     else:
-        lines = [*_arguments(given)]
-    return [visible(line) for line in lines]
+        lines = [*map(CallLine, _arguments(given))]
+    return [CallLine(visible(line.text), line.part) for line in lines]
 
 
 def visible(text: str) -> str:
@@ -64,15 +87,16 @@ def _arguments(given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {value if isinstance(value, str) else as_json(value)}"
 
 
-def _difference(old: list[str], new: list[str]) -> Iterator[str]:
-    """All lines of both texts, each after a sign: ``-`` goes, ``+`` comes, and the others stay."""
+def _difference(old: list[str], new: list[str]) -> Iterator[CallLine]:
+    """All lines of both texts."""
     size = len(old) + len(new)
     if size > _MOST_COMPARED or old == new:
-        yield from (f"- {line}" for line in old)
-        yield from (f"+ {line}" for line in new)
+        yield from (CallLine(line, CallPart.OLD) for line in old)
+        yield from (CallLine(line, CallPart.NEW) for line in new)
         return
+    parts = {"-": CallPart.OLD, "+": CallPart.NEW, " ": CallPart.SAME}
     compared = unified_diff(old, new, lineterm="", n=size)
-    yield from (f"{line[0]} {line[1:]}" for line in list(compared)[3:])
+    yield from (CallLine(line[1:], parts[line[0]]) for line in list(compared)[3:])
 
 
 def _spelled(sign: str) -> str:

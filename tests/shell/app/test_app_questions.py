@@ -3,9 +3,24 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual import events
 
 from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.shell.app.widgets.approval_bar import QuestionBar
+from ikigai_actors.agent.turn.calls import PendingCall
+from ikigai_actors.shell.app.theme import DARK
+from ikigai_actors.shell.app.widgets.approval_box import (
+    KEYS_WAIT,
+    QUIET,
+    ApprovalBox,
+    Question,
+    answer_line,
+    folded,
+    foot_of,
+    keys_of,
+)  # fmt: skip
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 from tests.kit.blocking_provider import DEADLINE
 
@@ -16,82 +31,167 @@ def erase(path: str) -> str:
     return f"{path} is gone"
 
 
-CALL = Reply(tool_calls=(ToolCall("erase", {"path": "a.txt"}),), stop_reason="tool_use")
+def erasing(*paths: str) -> Reply:
+    return Reply(tool_calls=tuple(ToolCall("erase", {"path": path}) for path in paths), stop_reason="tool_use")
 
 
-@pytest.mark.sample(4, "a screen for each")
-@pytest.mark.parametrize("pressed", [(), ("f2",), ("f3",)], ids=["in the prompt", "at the question", "in the tree"])
+def typed(stage: Stage) -> str:
+    return stage.application.main.page.prompt.text
+
+
+async def takes_the_keyboard(stage: Stage) -> None:
+    """Let nobody type for a while."""
+    await stage.expect("asks you")
+    stage.watch.seconds += QUIET
+    await stage.until(lambda: isinstance(stage.application.focused, ApprovalBox), "the focus of the box")
+
+
+def let_keys_answer(stage: Stage) -> None:
+    """Pass the moment in which no key answers."""
+    stage.watch.seconds += 2 * KEYS_WAIT
+
+
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]
 )
-def test_a_question_is_answered_by_a_key(key: str, result: str, pressed: tuple[str, ...]) -> None:
+def test_a_question_takes_the_keyboard_when_nobody_types_and_a_key_answers_it(key: str, result: str) -> None:
     async def play(stage: Stage) -> None:
         await stage.say("erase it")
-        await stage.expect(r"\[1\] erase .*a\.txt.*y run  n deny")
-        await stage.expect("F2 answers")
-        await stage.type(f"x{key}")  # to the prompt, which is not empty
-        assert stage.application.main.page.prompt.text == f"x{key}"
-        await stage.press("backspace", "backspace", *pressed, key)
+        await stage.expect(r"wants to run erase[\s\S]*path: a\.txt[\s\S]* y  run once")
+        await takes_the_keyboard(stage)
+        let_keys_answer(stage)
+        await stage.press(key)
         await stage.expect(f"└ .*{result}")
-        await stage.expect_gone("y run")
-        await stage.expect("well")
+        await stage.expect_gone("wants to run")
         await stage.type("x")
-        assert stage.application.main.page.prompt.text == "x"
+        assert typed(stage) == "x"
 
-    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+    with open_memory(ScriptedProvider([erasing("a.txt"), "well"]), tools=[erase], approvals="ask") as system:
+        on_stage(system, play)
+        assert [str(rule) for rule in system.root.rules()] == (["allow erase"] if key == "a" else [])
+
+
+def test_no_key_that_was_meant_for_the_prompt_answers_a_question() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.say("erase it")
+        await stage.expect("asks you")
+        await stage.type("y")  # the prompt has the keyboard
+        stage.watch.seconds += QUIET
+        await stage.pilot.pause(0.3)  # beats go by: the question takes no keyboard from a text
+        await stage.type("y")
+        assert typed(stage) == "yy"
+        await stage.press("backspace", "backspace")
+        await takes_the_keyboard(stage)
+        stage.watch.seconds += KEYS_WAIT / 2
+        await stage.press("y")  # it comes too soon
+        stage.application.post_message(events.Paste("y"))
+        await stage.until(lambda: typed(stage) == "y", "the paste")
+        await stage.press("backspace", "f2")
+        let_keys_answer(stage)
+        await stage.type("hello")  # no key of the box
+        assert typed(stage) == "hello"
+        assert len(stage.application.questions.open()) == 1
+
+    with open_memory(ScriptedProvider([erasing("a.txt"), "well"]), tools=[erase], approvals="ask") as system:
         on_stage(system, play)
 
 
-LONG = "\n".join(f"step {number}." for number in range(60))
+LONG = "\n".join(f"step {number}." for number in range(40))
 
 
-@pytest.mark.sample(1, "hundreds of keys")
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
-def test_a_long_call_can_be_read_to_its_end_before_it_is_answered(size: tuple[int, int]) -> None:
+def test_nobody_signs_lines_that_were_not_in_sight(size: tuple[int, int]) -> None:
     async def play(stage: Stage) -> None:
         await stage.say("erase it")
-        await stage.expect(r"\[1\] erase  y run  n deny  a always")
-        await stage.press("f2")
+        await takes_the_keyboard(stage)
+        let_keys_answer(stage)
         seen = set[str]()
-        while "step 59." not in seen:
+        while "step 39." not in seen:
+            assert stage.application.questions.open()
             seen |= set(re.findall(r"step \d+\.", stage.text))
-            await stage.press("pagedown")
+            await stage.press("y")
+            let_keys_answer(stage)
+            await stage.pilot.pause(0)
         assert seen == set(LONG.split("\n"))
-        await stage.press("up", "home", "y")
-        await stage.expect_gone("y run")
+        await stage.expect_gone("more lines below")
+        await stage.press("up", "end", "y")
+        await stage.expect_gone("wants to run")
 
-    call = Reply(tool_calls=(ToolCall("erase", {"path": LONG}),), stop_reason="tool_use")
-    with open_memory(ScriptedProvider([call, "well"]), tools=[erase], approvals="ask") as system:
+    with open_memory(ScriptedProvider([erasing(LONG), "well"]), tools=[erase], approvals="ask") as system:
         on_stage(system, play, size=size)
         assert f"{LONG} is gone" in [message.content for message in system.root.history()]
 
 
-def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_command() -> None:
+def test_questions_are_gone_through_left_for_later_and_answered_with_a_reason() -> None:
     async def play(stage: Stage) -> None:
-        await stage.expect(r"\[1\] kid: erase")
-        await stage.say("/deny 1 not today")
-        await stage.expect(r"1: kid does not run erase")
-        await stage.expect_gone("y run")
+        await stage.say("erase them")
+        await stage.expect(r"path: a\.txt[\s\S]*1 of 2")
+        await takes_the_keyboard(stage)
+        let_keys_answer(stage)
+        await stage.press("tab")
+        await stage.expect(r"path: b\.txt[\s\S]*2 of 2")
+        await stage.press("escape")
+        stage.watch.seconds += QUIET
+        await stage.pilot.pause(0.3)  # beats go by: it stays for later
+        await stage.expect("F2 answers")
+        await stage.press("f2")
+        let_keys_answer(stage)
+        await stage.press("t")
+        await stage.until(lambda: typed(stage) == "/deny 2 ")
+        await stage.say("not today")
+        await stage.expect(r"└ .*not today")
+        await stage.say("/approve 1")
+        await stage.expect(r"└ a\.txt is gone")
 
-    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
-        system.root.fork("erase it", name="kid")
-        system._touch(system.root)
+    with open_memory(ScriptedProvider([erasing("a.txt", "b.txt"), "well"]), tools=[erase], approvals="ask") as system:
         on_stage(system, play)
 
 
-def test_a_key_answers_a_question_of_another_agent_once_and_says_so() -> None:
+def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_a_key_or_a_command() -> None:
     async def play(stage: Stage) -> None:
-        await stage.expect(r"\[1\] kid: erase")
+        await stage.expect("kid wants to run erase")
         await stage.press("f2")
-        bar = stage.application.main.query_one(QuestionBar)
-        bar.action_answer("y")
-        bar.action_answer("n")  # it is answered
-        await stage.expect(r"1: kid runs erase")
-        await stage.expect_gone("y run")
+        let_keys_answer(stage)
+        await stage.press("y")
+        await stage.expect("1: kid runs erase")
+        await stage.expect(r"path: b\.txt")
+        await stage.say("/deny 2 not today")
+        await stage.expect("2: kid does not run erase")
 
-    with open_memory(ScriptedProvider([CALL, "well"]), tools=[erase], approvals="ask") as system:
+    provider = ScriptedProvider([erasing("a.txt"), erasing("b.txt"), "well"])
+    with open_memory(provider, tools=[erase], approvals="ask") as system:
         kid = system.root.fork("erase it", name="kid")
         system._touch(system.root)
         on_stage(system, play)
         assert kid.reply(timeout=DEADLINE).text == "well"
-        assert "a.txt is gone" in [message.content for message in kid.history()]
+
+
+def question(tool: str = "bash", of: int = 1, **given: object) -> Question:
+    return Question(3, "buyer", PendingCall("agent", 1, "id", tool, given), 1, of)
+
+
+def test_the_key_that_allows_always_says_for_which_agents_and_what() -> None:
+    def always(asked: Question) -> list[str]:
+        return [what for key, what in keys_of(asked, 200) if key == "a"]
+
+    assert always(question("edit", file_path="a")) == ["always edit for buyer and below"]
+    assert always(question(command="git push")) == ["always bash for buyer and below"]
+    assert always(question(command="a; rm -rf ~")) == []
+    unfenced = question()._replace(call=PendingCall("agent", 1, "id", "bash", {"command": "git push"}, unfenced=True))
+    assert always(unfenced) == ["always this command for buyer and below"]
+    assert [unfenced.command(key) for key in "ynta"] == ["/approve 3", "/deny 3", "/deny 3", "/approve 3 --exact"]
+    assert question("edit").command("a") == "/approve 3 --always"
+
+
+@given(st.integers(20, 200), st.integers(1, 9), st.integers(0, 500), st.booleans())
+def test_the_keys_and_the_edge_fit_into_the_box(width: int, of: int, below: int, keyboard: bool) -> None:
+    asked = question("edit", of=of)
+    assert answer_line(asked, width, keyboard, DARK).cell_len <= max(width, 43)
+    assert len(foot_of(asked, below, width, keyboard)) + 6 <= max(width, 30)
+
+
+@given(st.text("ab 漢\n", max_size=300), st.integers(4, 80))
+def test_all_of_a_call_is_shown_however_narrow_the_box_is(command: str, width: int) -> None:
+    lines = folded(question(command=command).call, width)
+    assert all(cell_len(text) <= width for text, _ in lines)
+    assert "".join(text for text, _ in lines) == command.replace("\n", "")

@@ -30,13 +30,13 @@ from ikigai_actors.shell.app.transcript.pieces import Look, tidy
 from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import talk_lines
 from ikigai_actors.shell.app.widgets.agent_list import Doings
-from ikigai_actors.shell.app.widgets.approval_bar import ANSWERS, Question, QuestionBar
+from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox, Question
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.talk_lines import Underway
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.text.harmless import harmless
+from ikigai_actors.shell.text.harmless import harmless, one_line
 from ikigai_actors.shell.text.mentions import is_command
 from ikigai_actors.shell.verbs.completion import common, completions
 from ikigai_actors.system.handles.ref import AgentRef
@@ -92,7 +92,7 @@ class MainScreen(Screen[None]):
     def __init__(
         self, first: AgentRef, page_events: PageEvents, recall: Recall, workers: Executor, later: Later, do: Do,
         doings: Doings,
-        looked_at: Callable[[str], None], provider: str, model: str,
+        looked_at: Callable[[str], None], provider: str, model: str, clock: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
         """Make the screen.
 
@@ -107,10 +107,11 @@ class MainScreen(Screen[None]):
             looked_at: called with the uuid of the agent that is shown from now on.
             provider: the name of the default provider.
             model: the name for the model of an agent that has set none; empty when it is not known.
+            clock: gives seconds that never go back, by which a question takes the keyboard.
         """
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
-        self._tree, self._question = TreePanel(doings), QuestionBar()
+        self._tree, self._question = TreePanel(doings), ApprovalBox(clock)
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
         self._talk, self._box = Vertical(id="talk"), Horizontal(self._sign, self._prompts, id="box")
@@ -127,6 +128,8 @@ class MainScreen(Screen[None]):
         self._shown: tuple[Text, Text] | None = None
         self._line: Text | None = None  # of work
         self._pace, self._spin = Pace(), 0
+        self._clock, self._key_at = clock, clock()
+        self._put_off = self._passed = 0  # the questions that were left for later, and by Tab
         self._doing: tuple[str, float] | None = None
         self.snapshot: Snapshot | None = None
         """The latest snapshot; None until the first one arrives."""
@@ -190,6 +193,14 @@ class MainScreen(Screen[None]):
         """Turn the spinners, and show the command in progress: its name and its seconds so far, or None."""
         self._spin, self._doing = self._spin + 1, doing
         self._show_work()
+        self._attend()
+
+    def _attend(self) -> None:
+        """Give a question the keyboard when nobody types: the prompt is empty, and no key came for a while."""
+        box, prompt = self._question, self.page.prompt
+        rests = self.focused is prompt and not prompt.text and self._clock() - self._key_at >= QUIET
+        if rests and box.display and box.number != self._put_off and self.app.screen is self:
+            self.set_focus(box)
 
     def prepare(self, snapshot: Snapshot) -> Arranged | None:
         """Arrange the tree of a snapshot, if it is in sight; for other threads, since it takes long."""
@@ -255,7 +266,8 @@ class MainScreen(Screen[None]):
         """
         if isinstance(self.focused, Input):  # an entry of the tree
             return
-        taken = isinstance(self.focused, QuestionBar) or self._tree.has_keyboard
+        self._key_at = self._clock()
+        taken = self._tree.has_keyboard or (self.focused is self._question and self._question.takes(event))
         typed = isinstance(event, events.Key) and event.is_printable and not taken
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
             self.set_focus(self.page.prompt)
@@ -294,10 +306,20 @@ class MainScreen(Screen[None]):
         """Give the keyboard back to the prompt."""
         self.set_focus(self.page.prompt)
 
-    def on_question_bar_answered(self, event: QuestionBar.Answered) -> None:
-        """Approve or deny the call of a question."""
-        self._press(ANSWERS[event.key].format(event.number))
+    def on_approval_box_answered(self, event: ApprovalBox.Answered) -> None:
+        """Approve or deny the call of a question; or let the person say why not."""
+        command = event.question.command(event.key)
+        if event.key == "t":
+            self.page.prompt.become(f"{command} ")
+            self._put_off = event.question.number
+        else:
+            self._press(command)
         self.set_focus(self.page.prompt)
+
+    def on_approval_box_passed(self, event: ApprovalBox.Passed) -> None:
+        """Show the next question."""
+        self._passed = event.question.number
+        self._show_bars()
 
     def action_press(self, line: str) -> None:
         """Run the line of a key."""
@@ -306,6 +328,7 @@ class MainScreen(Screen[None]):
     def action_interrupt(self) -> None:
         """Interrupt the turn; when the focus is elsewhere, only return it to the prompt."""
         if self.focused is not self.page.prompt:
+            self._put_off = self._question.number
             self.set_focus(self.page.prompt)
         else:
             self._press("interrupt")
@@ -331,7 +354,7 @@ class MainScreen(Screen[None]):
     def action_scroll(self, by: int) -> None:
         """Scroll by a window, up for -1, down for 1: the question or the tree with the focus, else the transcript."""
         if self.focused is self._question:
-            self._question.page(by)
+            self._question.action_page(by)
             return
         if self._tree.has_keyboard:
             self._tree.rows.action_page(by)
@@ -369,7 +392,7 @@ class MainScreen(Screen[None]):
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture
         transcript = Transcript(self._threads, picture=picture, called=self._called)
-        prompt = PromptBox(self._recall, self._question.answer)
+        prompt = PromptBox(self._recall)
         prompt.placeholder = f"Ask {self._called(uuid) or 'anything'}, or / for commands"
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.colours)
@@ -412,10 +435,10 @@ class MainScreen(Screen[None]):
             self._shown = shown
             self._box.border_title = Content.from_rich_text(shown[0])
             self._foot.update(shown[1], layout=False)
-        bar, question = self._question, _question(snapshot) if snapshot is not None else None
+        bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
         if question is None and self.focused is bar:
             self.set_focus(self.page.prompt)
-        bar.ask(question, self._talk.size)
+        bar.ask(question, colours, self._talk.size)
         self._show_work()
 
     def _show_work(self) -> None:
@@ -452,11 +475,12 @@ class MainScreen(Screen[None]):
             self.page.tell(tidy(shown + more), Look.NOTE)
 
 
-def _question(snapshot: Snapshot) -> Question | None:
-    """The question to ask now: of the current agent, else the first; None without one."""
-    open_ones = list(snapshot.questions.items())
-    if not open_ones:
+def _question(snapshot: Snapshot, passed: int) -> Question | None:
+    """The question to show: of the current agent first, and after the one that the person has passed."""
+    found = sorted(snapshot.questions.items(), key=lambda pair: (pair[1].agent != snapshot.current.uuid, pair[0]))
+    if not found:
         return None
-    number, call = next((pair for pair in open_ones if pair[1].agent == snapshot.current.uuid), open_ones[0])
-    who = "" if call.agent == snapshot.current.uuid else f"{snapshot.names[call.agent]}: "
-    return Question(number, who, call)
+    numbers = [number for number, _ in found]
+    at = (numbers.index(passed) + 1) % len(found) if passed in numbers else 0
+    number, call = found[at]
+    return Question(number, one_line(snapshot.names[call.agent]), call, at + 1, len(found))

@@ -6,7 +6,6 @@ would block the keyboard for seconds. Control characters of a paste are spelled 
 the terminal.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual import events
@@ -55,10 +54,9 @@ class PromptBox(TextArea):
         status: int = 0
         """The exit status."""
 
-    def __init__(self, recall: Recall, answer: Callable[[str], bool] = lambda key: False) -> None:
-        """Make it; ``answer`` takes a key in the empty prompt if it answers a question, and returns whether it does."""
+    def __init__(self, recall: Recall) -> None:
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
-        self._recall, self._answer = recall, answer
+        self._recall = recall
         self._pasted: dict[str, str] = {}
 
     @property
@@ -106,8 +104,7 @@ class PromptBox(TextArea):
             "down": self._later,
         }
         action = actions.get(event.key)
-        answered = not self.text and self._answer(event.key)
-        if not (answered or (action is not None and action())):
+        if action is None or not action():
             event.prevent_default()  # Textual calls the handler of `TextArea` too
             await super()._on_key(event)
             if (bindings := _EDITING.get(event.key)) is None or not await self.app.run_action(bindings[0].action, self):

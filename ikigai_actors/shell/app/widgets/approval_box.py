@@ -1,0 +1,269 @@
+"""The approval box shows the whole call that waits for the person, and takes the keys that answer it.
+
+It takes the keyboard by itself when the prompt is empty and no key came for a while, never in the middle of a word. For
+a moment after that no key answers: it was meant for the prompt. Nobody signs lines that were not in sight.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widgets import Static
+
+from ikigai_actors.agent.turn.calls import EXACT, TOOL, PendingCall
+from ikigai_actors.shell.app.theme import DARK, Palette
+from ikigai_actors.shell.text.call_page import CallPart, call_page, visible
+from ikigai_actors.shell.text.words import counted
+
+QUIET = 1.0
+"""Seconds without a key, after which a question takes the keyboard."""
+
+KEYS_WAIT = 0.4
+"""Seconds for which the box has the keyboard and no key answers yet."""
+
+_A_KEY = 7
+"""Columns of a key, with the blanks around it."""
+
+_MARKS = {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}
+
+
+class Question(NamedTuple):
+    """A call that waits for the person."""
+
+    number: int
+    who: str
+    """The name of the agent that asks."""
+    call: PendingCall
+    place: int = 1
+    """Which of all open questions it is, from 1."""
+    of: int = 1
+
+    @property
+    def reach(self) -> str:
+        """How far an approval may hold: ``tool``, ``exact``, or empty for this call alone."""
+        return self.call.always[-1] if self.call.always else ""
+
+    def command(self, key: str) -> str:
+        """The slash command that answers as a key does."""
+        always = {TOOL: " --always", EXACT: " --exact"}[self.reach] if key == "a" else ""
+        return f"/{'deny' if key in 'nt' else 'approve'} {self.number}{always}"
+
+
+def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
+    """The keys that answer a question, and what each of them does; in fewer words where it is narrow."""
+    what = {EXACT: "this command", TOOL: visible(question.call.tool)}.get(question.reach, "")
+    ways = [
+        ("run once", "do not", "do not, say why", f"always {what} for {question.who} and below"),
+        ("run once", "no", "why not", f"always {what} here and below"),
+        ("run", "no", "why not", "always"),
+    ]
+    fitting = (way for way in ways if sum(cell_len(told) + _A_KEY for told in way) <= width)
+    return [*zip("ynta" if what else "ynt", next(fitting, ways[-1]), strict=False)]
+
+
+def answer_line(question: Question, width: int, keyboard: bool, colours: Palette) -> Text:
+    """The line of the keys."""
+    line = Text()
+    for key, what in keys_of(question, width):
+        line.append(f" {key} ", f"bold reverse {colours.waits}" if keyboard else f"bold {colours.waits}")
+        line.append(f" {what}   ", colours.ink if keyboard else colours.past)
+    line.rstrip()
+    return line
+
+
+def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
+    """The lower edge of the box: what is still to be read, which question it is, and how to leave it for later."""
+    way = "Esc later" if keyboard else "F2 answers"
+    more = counted(below, "more line") if below else ""
+    shows = f"{more} below: y shows them" if more and keyboard else more
+    place = f"{question.place} of {question.of}" if question.of > 1 else ""
+    tab = "Tab next" if place and keyboard else ""
+    ways = [" · ".join(filter(None, facts)) for facts in ((place, shows, tab, way), (place, shows, way), (place, more))]
+    return next((told for told in ways if cell_len(told) + 6 <= width), ways[-1])
+
+
+def folded(call: PendingCall, width: int) -> list[tuple[str, CallPart]]:
+    """All lines of a call, each of at most this many columns."""
+    return [
+        (f"{mark if place == 0 else ' ' * len(mark)}{part}", line.part)
+        for line in call_page(call)
+        for mark in (_MARKS.get(line.part, ""),)
+        for place, part in enumerate(chop_cells(line.text, max(2, width - len(mark))) or [""])
+    ]
+
+
+class CallText(ScrollView):
+    """The lines of a call, of which those in sight are drawn."""
+
+    DEFAULT_CSS = """
+    CallText { height: auto; scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[tuple[str, CallPart]] = []
+        self._colours = DARK
+
+    @property
+    def below(self) -> int:
+        """How many lines are below those in sight."""
+        return max(0, len(self._lines) - self.scroll_offset.y - self.size.height)
+
+    def show(self, lines: list[tuple[str, CallPart]], colours: Palette, most: int) -> None:
+        """Show lines in at most this many rows."""
+        anew = lines != self._lines
+        self._lines, self._colours = lines, colours
+        self.styles.height = min(len(lines), max(1, most))
+        self.virtual_size = Size(self.size.width, len(lines))
+        if anew:
+            self.scroll_home(animate=False, immediate=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Render one line of the window."""
+        at, colours = y + self.scroll_offset.y, self._colours
+        text, part = self._lines[at] if at < len(self._lines) else ("", CallPart.TEXT)
+        styles = {CallPart.OLD: colours.failed, CallPart.NEW: colours.accent, CallPart.SAME: colours.past}
+        strip = Strip(Text(text, styles.get(part, colours.ink)).render(self.app.console, end=""))
+        return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+
+class ApprovalBox(Vertical, can_focus=True):
+    """The box; hidden when nothing is asked."""
+
+    DEFAULT_CSS = """
+    ApprovalBox {
+        height: auto; display: none; max-width: 104; padding: 0 1;
+        border: round $warning 60%; border-subtitle-color: $past;
+    }
+    ApprovalBox:focus { border: round $warning; }
+    ApprovalBox #answers { height: 1; }
+    """
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("y", "answer('y')", "Run it once"),
+        Binding("n", "answer('n')", "Do not run it"),
+        Binding("t", "answer('t')", "Do not run it, and say why"),
+        Binding("a", "answer('a')", "Run it, and always"),
+        Binding("tab", "next", "The next question"),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("space", "page(1)", show=False),
+        Binding("home", "scroll(-1000000)", show=False),
+        Binding("end", "scroll(1000000)", show=False),
+    ]
+
+    @dataclass
+    class Answered(Message):
+        """A key has answered a question: ``y``, ``n``, ``t`` or ``a``."""
+
+        question: Question
+        key: str
+
+    @dataclass
+    class Passed(Message):
+        """The person goes to the next question."""
+
+        question: Question
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Make it; ``clock`` gives seconds that never go back."""
+        super().__init__()
+        self._clock = clock
+        self._call, self._answers = CallText(), Static(id="answers")
+        self._call.can_focus = False
+        self._question: Question | None = None
+        self._since: float | None = None  # when keys began to be for the box; None while they are not
+        self._answered = 0  # the number of the latest question that was answered
+        self._colours = DARK
+
+    def compose(self) -> ComposeResult:
+        """The call, and below it the keys, which stay in sight."""
+        yield self._call
+        yield self._answers
+
+    @property
+    def number(self) -> int:
+        """The number of the question; 0 without one."""
+        return self._question.number if self._question is not None else 0
+
+    def takes(self, event: events.Event) -> bool:
+        """Whether an event is a key of the box: any other text is for the prompt."""
+        return isinstance(event, events.Key) and event.key in {"y", "n", "t", "a", "space"}
+
+    def ask(self, question: Question | None, colours: Palette, room: Size) -> None:
+        """Show a question; None hides the box.
+
+        Args:
+            question: the question.
+            colours: the palette.
+            room: columns and rows of the talk: of these the call takes half at most.
+        """
+        before, self._question, self._colours = self.number, question, colours
+        self.display = question is not None
+        if question is None:
+            return
+        if question.number != before:
+            self._begin()
+        width = min(room.width, 104) - 5
+        self._call.show(folded(question.call, width), colours, room.height // 2)
+        title = Text(question.who, f"bold {colours.ink}").append(" wants to run ", colours.ink)
+        title.append(visible(question.call.tool), f"bold {colours.waits}")
+        title.truncate(max(4, room.width - 6), overflow="ellipsis")
+        self.border_title = Content.from_rich_text(title)
+        self._show_keys()
+        self.call_after_refresh(self._show_keys)  # how many lines are below is known then
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Take keys from soon on; or leave them to the prompt again."""
+        super().watch_has_focus(has_focus)
+        self._begin()
+        self._show_keys()
+
+    def action_answer(self, key: str) -> None:
+        """Answer; a later key for the same question is ignored. Lines that are still below are shown instead."""
+        question, since = self._question, self._since
+        if question is None or since is None or self._clock() - since < KEYS_WAIT or question.number == self._answered:
+            return
+        if key in ("y", "a") and self._call.below:
+            self.action_page(1)
+            self._begin()
+        elif key in dict(keys_of(question, 0)):
+            self._answered = question.number
+            self.post_message(self.Answered(question, key))
+
+    def action_next(self) -> None:
+        """Go to the next question."""
+        if self._question is not None and self._question.of > 1:
+            self.post_message(self.Passed(self._question))
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll the call by lines."""
+        self._call.scroll_relative(y=by, animate=False, immediate=True)
+        self._show_keys()
+
+    def action_page(self, by: int) -> None:
+        """Scroll the call by a window, less a line: up for -1, down for 1."""
+        self.action_scroll(by * max(1, self._call.size.height - 1))
+
+    def _begin(self) -> None:
+        self._since = self._clock() if self.has_focus else None
+
+    def _show_keys(self) -> None:
+        question, keyboard = self._question, self.has_focus
+        if question is None:
+            return
+        width = self.size.width or 80
+        self._answers.update(answer_line(question, width, keyboard, self._colours), layout=False)
+        self.border_subtitle = Content(foot_of(question, self._call.below, width, keyboard))
