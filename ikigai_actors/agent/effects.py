@@ -553,7 +553,10 @@ class Effects:
 
         def decided(decision: bool | str) -> None:
             reason = decision if isinstance(decision, str) else ""
-            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, storable(reason), "", Future()))
+            told = storable(reason)
+            inbox.put_urgent(
+                on.Decide(call.reply, call.id, decision is True, told, "", Future(), asked.sha256, "program")
+            )
 
         self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 

@@ -71,7 +71,7 @@ _KINDS: Mapping[str, type[RemoteCommand]] = {
     command.travels_as: command for command in get_args(RemoteCommand) if command.travels_as
 }
 
-_LATER = {"budget", "data", "labels", "more", "head", "summary"}
+_LATER = {"budget", "data", "labels", "more", "head", "summary", "call_sha256", "by"}
 """Arguments that an older version does not know: they are left out where they are empty."""
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {

@@ -13,6 +13,9 @@ person who uses `Approvals`, or a function:
     ActorSystem.open(tools=[...], approvals=lambda call: call.tool == "edit" or "only edits are allowed here")
 """
 
+import getpass
+import os
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -45,8 +48,12 @@ class Approvals(OfOneProcess):
         open_turns = self._store.read(turns_that_asked)
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
-    def approve(self, call: PendingCall, *, always: bool | str = False, timeout: float | None = None) -> bool:
+    def approve(
+        self, call: PendingCall, *, always: bool | str = False, by: str = "", timeout: float | None = None
+    ) -> bool:
         """Let a call run; return after the commit whether it was still to be decided.
+
+        The log records the SHA-256 of the call, which is its tool and exact arguments, and who has decided.
 
         Args:
             call: one of those that wait.
@@ -54,27 +61,29 @@ class Approvals(OfOneProcess):
                 the same command of bash. A rule applies to all below the agent, too, and can be taken back
                 (`AgentRef.remove_rule`). A rule that asks or denies has precedence. `PendingCall.always` has the words
                 that a call takes: a compound command of bash takes none.
+            by: who decides, for the log, as ``anna@host``.
             timeout: seconds to wait.
 
         Raises:
-            BadInput: ``always`` is a word that the call does not take.
+            BadInput: ``always`` is a word that the call does not take; or the call that waits has other arguments.
         """
         check_type(call, PendingCall, "call", "one of those that `pending` gives")
         rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
         if rule and rule not in call.always:
             raise BadInput(_why_not(call, rule))
-        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, True, "", rule, caller), timeout)
+        return self._decide(call, (True, "", rule), by, timeout)
 
-    def deny(self, call: PendingCall, reason: str = "", *, timeout: float | None = None) -> bool:
-        """Refuse a call; its model reads the reason. Returns as `approve` does."""
+    def deny(self, call: PendingCall, reason: str = "", *, by: str = "", timeout: float | None = None) -> bool:
+        """Refuse a call; its model reads the reason. Takes ``by``, returns and raises as `approve` does."""
         check_text(reason, "reason")
-        return self._decide(call, lambda caller: on.Decide(call.reply, call.id, False, reason, "", caller), timeout)
+        return self._decide(call, (False, reason, ""), by, timeout)
 
     def _of(self, uuid: str, turn: int) -> list[PendingCall]:
         calls = self._log_cache.find_in(uuid, lambda log: recover(log.since(turn)))
         return [pending(uuid, call) for call in asking(calls)]
 
-    def _decide(self, call: PendingCall, command: Callable[[Future[bool]], on.Decide], timeout: float | None) -> bool:
+    def _decide(self, call: PendingCall, how: tuple[bool, str, str], by: str, timeout: float | None) -> bool:
+        """Decide on a call; ``how``: whether it is approved, the reason, and the rule for later ones."""
         from ikigai_actors.agent.actor import AgentActor  # where agents run it is loaded; elsewhere it takes long
 
         check_timeout(timeout)
@@ -82,9 +91,10 @@ class Approvals(OfOneProcess):
         check_type(call.agent, str, "call.agent", "text")
         check_count(call.reply, "call.reply")
         check_type(call.id, str, "call.id", "text")
+        check_text(by, "by")
         decided = Future[bool](call.agent)
         decided.check_wait()
-        actor = self._tell(call.agent, command(decided))
+        actor = self._tell(call.agent, on.Decide(call.reply, call.id, *how, decided, call.sha256, by))
         if not decided.get(timeout=timeout):
             return False
         if isinstance(actor, AgentActor) and actor.state.phase is Phase.INTERRUPTED:  # another process does it itself
@@ -102,3 +112,12 @@ def _why_not(call: PendingCall, always: str) -> str:
     if always == EXACT:
         return f"always='exact' is for commands of bash. Approve this call alone, or all of {call.tool}: always='tool'."
     return UNFENCED + " Approve this command: always='exact'."
+
+
+def person() -> str:
+    """The person at this machine, for the log: ``anna@host``."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name
+        name = str(os.getuid())
+    return f"{name}@{socket.gethostname()}"

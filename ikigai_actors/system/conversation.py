@@ -39,7 +39,7 @@ from ikigai_actors.attachments import Attachable
 from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
-from ikigai_actors.system.approvals import Approvals
+from ikigai_actors.system.approvals import Approvals, person
 from ikigai_actors.system.handles.ref import AgentRef, System
 from ikigai_actors.system.lifecycle import data_of, prompt_text
 from ikigai_actors.system.receipts import Receipt
@@ -281,8 +281,8 @@ class Questions:
     def decide(self, call: PendingCall, approved: bool, *, always: str = "", reason: str = "") -> bool:
         """Approve or deny a call; return after the commit whether it was still to be decided."""
         if approved:
-            return self._approvals.approve(call, always=always or False)
-        return self._approvals.deny(call, reason)
+            return self._approvals.approve(call, always=always or False, by=person())
+        return self._approvals.deny(call, reason, by=person())
 
 
 class Words:

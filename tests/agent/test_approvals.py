@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -272,3 +273,20 @@ def test_what_decides_and_policies_are_checked(world: World) -> None:
             system.approvals.approve(call, always="ever")
         with pytest.raises(BadInput, match="'exact' is for commands of bash"):
             system.approvals.approve(call, always="exact")
+
+
+def test_an_approval_of_other_arguments_than_the_models_is_refused_and_the_call_waits_on(world: World) -> None:
+    script = scripted([calling(change("a")), "done"])
+    with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals="ask") as system:
+        reply = system.root.prompt("go")
+        [call] = waiting(system)
+        with pytest.raises(BadInput, match="has other arguments than the one that was decided on, and still waits"):
+            system.approvals.approve(replace(call, input={"what": "gold"}))
+        assert system.approvals.pending() == [call]
+        assert system.approvals.approve(call, by="anna@shop")
+        assert reply.get(timeout=DEADLINE).text == "done"
+        assert world.changes == ["a"]
+        asked, decided = (one.data for one in system.root.history() if one.kind == "approval")
+        digest = sha256(b'change\n{"what":"a"}').hexdigest()
+        assert (call.sha256, asked["call_sha256"], decided["call_sha256"]) == (digest, digest, digest)
+        assert (asked.get("by"), decided["by"]) == (None, "anna@shop")

@@ -22,9 +22,11 @@ What a crash leaves of a call, and what resuming makes of it:
     done                          done                      its result stays
 """
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 from ikigai_actors.records.messages.messages import Kind, Message
@@ -58,6 +60,12 @@ _NOBODY = (
 """The result of a call that asks where nobody can be asked."""
 
 
+def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The SHA-256 of a call: of its tool's name, a line feed, and its arguments as JSON with sorted keys, no spaces."""
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(f"{tool}\n{text}".encode(errors="surrogatepass")).hexdigest()
+
+
 class Progress(StrEnum):
     """How far a call is."""
 
@@ -88,6 +96,13 @@ class Call:
     """Whether it asks for an unfenced tool, as `ToolTraits.unfenced`."""
     rule: Rule | None = None
     """The rule that decides on it, as `ruled` finds it; None for the policy of its tool."""
+    approved: str = ""
+    """The `digest_of` the call that somebody has approved; empty while nobody has."""
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The data of a message that asks about it, or decides on it."""
+        return {**self.data, "call_sha256": digest_of(self.name, self.input)}
 
     @property
     def data(self) -> dict[str, Any]:
@@ -111,6 +126,11 @@ class PendingCall:
     """The arguments."""
     unfenced: bool = False
     """Whether it is a command of bash, and the fence is not there that bash was to have."""
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of its tool and arguments, as the log records which call was decided on: see `digest_of`."""
+        return digest_of(self.tool, self.input)
 
     @property
     def compound(self) -> bool:
@@ -151,6 +171,9 @@ def recover(messages: Iterable[Message]) -> Calls:
             case Kind.APPROVAL:
                 now = Progress.APPROVED if message.data.get("approved") else Progress.ASKING
                 calls = progress(calls, (message.data.get("tool_use_id"),), now)
+                if now is Progress.APPROVED:
+                    approved = str(message.data.get("call_sha256") or "")
+                    calls = marked_approved(calls, message.data.get("tool_use_id"), approved)
                 if message.data.get("unfenced"):
                     calls = marked_unfenced(calls, {message.data.get("tool_use_id")})
             case Kind.TOOL_CALL:
@@ -188,6 +211,17 @@ def progress(calls: Calls, ids: Iterable[Any], now: Progress) -> Calls:
 def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
     """The calls, of which those with these ids are marked as unfenced."""
     return tuple(replace(call, unfenced=True) if call.id in ids else call for call in calls)
+
+
+def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
+    """The calls, of which the one with this id is marked as the one with this digest, which somebody approved."""
+    return tuple(replace(call, approved=approved) if call.id == id_ else call for call in calls)
+
+
+def changed_since(calls: Calls) -> Calls:
+    """The calls that would start, and are not those that somebody has approved."""
+    approved = (call for call in calls if call.progress is Progress.APPROVED and call.approved)
+    return tuple(call for call in approved if call.approved != digest_of(call.name, call.input))
 
 
 def running(calls: Calls) -> bool:

@@ -315,6 +315,10 @@ class Decide:
     always: str
     """Which later calls a rule allows: ``tool``, all of this tool; ``exact``, the same command of bash; empty, none."""
     caller: Caller
+    call_sha256: str = ""
+    """The digest of the call as it was shown; empty where it was not."""
+    by: str = ""
+    """The one who decides; empty where that is not told."""
 
 
 @dataclass(frozen=True, slots=True)

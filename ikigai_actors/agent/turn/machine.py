@@ -55,6 +55,7 @@ from ikigai_actors.agent.turn.calls import (
     asking,
     at_rest,
     calls_of,
+    digest_of,
     settle_cut_off,
     waits,
 )
@@ -560,8 +561,12 @@ def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
 
 def _decide(state: State, event: on.Decide, now: int) -> Step:
     """Approve or deny a call, also one of a turn that was cut off. The first decision counts."""
-    if not any((call.reply, call.id) == (event.reply, event.call) for call in asking(state.calls)):
+    asked = [call for call in asking(state.calls) if (call.reply, call.id) == (event.reply, event.call)]
+    if not asked:
         return Step(state, effects=(Answer(event.caller, False),))
+    if event.call_sha256 and event.call_sha256 != digest_of(asked[0].name, asked[0].input):
+        other = "This call has other arguments than the one that was decided on, and still waits: look at it again."
+        return Step(state, effects=(Answer(event.caller, BadInput(other)),))
     return decide_call(state, event, now)
 
 

@@ -18,8 +18,11 @@ from ikigai_actors.agent.turn.calls import (
     Calls,
     Progress,
     asking,
+    changed_since,
     denial,
     denied,
+    digest_of,
+    marked_approved,
     marked_unfenced,
     next_builtin_call,
     pending,
@@ -75,6 +78,8 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
+    if other := changed_since(calls):
+        return _results(state, other, "This is not the call that was approved, so it was not begun.", now)
     if to_ask := to_be_asked(calls, tools):
         unfenced = [call.id for call in to_ask if tools[call.name].unfenced]
         return _ask(replace(state, calls=marked_unfenced(state.calls, unfenced)), to_ask, unfenced, now)
@@ -183,13 +188,18 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     """Approve or deny a call that asks; with `Decide.always`, allow later ones by a rule."""
     [call] = [call for call in asking(state.calls) if call.id == event.call]
     drafts: list[PendingMessage]
+    decider = {"by": event.by} if event.by else {}
     if event.approved:
-        drafts = [(Kind.APPROVAL, call.name, {**call.data, "approved": True})]
+        drafts = [(Kind.APPROVAL, call.name, {**call.question, "approved": True, **decider})]
     else:
-        drafts = [_result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)]
+        kind, content, data = _result(call, f"This call was denied: {event.reason or 'no reason was given'}", True)
+        drafts = [(kind, content, {**data, **call.question, **decider})]
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     decided = Progress.APPROVED if event.approved else Progress.DONE
-    after = advance(state, messages, calls=progress(state.calls, (call.id,), decided))
+    calls = progress(state.calls, (call.id,), decided)
+    if event.approved:
+        calls = marked_approved(calls, call.id, digest_of(call.name, call.input))
+    after = advance(state, messages, calls=calls)
     unit = LogUnit(state.uuid, messages, rule=_always(state.uuid, call, event))
     return Step(after, unit, (Answer(event.caller, True),), event.caller)
 
@@ -246,7 +256,11 @@ def _record(
     effect: type[AskApproval] | type[RunTool],
     unfenced: Collection[str] = (),
 ) -> Step:
-    drafts = ((kind, call.name, call.data | ({"unfenced": True} if call.id in unfenced else {})) for call in chosen)
+    def data_of(call: Call) -> dict[str, Any]:
+        data = call.question if kind is Kind.APPROVAL else call.data
+        return {**data, "unfenced": True} if call.id in unfenced else data
+
+    drafts = ((kind, call.name, data_of(call)) for call in chosen)
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     ids = [call.id for call in chosen]
     after = advance(state, messages, calls=progress(state.calls, ids, there))

@@ -57,8 +57,10 @@ def approve(
     if isinstance(place, ShellPlace):
         place.decide(number, True, always=always or "")
         return None
+    from ikigai_actors.system.approvals import person
+
     waits = _one_of(place, agent, call)
-    return _decided(place, waits, place.system.approvals.approve(waits, always=always or False), "runs")
+    return _decided(place, waits, place.system.approvals.approve(waits, always=always or False, by=person()), "runs")
 
 
 @verb("deny")
@@ -73,8 +75,10 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
         number = int(reason[0]) if reason and reason[0].isdecimal() else None
         place.decide(number, False, reason=" ".join(reason if number is None else reason[1:]))
         return None
+    from ikigai_actors.system.approvals import person
+
     waits = _one_of(place, agent, call)
-    return _decided(place, waits, place.system.approvals.deny(waits, " ".join(reason)), "does not run")
+    return _decided(place, waits, place.system.approvals.deny(waits, " ".join(reason), by=person()), "does not run")
 
 
 def _one_of(place: "Place", agent: "AgentRef", id_: str | None) -> "PendingCall":

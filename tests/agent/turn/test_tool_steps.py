@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress
+from ikigai_actors.agent.turn.calls import PERHAPS_RUN, Call, Progress, digest_of
 from ikigai_actors.agent.turn.machine import accepts, step
 from ikigai_actors.agent.turn.state import Answer, AskApproval, Phase, RequestModel, RunTool, Spawn, State, Step
 from ikigai_actors.agent.turn.tool_steps import MAX_STEPS
-from ikigai_actors.errors import ProviderError, TurnInterrupted
+from ikigai_actors.errors import BadInput, ProviderError, TurnInterrupted
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.records.agents.words import words_of
 from ikigai_actors.records.log.history import EMPTY
@@ -244,6 +244,34 @@ def test_a_decision_on_a_call_that_does_not_ask_changes_nothing(decision: tuple[
     asked = step(tooling("1:post", "2:read"), CONTINUE, NOW, TOOLS).state
     done = step(asked, on.Decide(*decision, True, "", "", "person"), NOW, TOOLS)
     assert done == Step(asked, effects=(Answer("person", False),))
+
+
+def test_a_decision_is_on_the_exact_arguments_and_the_log_says_who_made_it() -> None:
+    asked = step(tooling("1:post", "2:post"), CONTINUE, NOW, TOOLS)
+    digest = digest_of("post", {})
+    assert isinstance(asked.unit, LogUnit)
+    assert [message.data["call_sha256"] for message in asked.unit.messages] == [digest, digest]
+    other = step(asked.state, on.Decide(0, "1", True, "", "", "person", digest_of("post", {"to": "all"})), NOW, TOOLS)
+    [answer] = other.effects
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.value, BadInput)
+    assert other.state == asked.state
+    approved = step(asked.state, on.Decide(0, "1", True, "", "", "person", digest, "anna@shop"), NOW, TOOLS)
+    assert only(approved).data == {
+        "tool_use_id": "1", "name": "post", "call_sha256": digest, "approved": True, "by": "anna@shop",
+    }  # fmt: skip
+    denied = step(approved.state, on.Decide(0, "2", False, "no", "", "person", digest, "anna@shop"), NOW, TOOLS)
+    assert (only(denied).data["call_sha256"], only(denied).data["by"]) == (digest, "anna@shop")
+
+
+def test_a_call_that_is_not_the_one_that_was_approved_is_not_begun() -> None:
+    asked = step(tooling("1:post"), CONTINUE, NOW, TOOLS).state
+    approved = step(asked, on.Decide(0, "1", True, "", "", "person"), NOW, TOOLS).state
+    [posts] = approved.calls
+    changed = replace(approved, calls=(replace(posts, input={"to": "all"}),))
+    refused = only(step(changed, CONTINUE, NOW, TOOLS))
+    assert refused.content == "This is not the call that was approved, so it was not begun."
+    assert said(step(approved, CONTINUE, NOW, TOOLS)) == [("tool_call", "1")]
 
 
 def test_a_question_is_settled_when_the_policy_has_changed() -> None:
