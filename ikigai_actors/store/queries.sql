@@ -20,7 +20,7 @@ a.uuid, a.supervisor_uuid AS supervisor, a.status, a.on_orphan AS policy, a.shar
 -- columns: locked
 -- What units must know of the agents that they touch: the fields of Locked.
 a.uuid, a.status, (SELECT s.host FROM shards s WHERE s.id = a.shard) AS owner, a.epoch, a.mailed, a.unread, a.budget, a.held_at,
-       a.held_tokens, a.held_usd, a.held_risk_tokens, a.held_risk_usd, a.held_host
+       a.held_tokens, a.held_usd, a.held_risk_tokens, a.held_risk_usd, a.held_host, a.turn
 
 -- columns: timer
 -- A timer: the fields of Timer.

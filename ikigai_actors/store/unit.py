@@ -34,6 +34,8 @@ class Locked(NamedTuple):
     held_risk_tokens: int = 0
     held_risk_usd: int = 0
     held_host: str | None = None
+    turn: int = 0
+    """The message that opened the turn in progress; 0 when idle."""
     head_hash: bytes | None = None
     """The hash of the latest message in its log; None without one, and where no unit appends to it."""
 
@@ -61,7 +63,7 @@ class LockedRows(dict[str, Locked]):
     """Locked rows by uuid. An agent that does not exist has no entry."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        super().__init__({row[0]: Locked._make(row) for row in rows})
+        super().__init__({row[0]: Locked(*row) for row in rows})
         self._before: dict[str, Locked] = {}
         self._parts: dict[type[Part], Part] = {}
         self.others: set[str] = set()

@@ -13,10 +13,12 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
+from supervisors.signals import Signal
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
 from tests.kit.faults import HeldStore
@@ -252,3 +254,16 @@ def test_a_takeover_waits_for_a_commit_of_the_host_before_and_nobody_deadlocks(
     [separate] = taker.separated
     assert (separate.runs, arena.one.store.runs) == (1 + 1, 2)  # taken and released; nothing had to run again
     arena.close()
+
+
+@pytest.mark.parametrize("name", [Signal.KILL, Signal.INT, Signal.STOP, Signal.CONT])
+def test_a_signal_that_waits_behind_the_opening_of_a_turn_hits_that_turn(arena: Arena, name: Signal) -> None:
+    arena.add(("a", "root"))
+    arena.start()
+    signal = SendSignal("a", name, 5, host=OTHER)
+    done = meet(arena.one, append("a", 1, turn=1), arena.other, signal, arena.waits)
+    assert all(isinstance(one, Committed) for one in done)
+    [hit] = arena.store.read(lambda tx: sql(tx, "SELECT turn FROM signals WHERE agent_uuid = 'a'"))
+    assert hit == (1,)
+    [interrupted] = arena.store.read(lambda tx: sql(tx, "SELECT interrupted FROM agents WHERE uuid = 'a'"))
+    assert interrupted == (int(name is Signal.INT),)

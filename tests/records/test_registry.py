@@ -67,12 +67,13 @@ def zoo(store: Store) -> Store:
         ("agent_0", Relative._fields),
         ("lock_agents", Locked._fields),
         ("lock_dying", Locked._fields[:-1]),
+        ("look_at_agent", Locked._fields[:-1]),
     ],
 )
 def test_the_columns_of_a_query_are_the_fields_of_its_record_in_their_order(query: str, names: Sequence[str]) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_script())
-        found = connection.execute(for_sqlite(query).sql, {"uuids": "[]", "kept": "[]", "writers": "[]"})
+        found = connection.execute(for_sqlite(query).sql, {"uuids": "[]", "kept": "[]", "writers": "[]", "uuid": ""})
         assert [name for name, *_ in found.description] == [*names]
 
 

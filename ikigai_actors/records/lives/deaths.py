@@ -110,7 +110,13 @@ def branch(tx: Transaction, uuid: str) -> Family:
 
 
 def end_agents(
-    tx: Transaction, locked: LockedRows, family: Family, dying: Iterable[str], why: End, now: int
+    tx: Transaction,
+    locked: LockedRows,
+    family: Family,
+    dying: Iterable[str],
+    why: End,
+    now: int,
+    kept: Iterable[str] = (),
 ) -> LifecycleChange:
     """Let agents die, and carry out their orphan policies.
 
@@ -121,6 +127,7 @@ def end_agents(
         dying: the agents that die, leaves first. None of them is agent 0 or dead.
         why: why they die.
         now: milliseconds since 1970.
+        kept: agents whose rows are locked with the others, and are in ``locked`` afterwards.
     """
     ends = dict.fromkeys(dying, why)
     decisions = decide(family, ends.keys())
@@ -129,7 +136,7 @@ def end_agents(
     adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
     paused = [one.agent for one in decisions if isinstance(one, Pause)]
     told = _told(tx, family, dead)
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told))))
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept))))
     alike: dict[End, list[str]] = {}
     for uuid, how in dead.items():
         alike.setdefault(how, []).append(uuid)

@@ -82,7 +82,7 @@ class SendSignal(Unit):
             raise refusal_of(top, told.refusal)
         hit = self._hit(family)
         done = self._carry_out(tx, locked, family, hit)
-        self._record(tx, top)
+        self._record(tx, locked)
         if hit:
             return done
         return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
@@ -104,24 +104,27 @@ class SendSignal(Unit):
         cause = Cause.TERMINATED if self._signal is Signal.TERM else Cause.KILLED
         why = End(cause, self._reason or f"{self._signal} by {self._by(family)}", self._sender)
         dying = [uuid for uuid, status in hit.items() if status is Status.DEAD]
-        done = end_agents(tx, locked, family, dying, why, self._now) if dying else LifecycleChange()
+        done = LifecycleChange()
+        if dying:
+            done = end_agents(tx, locked, family, dying, why, self._now, (self._target,))
         status = {uuid: to for uuid, to in hit.items() if uuid not in done.dead and to != family[uuid].status}
         if status:
-            locked.lock(tx, status)
+            locked.lock(tx, (*status, self._target))
             to = next(iter(set(status.values())))  # a signal leads the living to one status
             reason = self._why(to, why, family)
             tx.run("set_status", uuids=list(status), status=to.value, deadline=self._deadline, reason=reason)
         if self._signal is Signal.INT:
             self._interrupt(tx, locked, [family[uuid] for uuid in hit])
+        locked.lock(tx, (self._target,))  # it has changed nothing
         return replace(done, status={**done.status, **status}, reason=why.reason)
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
-        """Mark the open turns of agents that the sender does not run."""
+        """Mark the open turns of agents that the sender does not run, as their locked rows have them."""
         hosts = hosts_of(tx, hit)
-        remote = [one.uuid for one in hit if one.turn and (self._host is None or hosts.get(one.shard) != self._host)]
-        if remote:
-            locked.lock(tx, remote)
-            tx.run("interrupt", uuids=remote)
+        remote = [one.uuid for one in hit if self._host is None or hosts.get(one.shard) != self._host]
+        locked.lock(tx, (*remote, self._target))
+        if open_turns := [uuid for uuid in remote if locked[uuid].turn]:
+            tx.run("interrupt", uuids=open_turns)
 
     def _by(self, family: Family) -> str:
         """The sender in words, with its name if it is of the family."""
@@ -138,13 +141,14 @@ class SendSignal(Unit):
             return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")
         return why.reason if status is Status.TERMINATING else None
 
-    def _record(self, tx: Transaction, top: Relative) -> None:
+    def _record(self, tx: Transaction, locked: LockedRows) -> None:
+        """Write the row of the signal. The turn that it hit is the one in the locked row: one may open before."""
         tx.run(
             "add_signal",
             agent=self._target,
             signal=self._signal.value,
             spread=int(self._spread),
-            turn=top.turn,
+            turn=locked[self._target].turn,
             sender=self._sender,
             reason=self._reason,
             now=self._now,
