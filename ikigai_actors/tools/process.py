@@ -32,6 +32,7 @@ from subprocess import PIPE
 from typing import TYPE_CHECKING, Self
 
 from ikigai_actors.actors.threads import current_threads, in_thread
+from ikigai_actors.tools.fence.seatbelt import seatbelt_command
 
 if TYPE_CHECKING:
     from ikigai_actors.tools.fence.launch import FencedStart
@@ -122,6 +123,8 @@ class ChildProcess:
         """
         told: socket.socket | None = None
         with contextlib.ExitStack() as theirs:
+            if fence is not None and fence.profile:
+                command, fence = seatbelt_command(fence.profile, command), None
             if fence is not None:
                 file, reading, (told, status) = fence.open(), self._hold_lifeline(theirs), socket.socketpair()
                 theirs.callback(os.close, file)

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from ikigai_actors.tools.fence.launcher import (
 from ikigai_actors.tools.fence.policy import Fence, Grounds, Network, Reach, parse_network, reach_of, without
 from ikigai_actors.tools.fence.tiers import Candidate, Kernel, Tier, candidates, shortfall
 
+MAC = Kernel("Darwin", "arm64", seccomp=False, seatbelt=True)
 GROUNDS = Grounds(
     home="/home/ann",
     state="/home/ann/.local/share/ikigai",
@@ -158,6 +160,8 @@ def test_each_version_of_landlock_has_its_tier(version: int) -> None:
     ("of", "mode", "failures", "said"),
     [
         (Kernel(system="Darwin"), "required", (), "none on Darwin"),
+        (MAC, "required", (), "unproven by us. Use a container"),
+        (MAC, "auto", ("sandbox_apply: refused",), "(sandbox_apply: refused)"),
         (Kernel(system="Windows"), "required", (), "WSL 2"),
         (Kernel(machine="riscv64"), "required", (), "this is riscv64"),
         (Kernel(seccomp=False), "required", (), "CONFIG_SECCOMP_FILTER"),
@@ -176,6 +180,16 @@ def test_a_machine_without_the_fence_says_what_is_missing_and_how_it_is_had(
     of: Kernel, mode: str, failures: tuple[str, ...], said: str
 ) -> None:
     assert said in shortfall(mode, Network(), of, failures)
+
+
+@pytest.mark.parametrize("network", [Network(), Network("none"), Network("ports", (443,)), Network("proxy", (3128,))])
+def test_macos_has_its_own_sandbox_which_counts_as_unproven(network: Network) -> None:
+    [found] = candidates("auto", network, MAC)
+    assert (found.tier, found.is_proven, found.namespaces, found.landlock) == (Tier.SEATBELT, False, False, 0)
+    assert "unproven by us" in found.open[0]
+    for mode in ("required", "landlock", "none"):
+        assert candidates(mode, network, MAC) == ()
+    assert candidates("auto", network, replace(MAC, strongest="none")) == ()
 
 
 def test_a_fence_that_may_be_no_stronger_is_none_stronger() -> None:

@@ -9,7 +9,7 @@ from ikigai_actors.tools.fence.doctor import Examination, look_at_fence
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.fence.tiers import Tier
 
-STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.NONE: 2}
+STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NONE: 2}
 """The exit status, by the tier that holds."""
 
 

@@ -61,6 +61,8 @@ def examined(how: Candidate | None, of: Kernel, why: str, notes: list[str]) -> E
     """What holds, from the fence that has started, if one has; ``why`` says why there is none that is stronger."""
     whole = how is not None and how.namespaces
     network = ["all"] if how is None else ["all", "none"]
+    if how is not None and how.tier == Tier.SEATBELT:
+        network += ["ports", "proxy"]
     if whole and of.landlock >= TCP_LANDLOCK:
         network.append("ports")
     if whole:

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ikigai_actors.errors import BadInput
@@ -18,6 +19,7 @@ from ikigai_actors.tools.fence.launch import FencedStart, compiled, trial
 from ikigai_actors.tools.fence.launcher import HOME, TEMPORARY
 from ikigai_actors.tools.fence.policy import TOOLCHAINS, Fence, Grounds, Reach, is_beneath, reach_of
 from ikigai_actors.tools.fence.private import PrivateDirectories, remove_all
+from ikigai_actors.tools.fence.seatbelt import seatbelt_profile
 from ikigai_actors.tools.fence.tiers import Candidate, Tier, candidates, kernel, shortfall
 from ikigai_actors.tools.trees.layers import OPAQUE
 from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
@@ -45,7 +47,9 @@ class Enclosure:
 
     def launch(self, agent: str, trees: str = "", layers: str = "") -> FencedStart:
         """How to start a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
-        return FencedStart(self._code, self._directories.of(agent), trees, layers)
+        return replace(
+            _start(self.reach, self.how, self._code, self._directories.of(agent)), trees=trees, layers=layers
+        )
 
     def without_layers(self, places: TreePlaces) -> str:
         """Why the workspace cannot be seen through layers; nothing when it can. Starts a program. Blocks."""
@@ -161,8 +165,8 @@ def first_that_starts(
     """Try fences; the first that starts, its launcher, and what those before it have said. Blocks."""
     failures = list[str]()
     for how in among:
-        code = compiled(reach, how, directories.mount_point)
-        failure = trial(FencedStart(code, directories.of(_TRIAL)), environment)
+        code = b"" if how.tier == Tier.SEATBELT else compiled(reach, how, directories.mount_point)
+        failure = trial(_start(reach, how, code, directories.of(_TRIAL)), environment)
         directories.remove(_TRIAL)
         if not failure:
             return how, code, failures
@@ -170,10 +174,16 @@ def first_that_starts(
     return None, b"", failures
 
 
+def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedStart:
+    """How programs start that have this private directory."""
+    profile = seatbelt_profile(reach, os.path.realpath(private)) if how.tier == Tier.SEATBELT else ""
+    return FencedStart(code, private, profile=profile)
+
+
 def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
     """What a person should know of a fence."""
     told = []
-    if how.tier == Tier.NONE:
+    if not how.is_proven:
         told.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
     if reach.missing:
         told.append(f"There is no {', '.join(reach.missing)} to read.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.fence.grounds import interpreter
 from ikigai_actors.tools.fence.policy import LARGEST_REACH, Reach
+from ikigai_actors.tools.fence.seatbelt import seatbelt_command
 from ikigai_actors.tools.fence.tiers import Candidate
 
 SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
@@ -39,6 +40,8 @@ class FencedStart:
     """The directory with the layers of agents."""
     layers: str = ""
     """Those through which the workspace is seen, as `launcher` wants them; none: it is seen as it is."""
+    profile: str = ""
+    """The profile of a program on macOS, where no launcher runs."""
 
     def open(self) -> int:
         """A descriptor of a file in memory that holds the launcher; the caller closes it."""
@@ -88,6 +91,8 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
 
 def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
     """Start a program that does nothing; what went wrong, or nothing. Blocks."""
+    if launch.profile:
+        return _trial_by_profile(launch.profile, environment)
     file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), socket.socketpair()
     inherited = (file, lifeline, status.fileno())
     try:
@@ -108,3 +113,15 @@ def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
     finally:
         os.close(ours)
         told.close()
+
+
+def _trial_by_profile(profile: str, environment: Mapping[str, str]) -> str:
+    command = seatbelt_command(profile, ["true"])
+    try:
+        ran = subprocess.run(
+            command, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, cwd="/", check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (ran.stderr.strip() or f"it ended with exit code {ran.returncode}") if ran.returncode else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ikigai_actors.tools.fence.policy import Network
+from ikigai_actors.tools.fence.seatbelt import SANDBOX_EXEC
 
 TIER_VARIABLE = "IKIGAI_FENCE_TIER"
 """The strongest tier that may be used: for trying a machine that has less than this one."""
@@ -36,6 +37,8 @@ class Tier(StrEnum):
     """Namespaces, Landlock and seccomp."""
     LANDLOCK = "landlock"
     """Landlock and seccomp."""
+    SEATBELT = "seatbelt"
+    """The sandbox of macOS. We have not tried how well it holds."""
     NONE = "none"
     """Nothing, or a Landlock that leaves too much open."""
 
@@ -51,6 +54,8 @@ class Kernel:
     errata: int = 0
     """Bits of what was mended in it."""
     seccomp: bool = True
+    seatbelt: bool = False
+    """Whether it has the sandbox of macOS."""
     strongest: str = ""
     """What `TIER_VARIABLE` names."""
 
@@ -68,8 +73,15 @@ class Candidate:
     """Whether programs may make UNIX sockets."""
 
     @property
+    def is_proven(self) -> bool:
+        """Whether it holds, as far as its row says."""
+        return self.tier in (Tier.NAMESPACES, Tier.LANDLOCK)
+
+    @property
     def open(self) -> tuple[str, ...]:
         """What it leaves open that the promise names."""
+        if self.tier == Tier.SEATBELT:
+            return ("all that macOS leaves open to a profile: this tier is unproven by us",)
         if self.namespaces:
             return ()
         since = {2: "moves between directories", 3: "truncation of what may be read", 4: "ports", 5: "ioctl on devices"}
@@ -86,7 +98,7 @@ class Candidate:
     def lacks(self) -> tuple[str, ...]:
         """What programs miss that works without a fence."""
         missing = [] if self.unix_sockets else ["UNIX sockets"]
-        if not self.namespaces:
+        if not self.namespaces and self.tier != Tier.SEATBELT:
             missing += ["shared memory", "/tmp, but as $TMPDIR"]
         return tuple(missing)
 
@@ -96,14 +108,16 @@ def kernel(environ: Mapping[str, str] = os.environ) -> Kernel:
     strongest = environ.get(TIER_VARIABLE, "")
     system, machine = platform.system(), platform.machine()
     if system != "Linux":
-        return Kernel(system, machine, seccomp=False, strongest=strongest)
+        mac = system == "Darwin" and os.access(SANDBOX_EXEC, os.X_OK)
+        return Kernel(system, machine, seccomp=False, seatbelt=mac, strongest=strongest)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
 
     def ask(flag: int) -> int:
         return max(0, int(libc.syscall(ctypes.c_long(_CREATE_RULESET), None, ctypes.c_size_t(0), ctypes.c_uint(flag))))
 
-    return Kernel(system, machine, ask(_VERSION), ask(_ERRATA), libc.prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) >= 0, strongest)
+    seccomp = libc.prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) >= 0
+    return Kernel(system, machine, ask(_VERSION), ask(_ERRATA), seccomp, strongest=strongest)
 
 
 def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]:
@@ -112,6 +126,8 @@ def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]
     A list of ports and a proxy need namespaces: without them the other protocols stay open. A Landlock without scopes
     leaves abstract sockets open, which are those of the host's network: so UNIX sockets are then refused there.
     """
+    if of.seatbelt and mode == "auto" and of.strongest in ("", Tier.SEATBELT):
+        return (Candidate(Tier.SEATBELT, False, 0, network.kind == "all"),)
     if mode == "none" or of.system != "Linux" or of.machine not in _MACHINES or not of.seccomp:
         return ()
     own_network = network.kind in ("none", "proxy")
@@ -139,6 +155,9 @@ def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] =
     """
     if of.system == "Windows":
         return "Windows has none. Use WSL 2, or a virtual machine with Linux"
+    if of.seatbelt:
+        tried = f" ({'; '.join(failures)})" if failures else ""
+        return f"macOS has a sandbox that is unproven by us{tried}. Use a container or a virtual machine with Linux"
     if of.system != "Linux":
         return f"there is none on {of.system}. Use a container or a virtual machine with Linux"
     if of.machine not in _MACHINES:

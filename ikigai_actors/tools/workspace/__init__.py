@@ -40,7 +40,6 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
-from ikigai_actors.tools.fence.tiers import Tier
 from ikigai_actors.tools.function import FunctionTool, Tool, ToolError
 from ikigai_actors.tools.policy import Compared, Subject
 from ikigai_actors.tools.trees.places import TreePlaces
@@ -136,7 +135,7 @@ class Workspace(Toolset):
         )
         commands = Subject(Compared.COMMAND, lambda _, given: str(given.get("command", "")))
         seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
-        whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.tier != Tier.NONE)
+        whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
         bash = _ruled_by(bash_tool(self._shells), commands)
         if self._fence.network == "none" and not self._fence.write:
             bash = self._confined(bash)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ikigai_actors.shell.cli.doctor import STATUS
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.tools.fence.doctor import examined
 from ikigai_actors.tools.fence.policy import Network
-from ikigai_actors.tools.fence.tiers import TIER_VARIABLE, Kernel, Tier, candidates
+from ikigai_actors.tools.fence.tiers import TIER_VARIABLE, Kernel, Tier, candidates, shortfall
 
 FIELDS = {
     "tier": str, "landlock_abi": int, "errata": int, "namespaces": bool, "seccomp": bool, "network": list, "open": list,
@@ -43,6 +44,16 @@ def test_it_looks_at_the_workspace_that_it_is_given(tmp_path: Path) -> None:
     assert f"there is no {tmp_path / 'none'} to read" in told["advice"]
     refused = CliRunner().invoke(cli, ["--workspace", str(tmp_path), "--database", str(tmp_path / "d.db"), "doctor"])
     assert (refused.exit_code, "Move one of them" in str(refused.exception)) == (1, True)
+
+
+def test_macos_has_its_row() -> None:
+    of = Kernel("Darwin", "arm64", seccomp=False, seatbelt=True)
+    [way] = candidates("auto", Network(), of)
+    found = examined(way, of, shortfall("required", Network(), of), [])
+    assert (found.tier, found.network) == (Tier.SEATBELT, ("all", "none", "ports", "proxy"))
+    assert "unproven by us" in found.open[0]
+    assert "unproven by us" in found.advice[0]
+    assert STATUS[found.tier] == 1
 
 
 @pytest.mark.parametrize("version", range(12))

@@ -1,0 +1,87 @@
+"""The fence of macOS: a profile for its ``sandbox-exec``, from the same reach as elsewhere. Pure.
+
+Nobody has tried here how well it holds: there is no Mac among the machines that run the tests. So it counts as no fence
+where one is required, and no rule allows all of bash in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from ikigai_actors.tools.fence.policy import Network, Reach
+
+SANDBOX_EXEC = "/usr/bin/sandbox-exec"
+"""The program of the system that runs another one by a profile."""
+
+_SYSTEM = (
+    "/System", "/Library/Developer", "/Library/Apple", "/private/etc/ssl", "/private/var/db/dyld",
+    "/private/var/db/timezone", "/private/var/select", "/opt/homebrew",
+)  # fmt: skip
+"""What programs of macOS read, beside what is read elsewhere."""
+
+_DEVICES = ("null", "zero", "random", "urandom", "tty", "dtracehelper")
+
+_SERVICES = (
+    "com.apple.system.opendirectoryd.libinfo",
+    "com.apple.system.notification_center",
+    "com.apple.trustd.agent",
+)
+"""The services that programs ask for users, time zones and certificates."""
+
+
+def seatbelt_command(profile: str, command: Sequence[str]) -> list[str]:
+    """What runs a command by a profile."""
+    return [SANDBOX_EXEC, "-p", profile, *command]
+
+
+def seatbelt_profile(reach: Reach, private: str) -> str:
+    """The profile of a program. Of the rules that fit a request the last one counts.
+
+    Args:
+        reach: what it may reach.
+        private: the directory with its ``home`` and ``tmp``.
+    """
+    read = [*_SYSTEM, *(source for source, _, write in reach.mounts if not write)]
+    written = [f"{private}/home", f"{private}/tmp", *(source for source, _, write in reach.mounts if write)]
+    above = dict.fromkeys(str(parent) for path in (*read, *written) for parent in PurePath(path).parents)
+    lines = [
+        "(version 1)",
+        "(deny default)",
+        "(allow process-fork process-exec)",
+        "(allow signal process-info* (target same-sandbox))",
+        "(allow sysctl-read)",
+        _rule("allow mach-lookup", (f"(global-name {_quoted(name)})" for name in _SERVICES)),
+        _rule("allow file-read-metadata", (f"(literal {_quoted(path)})" for path in above)),
+        _rule("allow file-read*", ['(literal "/")', *map(_beneath, (*read, *written))]),
+        _rule("allow file-write*", map(_beneath, written)),
+        _rule("allow file-read* file-write-data file-ioctl", (f'(literal "/dev/{name}")' for name in _DEVICES)),
+        _rule("deny file-write*", (_beneath(f"{place}/{name}") for place, name in reach.protect)),
+        *_network(reach.network),
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _network(network: Network) -> list[str]:
+    match network.kind:
+        case "all":
+            return ["(allow network*)", "(allow system-socket)"]
+        case "ports":
+            return [_rule("allow network-outbound", (f'(remote tcp "*:{port}")' for port in network.ports))]
+        case "proxy":
+            return [f'(allow network-outbound (remote tcp "localhost:{network.ports[0]}"))']
+    return []
+
+
+def _rule(what: str, filters: Iterable[str]) -> str:
+    """A rule for what fits any of these; nothing without any, since it would fit everything."""
+    some = " ".join(filters)
+    return f"({what} {some})" if some else ""
+
+
+def _beneath(path: str) -> str:
+    return f"(subpath {_quoted(path)})"
+
+
+def _quoted(text: str) -> str:
+    """A text of a profile, whatever is in it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
