@@ -7,9 +7,9 @@ through a link, gives an error result. Exchanging a directory for a link meanwhi
 `ikigai_actors.tools.workspace.beneath`). write and edit change no protected name, such as ``.git/hooks``.
 
 bash runs behind a fence: it reads the directory, a private home and the system's programs, writes the first two, and
-reaches nothing else on the machine (see `ikigai_actors.tools.fence`). Where the machine has no fence a person is told
-so, and bash does what the user may do; then no rule allows all of it, unless ``fence="none"`` asks for that. bash,
-write and edit ask for approval.
+reaches nothing else on the machine (see `ikigai_actors.tools.fence`). grep searches in it, too. Where the machine has
+no fence a person is told so, and bash does what the user may do; then no rule allows all of it, unless ``fence="none"``
+asks for that. bash, write and edit ask for approval.
 
 Each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
@@ -127,7 +127,7 @@ class Workspace(Toolset):
         begin = self.directory if enclosure is None else root.resolved
         places = self._places(root.resolved, enclosure)
         self._shells = Shells(begin, environment, self._idle, enclosure, places, loop)
-        grep = grep_tool(root, environment, sysconfig.get_path("scripts"))
+        grep = grep_tool(root, environment, sysconfig.get_path("scripts"), enclosure)
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]
         paths = Subject(
             Compared.PATH,

@@ -6,6 +6,8 @@ The toolset's own is not used: it takes ripgrep only from PATH and from outside 
 ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
 workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
 directory, and others search what they are handed open, `_BATCH` files each.
+
+In a fence one ripgrep does all of it by itself: what leads it out of the directory leads to nothing that it may read.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 
 from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.function import FunctionTool, Result, ToolError, tool
 from ikigai_actors.tools.process import ChildProcess
 from ikigai_actors.tools.workspace.beneath import PLACE, Outside, Root
@@ -47,16 +50,25 @@ NO_MATCH = 1
 """The exit status of a search that went well and found nothing."""
 
 _OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
-"""How ripgrep begins a line about a file."""
+"""How ripgrep begins a line about a file that it was handed open."""
+
+_BY_PATH = re.compile(rb"^(\./[^\0\n]*?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)", re.MULTILINE)
+"""How it begins one about a file that it has found."""
+
+_PRIVATE = "grep"
+"""The name of the private directory of searches."""
 
 
-def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> FunctionTool | None:
+def grep_tool(
+    root: Root, environment: Mapping[str, str], scripts: str, enclosure: Enclosure | None = None
+) -> FunctionTool | None:
     """The tool, confined to a directory; None, and a warning, when there is no ripgrep to run it.
 
     Args:
         root: where it searches.
         environment: all variables that ripgrep gets.
         scripts: see `find_ripgrep`.
+        enclosure: the fence in which ripgrep runs; None for none.
     """
     ripgrep = find_ripgrep(root.directory, scripts)
     if ripgrep is None:
@@ -76,7 +88,7 @@ def grep_tool(root: Root, environment: Mapping[str, str], scripts: str) -> Funct
         if "\0" in pattern:
             raise ToolError("grep: a pattern cannot hold a NUL character")
         try:
-            return await Search(ripgrep, environment, root, pattern, turns).run(path or ".")
+            return await Search(ripgrep, environment, root, pattern, turns, enclosure).run(path or ".")
         except OSError as error:
             raise ToolError(f"grep: {path or '.'}: {(error.strerror or 'i/o error').lower()}") from error
         except ValueError as error:
@@ -104,7 +116,13 @@ class Search:
     """One search."""
 
     def __init__(
-        self, ripgrep: str, environment: Mapping[str, str], root: Root, pattern: str, turns: asyncio.Semaphore
+        self,
+        ripgrep: str,
+        environment: Mapping[str, str],
+        root: Root,
+        pattern: str,
+        turns: asyncio.Semaphore,
+        enclosure: Enclosure | None = None,
     ) -> None:
         """Prepare.
 
@@ -113,7 +131,10 @@ class Search:
             root: where it searches.
             pattern: the regular expression.
             turns: held while files are open.
+            enclosure: the fence in which it runs.
         """
+        # Through layers the directory is seen in the fence of the agent's shell: here it is handed over open.
+        self._enclosure = enclosure if root.place == "." else None
         self._ripgrep, self._environment, self._root, self._turns = ripgrep, environment, root, turns
         self._directory = root.resolved
         self._options = ["--no-config", "--line-number", "--no-heading", "--with-filename", "--null", "--crlf"]
@@ -130,7 +151,9 @@ class Search:
         """
         inner = self._root.within(path)
         self._alone = await in_thread(lambda: _is_file(self._root, inner), "ikigai-tool grep")
-        if self._alone:
+        if self._enclosure is not None:
+            await self._search_by_path(inner)
+        elif self._alone:
             await self._search([inner])
         else:
             await self._search_directory(inner)
@@ -169,18 +192,29 @@ class Search:
     async def _match(self, names: Mapping[int, str]) -> None:
         """Search open files, whose names are given by their descriptors."""
         files = [f"/dev/fd/{opened}" for opened in names] or ["/dev/null"]
+        raw = await self._raw(*self._options, *files, hand_over=tuple(names))
+        self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names[int(line[1])]), raw)
+
+    async def _search_by_path(self, inner: str) -> None:
+        """Search a file, or what is beneath a directory."""
+        raw = await self._raw("--no-messages", *self._options, f"./{inner}")
+        self._failed = self._failed and not raw.startswith(b"./")  # else only some file could not be read
+        self._found += _BY_PATH.sub(lambda line: self._line_of(line, os.path.normpath(os.fsdecode(line[1]))), raw)
+
+    async def _raw(self, *arguments: str, hand_over: tuple[int, ...] = ()) -> bytes:
+        """What a ripgrep prints."""
         raw = b""
-        async with self._running(*self._options, *files, also=STDOUT, hand_over=tuple(names)) as matcher:
+        async with self._running(*arguments, also=STDOUT, hand_over=hand_over) as matcher:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
                 raw += piece
             if len(raw) <= _SHOWN:
                 await matcher.ended(None)
                 self._failed = matcher.exit_code not in (0, NO_MATCH)
-        self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names), raw.replace(b"\r\n", b"\n"))
+        return raw.replace(b"\r\n", b"\n")
 
-    def _line_of(self, line: re.Match[bytes], names: Mapping[int, str]) -> bytes:
+    def _line_of(self, line: re.Match[bytes], inner: str) -> bytes:
         """A line about a file, with its name; nothing of a binary file that only lies in the directory."""
-        name = os.fsencode(self._directory / names[int(line[1])])
+        name = os.fsencode(self._directory / inner)
         if line[2] == b"\0":
             return name + b":" + line[3]
         return name + line[2] + line[3] if self._alone else b""
@@ -190,9 +224,13 @@ class Search:
         self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = ()
     ) -> AsyncGenerator[ChildProcess, None]:
         """A ripgrep in the directory, until the block ends. ``also`` is where its errors go."""
+        held, fence, environment = self._enclosure, None, self._environment
+        if held is not None:
+            fence = await in_thread(lambda: held.launch(_PRIVATE), "ikigai-fence")
+            environment = held.environment(_PRIVATE)
         process = await ChildProcess().spawn(
-            [self._ripgrep, *arguments], environment=self._environment, directory=self._directory,
-            stdin=DEVNULL, stderr=also, hand_over=hand_over,
+            [self._ripgrep, *arguments], environment=environment, directory=self._directory,
+            stdin=DEVNULL, stderr=also, hand_over=hand_over, fence=fence,
         )  # fmt: skip
         try:
             yield process
