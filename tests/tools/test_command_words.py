@@ -93,6 +93,7 @@ def test_what_is_no_pattern(text: str) -> None:
         "$git push", "git\tpush", "git \\\npush", "find . -exec git push \\;", "ls & git push", "time git push",
         "git push 'open", "case x in x) git push;; esac", "cat <(git push)", "eval git push", "ls >x; git push",
         "bash -c \"bash -c 'git push'\"", "~/bin/git push", "cd a &>/dev/null; git push",
+        "bash <<< 'git push'", "bash <<EOF\ngit push\nEOF",
     ],
 )  # fmt: skip
 def test_a_denial_finds_a_command_wherever_it_begins(text: str) -> None:

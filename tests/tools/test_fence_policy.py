@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +136,13 @@ def test_a_network_of_no_form_is_refused_with_the_forms(given: Any) -> None:
 def test_bad_arguments_of_a_fence_are_refused(given: Any) -> None:
     with pytest.raises(BadInput, match="Expected "):
         Fence(**given)
+
+
+def test_a_relative_path_is_one_of_the_directory_in_which_the_fence_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Fence(read=["docs"], write=[Path("out")]) == Fence(read=[tmp_path / "docs"], write=[tmp_path / "out"])
 
 
 NAMESPACES, LANDLOCK, NONE = Tier.NAMESPACES, Tier.LANDLOCK, Tier.NONE

@@ -166,6 +166,8 @@ class _Reader:
             if self._word is not None and self._word.isdecimal():
                 self._word = None  # the number of a descriptor
             self._end_word()
+            if self.text.startswith("<<<", at):
+                return at + 3  # a text that the command reads, and a shell runs
             self._target = True
             return at + 2 if self.text[at + 1 : at + 2] == "&" else at + 1
         elif mark in _SEPARATORS or self.text.startswith("$(", at):
