@@ -188,7 +188,9 @@ def row_line(row: AgentRow, shown: Mapping[str, int], marked: bool, colours: Pal
     colour = colour_of(kind, colours)
     line = Text().append("✓" if marked else " ", f"bold {colours.accent}").append(f"{SIGNS[kind]} ", colour)
     for name, width in shown.items():
-        style = colours.ink if name == "agent" else colour if name == "state" or kind == "idle" else colours.ink
+        style = colour if name == "state" or (kind == "idle" and name != "agent") else colours.ink
+        if marked and name == "agent":
+            style = f"bold {colours.accent}"
         line.append(_cell(one_line(TABLE_COLUMNS[name].cell(row)), name, width), style)
     return line
 

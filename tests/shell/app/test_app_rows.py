@@ -77,6 +77,17 @@ def test_the_cursor_is_kept_in_sight_and_within_the_list() -> None:
     listed(play)
 
 
+def test_the_row_at_the_cursor_is_scrolled_sideways_until_its_name_is_whole() -> None:
+    async def play(app: Listed, pilot: "Pilot[None]") -> None:
+        app.rows._line, app.rows._whole = lambda number: Text(f"{'─' * 40}name-{number} more"), lambda number: 46
+        app.rows.show(range(3))
+        assert app.window()[:2] == [f"{'─' * 23}name-0…", f"{'─' * 29}…"]
+        await pilot.press("down")
+        assert app.window()[:2] == [f"{'─' * 29}…", f"{'─' * 23}name-1…"]
+
+    listed(play)
+
+
 def test_a_click_chooses_the_row_in_that_place_and_below_the_last_one_nothing() -> None:
     async def play(app: Listed, pilot: "Pilot[None]") -> None:
         app.rows.show(range(50))

@@ -1,6 +1,7 @@
 """Trees that are deeper than a screen is wide."""
 
 import pytest
+from textual.events import Paste
 
 from ikigai_actors import ActorSystem
 from ikigai_actors.shell.text.tree import tree_lines
@@ -17,14 +18,25 @@ def chain(system: ActorSystem) -> None:
     system._touch(system.root)
 
 
-@pytest.mark.parametrize(("columns", "talk"), [(80, 41), (40, 19)])
-def test_the_panel_names_agents_of_any_depth_and_leaves_most_to_the_talk(columns: int, talk: int) -> None:
+@pytest.mark.parametrize("columns", [80, 40])
+def test_the_panel_names_agents_of_any_depth_and_covers_only_a_narrow_window(columns: int) -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
         for depth in range(1, DEPTH + 1):
             await stage.expect(rf"deep-{depth}\b")
         await stage.expect(rf"┄{DEPTH}┄ ○ deep-{DEPTH}")
-        assert stage.application.main.page.transcript.size.width >= talk
+        main = stage.application.main
+        if columns == 80:
+            assert main.page.transcript.size.width > columns // 2
+            return
+        assert not main._talk.display
+        await stage.press("end", "enter")
+        await stage.until(lambda: stage.current == stage.system.agent(f"deep-{DEPTH}").uuid)
+        assert not main._tree.display
+        await stage.press("f3")
+        stage.application.post_message(Paste("remember"))
+        await stage.until(lambda: main.page.prompt.text == "remember")
+        assert main._talk.display
 
     with open_memory() as system:
         chain(system)

@@ -254,8 +254,8 @@ class MainScreen(Screen[None]):
         self._show_bars()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw the bars as wide as the talk, which is known after the layout."""
-        self.call_after_refresh(self._show_bars)
+        """Lay out the new size."""
+        self._lay_out()
 
     # Input of the person
 
@@ -270,7 +270,7 @@ class MainScreen(Screen[None]):
         taken = self._tree.has_keyboard or (self.focused is self._question and self._question.takes(event))
         typed = isinstance(event, events.Key) and event.is_printable and not taken
         if (typed or isinstance(event, events.Paste)) and self.focused is not self.page.prompt:
-            self.set_focus(self.page.prompt)
+            self._go_to_prompt()
 
     def on_prompt_box_submitted(self, event: PromptBox.Submitted) -> None:
         """Run the line that was submitted."""
@@ -300,11 +300,12 @@ class MainScreen(Screen[None]):
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Go to the agent that was chosen in the tree."""
+        self._go_to_prompt()
         self.visit(event.key)
 
     def on_agent_list_left(self) -> None:
         """Give the keyboard back to the prompt."""
-        self.set_focus(self.page.prompt)
+        self._go_to_prompt()
 
     def on_approval_box_answered(self, event: ApprovalBox.Answered) -> None:
         """Approve or deny the call of a question; or let the person say why not."""
@@ -377,10 +378,11 @@ class MainScreen(Screen[None]):
         """Show the tree and give it the keyboard, or hide it."""
         if self._tree.display:
             self._tree.display = False
+            self._lay_out()
             self.set_focus(self.page.prompt)
         else:
             self._tree.open()
-        self.call_after_refresh(self._show_bars)
+            self._lay_out()
         self._looked_at(self._current)
 
     def action_fold(self, what: str) -> None:
@@ -388,6 +390,17 @@ class MainScreen(Screen[None]):
         self.page.transcript.fold(thinking=what == "thinking", results=what == "results")
 
     # Parts
+
+    def _go_to_prompt(self) -> None:
+        """Give the keyboard to the prompt, and hide a tree that covers it."""
+        if not self._talk.display:
+            self.action_tree()
+        self.set_focus(self.page.prompt)
+
+    def _lay_out(self) -> None:
+        """Let the tree cover a narrow window, and draw the bars as wide as the talk then is."""
+        self._talk.display = not (self._tree.display and self.has_class("-narrow"))
+        self.call_after_refresh(self._show_bars)
 
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture

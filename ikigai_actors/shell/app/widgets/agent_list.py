@@ -26,6 +26,11 @@ from ikigai_actors.shell.text.words import counted
 Keys = Sequence[tuple[str, str]]
 """Keys, and what they do."""
 
+FILTER_KEYS: Keys = (("Enter", "keeps it"), ("↑↓", "move"), ("Esc", "shows all"))
+
+PROMPT_KEYS: Keys = (("Enter", "sends"), ("Esc", "drops it"))
+"""The keys of the entry, for each of its uses."""
+
 
 class Doings(NamedTuple):
     """How a list acts on agents."""
@@ -61,6 +66,9 @@ class AgentList(Vertical):
     KEYS: Keys = ()
     """The keys that its last line shows, the most useful first."""
 
+    MARGIN = 2
+    """Columns of the margins of that line."""
+
     @dataclass
     class Left(Message):
         """Escape was pressed, and there was nothing to take back."""
@@ -78,6 +86,7 @@ class AgentList(Vertical):
         self._entry = Horizontal(self._label, self._input, classes="entry")
         self._question: _Question | None = None
         self._wanted = ""  # the filter, as it was typed
+        self._entering = False  # whether the entry has the keyboard
         self._prompted = ""  # the agent for which a prompt is entered; empty while a filter is
         self.actions: dict[str, Callable[[], None]] = {
             "s": lambda: self._signal("STOP"), "c": lambda: self._signal("CONT"), "k": self._ask, "p": self._prompt,
@@ -104,7 +113,8 @@ class AgentList(Vertical):
         """Draw the line below the rows."""
         question, colours = self._question, self.colours
         if question is None:
-            self._keys.update(key_line(self.KEYS, self.size.width - 2, colours))
+            keys = self.KEYS if not self._entering else PROMPT_KEYS if self._prompted else FILTER_KEYS
+            self._keys.update(key_line(keys, self.size.width - self.MARGIN, colours))
             return
         text = Text(f"{question.text}  ", f"bold {colours.waits}")
         for key, (what, _) in question.answers.items():
@@ -174,22 +184,28 @@ class AgentList(Vertical):
 
     def _end_entry(self) -> None:
         """Give the keyboard back to the rows. A filter stays in sight, and comes back after a prompt."""
-        self._prompted = ""
+        self._prompted, self._entering = "", False
         self.rows.focus()
+        self.paint()
         if self._wanted:
             self._enter("/", "", self._wanted)
         else:
             self._entry.display = False
 
     def _filter(self) -> None:
-        self._enter("/", "name or state", self._wanted)
-        self._input.focus()
+        self._enter("/", "name, state or host", self._wanted)
+        self._take_keyboard()
 
     def _prompt(self) -> None:
         if (key := self.rows.key) is not None:
             self._prompted = key
             self._enter(f"{self._called(key)} ›", "a prompt, or / for a command")
-            self._input.focus()
+            self._take_keyboard()
+
+    def _take_keyboard(self) -> None:
+        self._entering = True
+        self._input.focus()
+        self.paint()
 
     def _mark(self) -> None:
         if (key := self.rows.key) is not None:

@@ -93,7 +93,8 @@ class Rows(ScrollView, can_focus=True):
             return Strip.blank(width, self.rich_style)
         item = self._items[index]
         text, here = self._line(item), index == self._at
-        hidden = max(0, self._whole(item) - width) if here else 0
+        shown = min(text.cell_len, self._whole(item) + 1)  # with a place for the ellipsis
+        hidden = max(0, shown - width) if here else 0
         text.truncate(width + hidden, pad=True, overflow="ellipsis")
         strip = Strip(text.render(_CONSOLE, end="")).crop(hidden).adjust_cell_length(width)
         return strip.apply_style(self.get_component_rich_style("rows--cursor") if here else self.rich_style)

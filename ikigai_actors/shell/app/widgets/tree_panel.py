@@ -34,12 +34,14 @@ class TreePanel(AgentList):
     DEFAULT_CSS = """
     TreePanel { width: 38; max-width: 45%; height: 100%; dock: left; border-right: solid $edge; padding-left: 1; }
     TreePanel .keys { padding: 0; }
+    .-narrow TreePanel { width: 100%; max-width: 100%; border: none; }
     """
 
     KEYS: Keys = (
-        ("Enter", "open"), ("←→", "fold"), ("/", "filter"), ("k", "kill"), ("Esc", ""), ("p", "prompt"),
-        ("s", "stop"), ("c", "continue"), ("b", "budget"), ("Space", "mark"),
+        ("←→", "fold"), ("/", "filter"), ("p", "prompt"), ("k", "kill"), ("s", "stop"), ("c", "continue"),
+        ("b", "budget"), ("Space", "mark"), ("Enter", "open"), ("Esc", "back"),
     )  # fmt: skip
+    MARGIN = 0
 
     def __init__(self, doings: Doings) -> None:
         super().__init__(doings, Rows(lambda row: row.agent.uuid, self._row, whole=_name_end), id="tree")
@@ -79,7 +81,8 @@ class TreePanel(AgentList):
     def on_resize(self, event: events.Resize) -> None:
         """Draw as many levels as fit into the new width."""
         levels = max(1, (event.size.width - 1 - SIGN - _NAME) // LEVEL)
-        self._look(replace(self._view, deepest=levels))
+        if levels != self._view.deepest:
+            self._look(replace(self._view, deepest=levels))
         self.paint()
 
     def _look(self, view: TreeView) -> None:
@@ -115,11 +118,11 @@ def tree_line(row: TreeRow, current: bool, marked: bool, colours: Palette) -> Te
         .append(f"{agent.activity.sign} ", colour_of(agent.activity.kind, colours))
     )
     name = colours.ink if row.wanted else colours.past
-    text.append(one_line(agent.name), f"bold {name}" if current else name)
+    if marked:
+        text.append("✓ ", f"bold {colours.accent}")
+    text.append(one_line(agent.name), f"bold {colours.accent if marked else name}" if current or marked else name)
     if current:
         text.append(" ‹", f"bold {colours.accent}")
-    if marked:
-        text.append(" ✓", f"bold {colours.accent}")
     if row.folded:
         text.append(f" ▸ {row.below.agents:,}", colours.past)
         if row.below.waiting:
