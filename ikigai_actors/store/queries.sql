@@ -1319,7 +1319,7 @@ SELECT g.name, g.agent_uuid FROM groups g ORDER BY g.name, g.joined_at, g.agent_
 INSERT INTO groups (name, agent_uuid, joined_at) VALUES (:name, :agent, :now)
 
 -- name: leave_group
-DELETE FROM groups WHERE name = :name AND agent_uuid = :agent
+DELETE FROM groups WHERE name = :name AND agent_uuid = :agent RETURNING agent_uuid
 
 -- name: some_ties
 -- So many of the agents that have timers, groups, monitors or pauses, however often each comes.

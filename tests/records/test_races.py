@@ -13,11 +13,13 @@ from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.errors import AgentDead, Fenced, NameTaken, SystemClosed
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.lives.membership import JoinGroup, LeaveGroup
 from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.store import Transaction, open_store
 from ikigai_actors.store.hosts.host import new_host, take_database
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.store.migrations import ensure_schema
+from ikigai_actors.store.unit import write_alone
 from supervisors.signals import Signal
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, eventually, sql
@@ -267,3 +269,12 @@ def test_a_signal_that_waits_behind_the_opening_of_a_turn_hits_that_turn(arena: 
     assert hit == (1,)
     [interrupted] = arena.store.read(lambda tx: sql(tx, "SELECT interrupted FROM agents WHERE uuid = 'a'"))
     assert interrupted == (int(name is Signal.INT),)
+
+
+def test_who_dies_before_it_leaves_a_group_is_no_member_any_more(arena: Arena) -> None:
+    arena.add(("a", "root"))
+    write_alone(arena.store, JoinGroup("a", "team", 1))
+    arena.start()
+    died, left = meet(arena.one, WriteDeath("a", HOST, "race", 5), arena.other, LeaveGroup("a", "team"), arena.waits)
+    assert isinstance(died, Committed)
+    assert left == Committed(False)

@@ -100,10 +100,7 @@ class LeaveGroup(_OfGroup):
         super().__init__(check_name(group), agent)
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
-        if self._agent not in self._members:
-            return False
-        tx.run("leave_group", name=self._group, agent=self._agent)
-        return True
+        return bool(tx.run("leave_group", name=self._group, agent=self._agent))  # it may have died since the look-up
 
 
 class GroupSent(NamedTuple):
