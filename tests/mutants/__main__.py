@@ -1,6 +1,7 @@
 """The table of what was found of which mutant:
 
-python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --spending | --steering | --hashes]
+python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
+                         --hashes]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -23,6 +24,7 @@ from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
@@ -122,6 +124,7 @@ def main() -> None:
     parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument("--behaviour", action="store_true", help="those of experiments")
     parser.add_argument("--later", action="store_true", help="those of timers, signs of life, groups and monitors")
+    parser.add_argument("--rules", action="store_true", help="those of rules about tools")
     parser.add_argument("--spending", action="store_true", help="those of keys, labels and their sums")
     parser.add_argument("--steering", action="store_true", help="those of words into turns")
     parser.add_argument("--jobs", type=int, default=2)
@@ -133,6 +136,7 @@ def main() -> None:
         "budgets": BUDGET_MUTANTS,
         "later": LATER_MUTANTS,
         "behaviour": BEHAVIOUR_MUTANTS,
+        "rules": RULE_MUTANTS,
         "spending": SPENDING_MUTANTS,
         "hashes": HASH_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),

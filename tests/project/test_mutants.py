@@ -12,6 +12,7 @@ from tests.mutants.hashes import HASH_MUTANTS
 from tests.mutants.hosts import HOST_MUTANTS
 from tests.mutants.later import LATER_MUTANTS
 from tests.mutants.memory import MEMORY_MUTANTS
+from tests.mutants.rules import RULE_MUTANTS
 from tests.mutants.spending import SPENDING_MUTANTS
 from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 
@@ -19,7 +20,7 @@ from tests.mutants.steering import STEERING_MUTANTS, STEERING_MUTANTS_OF_HOSTS
 def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     others = (*HOST_MUTANTS, *MEMORY_MUTANTS, *BUDGET_MUTANTS, *LATER_MUTANTS, *BEHAVIOUR_MUTANTS, *SPENDING_MUTANTS)
     steering = (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS)
-    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS))
+    assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *HASH_MUTANTS, *RULE_MUTANTS))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
 
@@ -65,6 +66,17 @@ def test_the_page_says_of_every_mutant_of_a_subject_what_finds_it_and_how_short(
         else:
             assert found
             assert 1 <= int(steps) <= 10
+
+
+def test_the_page_says_of_every_mutant_of_rules_what_finds_it_and_that_programs_do_so_soon() -> None:
+    page = (ROOT / "docs/mutants.md").read_text(encoding="utf-8").partition("## Rules\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+?) \| (\d*) \| ([\w-]+) \|$", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == [mutant.name for mutant in RULE_MUTANTS]
+    for mutant, (_, found, by) in zip(RULE_MUTANTS, rows, strict=True):
+        if mutant.test:
+            assert f"def {by}(" in (ROOT / mutant.test).read_text(encoding="utf-8")
+        else:
+            assert 1 <= int(found) <= 200
 
 
 def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it() -> None:

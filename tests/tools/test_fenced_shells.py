@@ -174,16 +174,28 @@ with ActorSystem.open(database, script, tools=[Workspace(work, fence=fence)], ap
 """
 
 
-@pytest.mark.thorough("starts eight shells for each of six moments of a kill")
+def progress(work: Path) -> int:
+    """How far eight shells have come: their directories, the processes of their fences, and the commands that run."""
+    private = sum(len([*place.glob("of-*")]) for place in fenced_directories(work.parent))
+    return private + len(launched(work)) + len([*work.iterdir()])
+
+
+MOMENTS = 25
+WHOLE = 32
+"""The progress when all have come far: each has a directory, two processes of its fence, and its command."""
+
+
+@pytest.mark.thorough("starts eight shells for each of fifty moments of a kill")
 @pytest.mark.parametrize("fence", TIERS)
-@pytest.mark.parametrize("ready", [0, 1, 2, 4, 6, 8])
+@pytest.mark.parametrize("moment", range(MOMENTS))
 def test_a_host_that_is_killed_while_shells_start_leaves_no_process_and_no_mount(
-    work: Path, fence: str, ready: int
+    work: Path, fence: str, moment: int
 ) -> None:
     needs(fence)
     marker = f"MARK={work}"
     host = popen([*PYTHON, "-c", CROWD, str(work.parent / "d.db"), str(work), fence, marker])
-    eventually(lambda: len([*work.iterdir()]) >= ready and bool(fenced_directories(work.parent)), "the shells")
+    so_far = round(moment * WHOLE / (MOMENTS - 1))
+    eventually(lambda: progress(work) >= so_far and bool(fenced_directories(work.parent)), "the shells")
     host.send_signal(signal.SIGKILL)
     host.wait()
     eventually(lambda: not alive(marker) and not launched(work), "the end of its processes")

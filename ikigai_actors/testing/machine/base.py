@@ -4,6 +4,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from ikigai_actors.actors.futures import Future, TimedOut
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
-from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.records.agents.registry import AgentRecord, descendants
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.receipts import Receipt
@@ -35,6 +36,7 @@ from ikigai_actors.testing.machine.hash_oracle import HashOracle
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
 from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.machine.timer_oracle import TimerOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
 from ikigai_actors.testing.machine.word_oracle import WordOracle
@@ -77,6 +79,9 @@ class Stage(RuleBasedStateMachine):
 
     groups: GroupOracle
     """Follows its groups and monitors."""
+
+    ruled: RuleOracle
+    """Follows the rules of its agents."""
 
     words: WordOracle
     """Follows the words into turns."""
@@ -125,7 +130,7 @@ class Stage(RuleBasedStateMachine):
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         """What follows each commit of the world."""
-        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes)
+        followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.ruled)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, *followed)
         return tuple(oracle.committed for oracle in oracles)
 
@@ -158,9 +163,12 @@ class Stage(RuleBasedStateMachine):
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
         self.groups = GroupOracle(self.world)
+        self.ruled = RuleOracle(self.world, self.commits)
         self.merges = MergeOracle(self.world, self.ledger.oracle.histories, self.commits)
         self.words = WordOracle(self.world, self.commits.agents)
-        self.upkeep = UpkeepOracle(self.ledger.oracle, self.commits, lambda what: self.world.process.broken(what))
+        self.upkeep = UpkeepOracle(
+            self.ledger.oracle, self.commits, self.ruled, lambda what: self.world.process.broken(what)
+        )
         self.ledger.pruned = self.upkeep.pruned
         self.hashes = HashOracle(self.world)
         self.memory = MemoryCheck(
@@ -395,8 +403,11 @@ class Stage(RuleBasedStateMachine):
         return left.popleft() if left else "ok"
 
     def _filled_in(self, reply: ScriptedReply) -> ScriptedReply:
-        if not isinstance(reply, Reply):
-            return reply
+        if isinstance(reply, Stream) and isinstance(reply.then, Reply):
+            return replace(reply, then=self._with_tokens(reply.then))
+        return self._with_tokens(reply) if isinstance(reply, Reply) else reply
+
+    def _with_tokens(self, reply: Reply) -> Reply:
         calls = []
         for call in reply.tool_calls:
             self.tokens += 1

@@ -10,7 +10,7 @@ has, and
     remote-command        what an agent is asked to do on another host it does once, and answers
     acknowledged          what was acknowledged is there: agents, mails, marks, deaths
     history               every agent's history in the database is what copying at each fork gives
-    once, mail, timer, group, monitor, cascade, supervised, quiescence
+    once, mail, rule, timer, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
     together              siblings that are restarted together live in the shard of their supervisor
     placed                at rest every living agent has one actor, at the host that has its shard

@@ -33,6 +33,7 @@ After every rule, and at rest:
     hash                  each message has the hash of its agent's history up to it, and keeps it
     transfer              a branch that was exported and imported is what it was, with its merges and its mail
     steer                 a word enters one history once, in order, parted from no result, and its receipt says where
+    rule                  a call begins, or is denied, by the rules in force for its agent at that commit
     timer                 a timer fires once for each time that it is due, and ends with its agent
     once                  a tool that is not idempotent runs once for each call
     mail                  every mail that was sent is read once at most, in order, by programs and by models

@@ -5,7 +5,7 @@ from hypothesis.stateful import invariant, rule
 
 from ikigai_actors.agent.turn.ways import PICK, RESULT, SUMMARY, WAYS
 from ikigai_actors.providers.base import Reply, ToolCall
-from ikigai_actors.providers.scripted import ScriptedReply
+from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.system.births import Child
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SLOW, SUMMARIES, TOOL_CALLS, WORK
@@ -19,6 +19,13 @@ VALUES: st.SearchStrategy[object] = st.sampled_from((7, "7", {}, None))
 PICTURES = st.sampled_from((b"GIF89a\1\0\1\0", b"%PDF-1.7"))
 
 GROUPS = st.sampled_from(("tea", "milk"))
+
+DECISIONS, SCOPES = st.sampled_from(("allow", "ask", "deny")), st.sampled_from(("below", "self"))
+MOSTLY_BELOW = st.sampled_from(("below", "below", "self"))
+CALLED = st.sampled_from((WORK, "send"))
+ABOVE_AND_OWN = st.sampled_from((("ask", "allow"), ("deny", "allow"), ("allow", "ask")))
+RULED = st.sampled_from((WORK, "send", "w*"))
+"""The tools that rules are about."""
 
 LABELS = st.sampled_from(("here", "there"))
 
@@ -215,6 +222,41 @@ class AgentRules(Stage):
         """An agent is to hear of the death of another one."""
         watcher, watched = self.agents(who, other)
         self.attempt(lambda: watcher.monitor(watched, timeout=PATIENCE))
+
+    @rule(who=AGENTS, decision=DECISIONS, tool=RULED, scope=SCOPES)
+    def set_rule(self, who: int, decision: str, tool: str, scope: str) -> None:
+        """An agent gets a rule."""
+        self.attempt(lambda: self.agent(who).set_rule(decision, tool, scope=scope, timeout=PATIENCE))
+
+    @rule(who=AGENTS, number=st.integers(1, 3))
+    def remove_rule(self, who: int, number: int) -> None:
+        """A rule of an agent is taken back, if there is one with this number."""
+        self.attempt(lambda: self.agent(who).remove_rule(number, timeout=PATIENCE))
+
+    @rule(who=AGENTS, decisions=ABOVE_AND_OWN, tool=CALLED, late=st.booleans(), scope=MOSTLY_BELOW)
+    def call_under_rules(self, who: int, decisions: tuple[str, str], tool: str, late: bool, scope: str) -> None:
+        """An agent adopts its sibling; both get rules, and the sibling's model calls a tool, perhaps before these."""
+        by, (above, own) = len(self.ledger.known), decisions
+        if len(self.living()) + 2 <= self.LIMIT:
+            self.forks_of(self.agent(who), (None, None))
+        if by == len(self.ledger.known):
+            return
+        child = by + 1
+
+        def calls() -> None:
+            call = ToolCall(tool, {"body": "news"} if tool == "send" else {})
+            self.script(self.agent(child), Stream(("at ",), then=Reply("", (call,)), delay=SLOW.delay))
+            self.prompted(self.agent(child))
+
+        if late:
+            calls()
+            self.goes_on_for(12)
+        self.adopt(by, child)
+        self.attempt(lambda: self.agent(child).set_rule(own, tool, timeout=PATIENCE))
+        self.attempt(lambda: self.agent(by).set_rule(above, tool, scope=scope, timeout=PATIENCE))
+        if not late:
+            calls()
+        self.attempt(lambda: self.world.sleep(3 * SLOW.delay))
 
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:

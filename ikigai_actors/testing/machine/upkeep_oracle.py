@@ -3,7 +3,7 @@
     prune                 the histories are gone of those that died long ago, and of which nothing that is needed is
                           a copy; all of each is gone, and a reader gets the error
     transfer              a branch that was exported and imported is what it was: its agents, every history as copying
-                          gives it, merges with the agents of there, mail, read or not
+                          gives it, merges with the agents of there, mail, read or not, rules that ask or deny
 
 Nothing here is shared with the statements that choose what is pruned, or with what writes and reads files.
 """
@@ -14,12 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ikigai_actors.errors import HistoryPruned
+from ikigai_actors.records.agents.rules import every_rule
 from ikigai_actors.records.log.heads import section
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.mail.mail import all_mail
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.testing.machine.history_oracle import Copy, CopyingOracle
+from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.simulation.process import Broken
 from ikigai_actors.testing.simulation.store import RanStatement, StoredChange
 
@@ -33,15 +35,18 @@ Remembered = tuple[int, str, str, str | None]
 class UpkeepOracle:
     """Follows descent, deaths, and what was pruned."""
 
-    def __init__(self, oracle: CopyingOracle, commits: "CommitCheck", broken: Callable[[str], None]) -> None:
+    def __init__(
+        self, oracle: CopyingOracle, commits: "CommitCheck", ruled: RuleOracle, broken: Callable[[str], None]
+    ) -> None:
         """Begin.
 
         Args:
             oracle: knows every history and mail.
             commits: knows supervisors, and what was read.
+            ruled: knows the rules of agents.
             broken: takes what does not hold.
         """
-        self._oracle, self._commits, self._broken = oracle, commits, broken
+        self._oracle, self._commits, self._ruled, self._broken = oracle, commits, ruled, broken
         self._parents: dict[str, str] = {}
         self._died: dict[str, int] = {}
         self._taken_back: set[tuple[str, int]] = set()  # mails
@@ -113,7 +118,7 @@ class UpkeepOracle:
         """
         if there.keys() != (due := self.below(top)):
             raise Broken(f"transfer: expected agents {sorted(due)} below {top}, got {sorted(there)}")
-        logs = LogCache(store)
+        logs, rules = LogCache(store), store.read(every_rule)
         for uuid, other in there.items():
             if uuid in self.pruned:
                 continue
@@ -124,6 +129,9 @@ class UpkeepOracle:
             mails = self._mails(uuid)
             if (came := {row[1]: (row[4], row[6] is None) for row in store.read(partial(all_mail, other))}) != mails:
                 raise Broken(f"transfer: agent {uuid} has the mails {mails}, and after an import {came}")
+            strict = [(one.decision, one.tool, one.scope) for one in self._ruled.strict(uuid)]
+            if (here := [(one.decision, one.tool, one.scope) for one in rules if one.agent == other]) != strict:
+                raise Broken(f"transfer: agent {uuid} has the rules {strict}, and after an import {here}")
 
     def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
         """The body of each mail to an agent, by its number, and whether it is unread."""

@@ -1,0 +1,78 @@
+"""Mutants of rules.
+
+nice python -m tests.mutants --rules --examples 200 --seconds 60
+"""
+
+from tests.mutants import Mutant
+
+RULE_MUTANTS = (
+    Mutant(
+        "a child's rule that allows beats one above it that asks",
+        "tools/rules/rule.py",
+        "_STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)",
+        "_STRICTEST_FIRST = (Policy.DENY, Policy.ALLOW, Policy.ASK)",
+    ),
+    Mutant(
+        "an adopted agent keeps the rules of its old place",
+        "store/queries.sql",
+        "WITH RECURSIVE above(uuid, supervisor_uuid) AS (\n    SELECT a.uuid, a.supervisor_uuid FROM agents a\n"
+        "     WHERE a.uuid = :uuid AND EXISTS",
+        "WITH RECURSIVE above(uuid, supervisor_uuid) AS (\n    SELECT a.uuid, a.parent_uuid FROM agents a\n"
+        "     WHERE a.uuid = :uuid AND EXISTS",
+    ),
+    Mutant(
+        "a call begins by the rules in memory",
+        "records/log/append.py",
+        "            check_rules(tx, unit.agent, unit.rules)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a built-in call begins by the rules in memory",
+        "records/log/append.py",
+        "            check_rules(tx, uuid, self._rules)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a rule that is taken back stays in force",
+        "store/queries.sql",
+        "UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id",
+        "UPDATE rules SET removed_at = NULL WHERE agent_uuid = :agent AND id = :id AND :now > 0",
+        test="tests/system/test_rules.py",
+    ),
+    Mutant(
+        "a rule for its agent alone holds below it",
+        "store/queries.sql",
+        " WHERE r.removed_at IS NULL AND (r.scope = 'below' OR r.agent_uuid = :uuid)",
+        " WHERE r.removed_at IS NULL AND (r.scope = r.scope OR r.agent_uuid = :uuid)",
+        test="tests/system/test_rules.py",
+    ),
+    Mutant(
+        "a denial misses a piece of a compound command",
+        "tools/rules/commands.py",
+        '_SEPARATORS = ";&|()`\\n"',
+        '_SEPARATORS = ";&()`\\n"',
+        test="tests/tools/test_command_words.py",
+    ),
+    Mutant(
+        "a question does not end when rules decide on it",
+        "system/host/remote_commands.py",
+        "            self._processes.look_at_rules(self._rules_for)\n",
+        "            pass\n",
+        test="tests/system/test_rules.py",
+    ),
+    Mutant(
+        "a rule of a file that allows calls counts",
+        "records/transfer/rights.py",
+        "    return rule.decision is not Policy.ALLOW\n",
+        "    return True\n",
+        test="tests/records/test_imported_rights.py",
+    ),
+    Mutant(
+        "a rule allows all of a bash that has no fence",
+        "tools/rules/rule.py",
+        " and not (unfenced and rule.is_whole)]",
+        "]",
+        test="tests/system/test_rules.py",
+    ),
+)
+"""All of them."""
