@@ -133,7 +133,7 @@ def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
         tx.run("tree_change")
         root = registry.root(tx)
         assert root is not None  # it was made before
-        tx.run("lock_agents", uuids=[root.uuid])
+        LockedRows(()).lock(tx, (root.uuid,))
         for rule in rules:
             write_rule(tx, root.uuid, rule, now)
         tx.notify(None)
