@@ -52,8 +52,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "samples of a turn start with a cold cache",
         "behaviour/regressions.py",
-        "budget, retries, warm, fresh, dry_run, on_trial)\n    terms",
-        "budget, retries, False, fresh, dry_run, on_trial)\n    terms",
+        "config = RunConfig(**how)\n    terms = checked_terms",
+        'config = RunConfig(**{**how, "warm": False})\n    terms = checked_terms',
         test=_REGRESSIONS,
     ),
     Mutant(
@@ -109,8 +109,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "tools of a trial run that change something",
         "agent/turn/record.py",
-        "return call.name in run and call.name in tools and tools[call.name].read_only",
-        "return call.name in tools",
+        "return tools[call.name].read_only or (own_files and tools[call.name].confined)",
+        "return True",
     ),
     Mutant(
         "the history of an experiment supervises its trials",
@@ -130,9 +130,9 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial's calls that change the agent itself are carried out",
         "agent/turn/record.py",
-        "    return call.name in run and call.name in tools",
+        "    if call.name not in run or call.name not in tools:\n",
         "    if call.name in tools and tools[call.name].builtin:\n        return True\n"
-        "    return call.name in run and call.name in tools",
+        "    if call.name not in run or call.name not in tools:\n",
     ),
     Mutant(
         "approvals are asked for in a trial",
@@ -168,8 +168,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial goes on from the end of a history that has grown",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n",
-        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n"
+        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n",
+        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n"
         "        for one in born:\n"
         "            history = self._system.handle(one.start.of).history(all=True)\n"
         "            one.start = one.start._replace(at=history[-1].id)\n",
@@ -177,8 +177,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial has the settings of now",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n",
-        "        records = [_record(one.trial, new_agent_uuid(self._system.random_bytes)) for one in born]\n"
+        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n",
+        "        records = [_record(one.trial, new_agent_uuid(self._system._random_bytes)) for one in born]\n"
         "        for one in born:\n"
         "            now = self._system.handle(one.start.of).context().settings\n"
         "            one.start = one.start._replace(settings={**now, **one.start.settings})\n",
@@ -187,7 +187,7 @@ BEHAVIOUR_MUTANTS = (
         "a plan draws from another seed each time",
         "behaviour/searches.py",
         "random.Random(seed).randrange",
-        "random.Random(system.random_bytes(8)).randrange",
+        "random.Random(system._random_bytes(8)).randrange",
     ),
     Mutant(
         "prune deletes a history that living trials go on from",
