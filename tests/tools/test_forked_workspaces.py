@@ -15,6 +15,7 @@ from ikigai_actors.errors import FilesConflict, NotBelow
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli.prune import run as prune
 from ikigai_actors.tools.fence.tiers import TIER_VARIABLE
+from ikigai_actors.tools.trees.places import MOUNTED
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.fences import needs
@@ -228,6 +229,22 @@ def test_layers_go_with_the_agents_that_are_pruned(work: Path) -> None:
     with opened(work) as system:
         assert bash(system.root, "cat a") == "a\nx"
         assert bash(system.handle(other.uuid), "cat a") == "a\nx"
+
+
+def test_an_agent_may_fork_however_often_it_has_changed_files_between(work: Path) -> None:
+    with opened(work) as system:
+        layers = work.parent / "home" / "trees" / system.root.uuid
+        for number in range(2 * MOUNTED + 2):
+            system.root.fork()
+            (layers / str(number)).mkdir(parents=True)
+            (layers / str(number) / f"f{number}").write_text(str(number))
+            if number % 50 == 49:
+                assert bash(system.root, "ls | grep -c f") == str(number + 1)
+        assert bash(system.root, "cat f0 f1 f66 f129; rm f0; ls | wc -l") == f"0166129{2 * MOUNTED + 3}"
+        assert len([place for place in layers.iterdir() if place.name.startswith("flat")]) == 1
+        kid = system.root.fork()
+        assert bash(kid, "test -e f0 || cat f1") == "1"
+        assert not any(place.name.startswith("flat") for place in (layers.parent / kid.uuid).iterdir())
 
 
 def test_an_agent_without_files_of_its_own_has_nothing_to_merge(work: Path) -> None:

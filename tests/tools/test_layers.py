@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ikigai_actors.tools.trees.layers import OPAQUE, FileView, touched
+from ikigai_actors.tools.trees.flat import flatten
+from ikigai_actors.tools.trees.layers import OPAQUE, WAS_THERE, FileView, touched, was_there
 from ikigai_actors.tools.trees.merge import FilePlan, changed_outside, plan_merge, write_directory, write_layer
 from tests.kit.file_trees import layer_of, made_up, put, seen, text_at, whiteout
 
@@ -57,6 +58,8 @@ def test_a_layer_of_what_differs_shows_the_other_directory(tmp_path: Path, seed:
         layer_of(tmp_path / f"layer{number}", before, other)
         layers.insert(0, tmp_path / f"layer{number}")
         assert seen(FileView(layers, base)) == seen(FileView((), other))
+    flatten(layers, tmp_path / "flat")
+    assert seen(FileView([tmp_path / "flat"], base)) == seen(FileView((), others[-1]))
     written = shutil.copytree(base, tmp_path / "written")
     plain = FileView((), base)
     write_directory(written, plan_merge(plain, plain, FileView(layers, base), touched(layers, plain)))
@@ -132,3 +135,22 @@ def test_rights_and_links_come_along(tmp_path: Path) -> None:
     for place in (tmp_path / "layer", base):
         assert (place / "run").stat().st_mode & 0o777 == 0o755
         assert (place / "way").readlink() == Path("run")
+
+
+def test_one_layer_of_many_hides_what_they_hide_and_others_keep_their_marks(tmp_path: Path) -> None:
+    low, middle, top = (put(tmp_path / name, {}) for name in ("low", "middle", "top"))
+    put(low, {"d/low": "1", "e": "2", "f": "3"})
+    whiteout(low / "gone")
+    os.setxattr(low / "f", WAS_THERE, b"x")
+    put(middle, {"d": "4"})
+    whiteout(middle / "e")
+    put(top, {"d/top": "5", "e/new": "6"})
+    os.mkfifo(top / "pipe")
+    flatten([top, middle, low], tmp_path / "flat")
+    flatten([top, middle, low], tmp_path / "flat")
+    base = put(tmp_path / "base", {"d/base": "7", "e/base": "8", "gone": "9"})
+    assert (tmp_path / "flat" / "pipe").is_fifo()
+    (tmp_path / "flat" / "pipe").unlink()
+    assert seen(FileView([tmp_path / "flat"], base)) == {"d/top": "5", "e/new": "6", "f": "3"}
+    assert was_there(tmp_path / "flat" / "f")
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["base", "flat", "low", "middle", "top"]

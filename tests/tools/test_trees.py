@@ -1,6 +1,15 @@
-"""Which layers the directory of an agent is made of: pure decisions."""
+"""Which layers the directory of an agent is made of, and when its tools see it."""
 
-from ikigai_actors.tools.trees.tree import FileTree, TreeMerge, layers_of, ordered
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.actors.futures import acting_agent
+from ikigai_actors.actors.threads import in_thread
+from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.tree import FileTree, TreeMerge, TreeRows, TreeStore, layers_of, ordered
+from ikigai_actors.tools.workspace.shells import Shells
 
 BASE = "/work"
 
@@ -38,3 +47,46 @@ def test_a_chain_of_trees_ends_at_the_base_and_a_circle_is_cut() -> None:
     assert [one.agent for one in ordered("a", rows)] == ["a", "b"]
     assert [one.agent for one in ordered("a", {"a": tree("a", "b"), "b": tree("b", "a")})] == ["a", "b"]
     assert ordered("nobody", rows) == ()
+
+
+class OneTree(TreeStore):
+    """One agent has a tree."""
+
+    def of(self, agent: str, base: str) -> TreeRows:
+        return (FileTree(agent, base, "here", None, 0, 0, 1),), ()
+
+    def merge(self, merge: TreeMerge, upper: int) -> None:
+        raise AssertionError
+
+    def applied(self, agent: str, base: str) -> None:
+        raise AssertionError
+
+
+class Somebody(NamedTuple):
+    uuid: str
+
+
+def test_a_call_whose_time_is_over_before_its_turn_does_nothing(tmp_path: Path) -> None:
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "machine").write_text("here")
+    done: list[str] = []
+
+    async def play() -> str:
+        loop = asyncio.get_running_loop()
+        shells = Shells(tmp_path, {}, 600.0, None, TreePlaces(tmp_path, str(tmp_path), OneTree()), loop)
+
+        def call() -> str:
+            acting_agent.set(Somebody("kid"))
+            try:
+                with shells.holding(0):
+                    done.append("written")
+            except ToolError as error:
+                return str(error)
+            return ""
+
+        said: str = await in_thread(call, "test")
+        await shells.close()
+        return said
+
+    assert asyncio.run(play()) == "An earlier call had not ended after 0 s. Nothing was done."
+    assert done == []

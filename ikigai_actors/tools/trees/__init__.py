@@ -5,5 +5,6 @@
 | `tree` | which layers of changes an agent's directory is made of (pure) |
 | `places` | where these are on this machine |
 | `layers` | what a directory shows through layers, without a mount |
+| `flat` | many layers as one |
 | `merge` | what a merge changes, and how that is written |
 """

@@ -5,6 +5,7 @@ to be written to, which is after the commit that names it.
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 import socket
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ikigai_actors.tools.function import ToolError
+from ikigai_actors.tools.trees.flat import flatten
 from ikigai_actors.tools.trees.layers import FileView
 from ikigai_actors.tools.trees.tree import Layer, TreeRows, TreeStore, layers_of
 
-MOST_LAYERS = 400
-"""The most layers that are mounted: the kernel takes 500."""
+MOUNTED = 64
+"""The most layers that are mounted; of more, one is made that shows the same. The kernel takes some hundred."""
 
 UPPER = "0"
 """The name of the first layer of an agent."""
@@ -67,7 +69,14 @@ class TreePlaces:
 
     def filled(self, layers: Sequence[Layer]) -> list[Path]:
         """The directories of layers that have anything, in the same order."""
-        return [place for place in map(self.place, layers) if _has_anything(place)]
+        there = {agent: self._names(agent) for agent in {layer.agent for layer in layers}}
+        return [self.place(one) for one in layers if one.name in there[one.agent] and _has_anything(self.place(one))]
+
+    def _names(self, agent: str) -> set[str]:
+        try:
+            return {place.name for place in (self.directory / agent).iterdir()}
+        except FileNotFoundError:
+            return set()
 
     def view(self, agent: str) -> FileView | None:
         """The directory as an agent sees it; None where it has no tree. Raises `ToolError` as `rows` does."""
@@ -80,17 +89,34 @@ class TreePlaces:
         return self.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
 
     def stack(self, rows: TreeRows) -> Stack:
-        """Make what an agent with a tree needs to mount it. Raises `ToolError` when there are too many layers."""
+        """Make what an agent with a tree needs to mount it."""
         own = rows[0][0]
-        read = self.filled(layers_of(*rows))
-        if len(read) > MOST_LAYERS:
-            raise ToolError(f"The files of this agent have {len(read)} layers, and {MOST_LAYERS} can be mounted.")
+        read = self._few(self.filled(layers_of(*rows)))
         upper, work = (self.directory / own.agent / name for name in (str(own.upper), KERNELS))
         for place in (upper, work):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         upper.chmod(stat.S_IMODE(self.base.stat().st_mode))  # the directory itself is seen with the rights of this one
         paths = [str(place.relative_to(self.directory)) for place in (upper, work, *read)]
         return Stack(paths[0], ":".join(paths))
+
+    def _few(self, layers: list[Path]) -> list[Path]:
+        """The same layers, or fewer that show the same; these are for all agents that see the same."""
+        flat = [layer.with_name(name) for layer, name in zip(layers, _flat_names(layers), strict=True)]
+        known = next((count for count, place in enumerate(flat) if place.is_dir()), None)
+        few = layers if known is None else [*layers[:known], flat[known]]
+        if len(few) <= MOUNTED:
+            return few
+        flatten(few, flat[0])
+        return flat[:1]
+
+
+def _flat_names(layers: Sequence[Path]) -> list[str]:
+    """For each layer, the name of the one that shows what it and all beneath it do."""
+    names, digest = list[str](), b""
+    for layer in reversed(layers):
+        digest = hashlib.sha256(digest + os.fsencode(layer)).digest()
+        names.append(f"flat-{digest.hex()[:32]}")
+    return names[::-1]
 
 
 def machine_of(trees: Path) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import DEVNULL
@@ -159,24 +159,37 @@ class Shells:
             slot.kept = False
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
+    def holding(self, seconds: float) -> Iterator[None]:
         """Let a tool see the directory as the acting agent does, on this thread, until the block ends.
 
         The calls of an agent with a tree take turns: so nothing is frozen while one writes.
 
+        Args:
+            seconds: how long to wait for the turn. A call that is over does nothing any more.
+
         Raises:
-            ToolError: the agent's files cannot be reached here.
+            ToolError: the agent's files cannot be reached here, or not in time.
         """
         if self.places is None or not self.places.rows(agent := current_acting_agent().uuid)[0]:
             yield
             return
         assert self._loop is not None
         held = asyncio.run_coroutine_threadsafe(self._hold(agent), self._loop)
-        slot = current_threads().result(held, QUEUED)
+        try:
+            slot = current_threads().result(held, seconds)
+        except TimeoutError as error:
+            if not held.cancel():
+                self._release(held.result())
+            raise ToolError(f"An earlier call had not ended after {seconds:g} s. Nothing was done.") from error
         try:
             with self._seen(slot):
                 yield
         finally:
+            self._release(slot)
+
+    def _release(self, slot: AgentSlot) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(slot.turn.release)
 
     @asynccontextmanager
@@ -352,7 +365,7 @@ class SeenByAgent(Tool):
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         try:
-            with self._shells.holding():
+            with self._shells.holding(self._tool.timeout):
                 return self._tool.call(arguments)
         except ToolError as error:
             return Result(str(error), True)

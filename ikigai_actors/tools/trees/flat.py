@@ -1,0 +1,57 @@
+"""Many layers as one, which shows the same: the kernel mounts no more than some hundred.
+
+What a frozen layer has never changes. So one that shows what several have is made once, beside them, and is mounted in
+their place from then on.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ikigai_actors.tools.trees.layers import OPAQUE, WAS_THERE, is_directory, is_opaque
+from ikigai_actors.tools.trees.merge import copy_file
+
+
+def flatten(layers: Sequence[Path], place: Path) -> None:
+    """Make one layer of several, the topmost first; another process may make the same."""
+    made = place.with_name(f".{secrets.token_hex(8)}")
+    made.mkdir(parents=True)
+    _merge(layers, made)
+    try:
+        made.rename(place)
+    except OSError:  # another one was faster
+        shutil.rmtree(made)
+
+
+def _merge(directories: Sequence[Path], target: Path) -> None:
+    """Put into a directory what others have at the same path, the topmost first."""
+    for name in sorted({entry.name for directory in directories for entry in os.scandir(directory)}):
+        found = [directory / name for directory in directories if os.path.lexists(directory / name)]
+        if not is_directory(found[0]):
+            _take(found[0], target / name)
+            continue
+        merged, hides = list[Path](), False
+        for place in found:
+            if hides := not is_directory(place):
+                break
+            merged.append(place)
+            if hides := is_opaque(place):
+                break
+        (target / name).mkdir(mode=stat.S_IMODE(found[0].lstat().st_mode) | stat.S_IRWXU)
+        if hides:
+            os.setxattr(target / name, OPAQUE, b"y")
+        _merge(merged, target / name)
+
+
+def _take(source: Path, target: Path) -> None:
+    found = source.lstat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        os.link(source, target, follow_symlinks=False)  # the mark of what was removed, a pipe
+        return
+    copy_file(source, target)
+    with contextlib.suppress(OSError):
+        os.setxattr(target, WAS_THERE, os.getxattr(source, WAS_THERE, follow_symlinks=False), follow_symlinks=False)
