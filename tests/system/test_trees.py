@@ -1,6 +1,8 @@
 """Trees are born with their agents, in one unit."""
 
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -118,3 +120,16 @@ def test_files_are_merged_by_the_host_whichever_process_asks(durable: str) -> No
                 with pytest.raises(FilesConflict) as caught:
                     root.merge_files(timeout=DEADLINE)
                 assert caught.value.paths == ("a",)
+
+
+@pytest.mark.thorough("a thousand births")
+def test_a_thousand_forks_cost_what_the_size_of_the_directory_does_not_change(tmp_path: Path) -> None:
+    file = tmp_path / "d.db"
+    with ActorSystem.open(file, scripted(), tools=[Copying()]) as system:
+        begun = time.process_time()
+        for _ in range(1_000):
+            system.root.fork()
+        assert time.process_time() - begun < 5
+        trees = system._store.read(every_tree)
+        assert [one.upper for one in trees if one.parent is None] == [999]
+    assert file.stat().st_size < 1_000 * 8 * 1024

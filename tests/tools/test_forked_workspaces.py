@@ -323,7 +323,9 @@ def test_a_killed_host_leaves_no_mount_and_no_process_and_the_files_are_there(wo
     host = popen((*PYTHON, "-c", HOST, str(work)), cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert host.stdout is not None
     assert host.stdout.readline() == "ready\n"
-    eventually(lambda: len(mounted(work)) >= 4, "mounts of two agents")
+    trees = work.parent / "home" / "trees"
+    eventually(lambda: any(place.stat().st_size for place in trees.glob("*/*/endless")), "a command that writes")
+    assert len(mounted(work)) >= 4
     os.kill(host.pid, signal.SIGKILL)
     host.wait()
     host.stdout.close()

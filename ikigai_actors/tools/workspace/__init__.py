@@ -36,7 +36,7 @@ from pathlib import Path
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_choice, check_seconds, check_variables, shown
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
@@ -52,6 +52,9 @@ from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
 
 ON_FORK = ("share", "overlay")
 """What a child's files may be."""
+
+_FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
+"""What the description of bash says where files fork."""
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
@@ -137,6 +140,8 @@ class Workspace(Toolset):
         seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
         bash = _ruled_by(bash_tool(self._shells), commands)
+        if self.copied is not None:
+            bash = replace(bash, description=f"{bash.description} {_FORKING}")
         if self._fence.network == "none" and not self._fence.write:
             bash = self._confined(bash)
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
@@ -190,5 +195,5 @@ def _shown(root: Root, places: TreePlaces | None, agent: str, path: str) -> str:
     try:
         view = None if places is None else places.view(agent)
         return root.shown(path) if view is None else view.shown(root.within(path))
-    except (ToolError, ValueError):
+    except (ToolError, IkigaiError, ValueError):
         return path

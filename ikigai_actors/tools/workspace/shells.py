@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ikigai_actors.actors.futures import current_acting_agent
 from ikigai_actors.actors.threads import current_threads, in_thread
+from ikigai_actors.errors import IkigaiError
 from ikigai_actors.tools.fence.enclosure import Enclosure
 from ikigai_actors.tools.fence.launch import FencedStart
 from ikigai_actors.tools.fence.launcher import HOME
@@ -76,6 +77,14 @@ class AgentSlot:
         self.kept = False
         """Whether the next shell gets what the one before has kept."""
 
+    def close(self) -> None:
+        """Give its directory back, and make no timer run any more. Nobody may be at work there."""
+        if self.idle is not None:
+            self.idle.cancel()
+        if self.mount is not None:
+            self.mount.close()
+            self.mount = None
+
 
 class Shells:
     """The shells of a workspace. Everything runs on the runtime's event loop."""
@@ -130,8 +139,7 @@ class Shells:
                 await self._end(slot, shell, "the one before was ended with a call that was cancelled")
                 raise
             if ran.code is not None:
-                why = f"the one before was closed after {self._idle:g} s without a call"
-                slot.idle = asyncio.get_running_loop().call_later(self._idle, self._end, slot, shell, why)
+                self._rest_later(slot)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
             by_itself = shell.over
             await self._end(slot, shell, "the one before had ended")
@@ -190,7 +198,11 @@ class Shells:
     def _release(self, slot: AgentSlot) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(slot.turn.release)
+            self._loop.call_soon_threadsafe(self._release_here, slot)
+
+    def _release_here(self, slot: AgentSlot) -> None:
+        slot.turn.release()
+        self._rest_later(slot)
 
     @asynccontextmanager
     async def holding_here(self) -> AsyncIterator[None]:
@@ -203,7 +215,7 @@ class Shells:
             with self._seen(slot):
                 yield
         finally:
-            slot.turn.release()
+            self._release_here(slot)
 
     @contextmanager
     def _seen(self, slot: AgentSlot) -> Iterator[None]:
@@ -282,17 +294,13 @@ class Shells:
         if shell is not None and not shell.over:
             slot.kept = (await shell.run(_KEEP, _MOMENT)).code == 0
             await self._end(slot, shell, _FORKED if slot.kept else "your files have forked")
-        if slot.mount is not None:
-            slot.mount.close()
-            slot.mount = None
+        slot.close()
 
     async def _launch(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> FencedStart:
         """How to start a program of an agent; its directory is not mounted any more where it was."""
         held, places = self.enclosure, self.places
         assert held is not None
-        if slot.mount is not None:
-            slot.mount.close()
-            slot.mount = None
+        slot.close()
         if rows is None or places is None:
             return held.launch(agent)
         stack: Stack = await in_thread(lambda: places.stack(rows), "ikigai-trees")
@@ -311,8 +319,8 @@ class Shells:
             return
         if slot.shell is not None:
             await self._end(slot, slot.shell, "the agent has ended")
-        if slot.mount is not None:
-            slot.mount.close()
+        async with slot.turn:  # a tool on a thread that nobody waits for any more may still be at it
+            slot.close()
         if (held := self.enclosure) is not None:
             await in_thread(lambda: held.leave(agent), "ikigai-fence")
 
@@ -321,11 +329,24 @@ class Shells:
         if self._living:
             await asyncio.wait([shell.stop() for shell in self._living])
         for slot in self._slots.values():
-            if slot.mount is not None:
-                slot.mount.close()
-                slot.mount = None
+            if not slot.turn.locked():
+                slot.close()
         if self.enclosure is not None:
             await in_thread(self.enclosure.close, "ikigai-fence")
+
+    def _rest_later(self, slot: AgentSlot) -> None:
+        """Close what an agent has open, unless it makes a further call in time."""
+        if slot.idle is not None:
+            slot.idle.cancel()
+        slot.idle = asyncio.get_running_loop().call_later(self._idle, self._rest, slot)
+
+    def _rest(self, slot: AgentSlot) -> None:
+        if slot.turn.locked():
+            self._rest_later(slot)
+            return
+        if slot.shell is not None:
+            self._end(slot, slot.shell, f"the one before was closed after {self._idle:g} s without a call")
+        slot.close()
 
     def _end(self, slot: AgentSlot, shell: Bash, why: str) -> "asyncio.Future[None]":
         """Begin to end a shell. The caller that waits for the end may be cancelled."""
@@ -367,14 +388,14 @@ class SeenByAgent(Tool):
         try:
             with self._shells.holding(self._tool.timeout):
                 return self._tool.call(arguments)
-        except ToolError as error:
+        except (ToolError, IkigaiError) as error:  # the second: its tree cannot be read
             return Result(str(error), True)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
         try:
             async with self._shells.holding_here():
                 return await self._tool.call_async(arguments)
-        except ToolError as error:
+        except (ToolError, IkigaiError) as error:
             return Result(str(error), True)
 
 
