@@ -17,6 +17,7 @@ NO_LIMITS = {
     "arguments.FARTHEST",  # what no clock reaches
     "attachments._MOST_MB",  # another spelling
     "format.FORMAT",
+    "merging._SHOWN",
     "migrations.FIRST",
     "migrations._ATTEMPTS",
     "prices.MICRO",  # a unit

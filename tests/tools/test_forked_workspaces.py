@@ -178,6 +178,26 @@ def test_a_merge_brings_all_that_a_child_has_changed_and_then_what_is_new(work: 
             kid.merge_files(root)
 
 
+def test_commits_of_a_child_come_as_a_branch_and_git_goes_on_in_both(work: Path) -> None:
+    git = "git -c user.name=a -c user.email=b"
+    with opened(work) as system:
+        root = system.root
+        bash(root, f"git init -q; git add .; {git} commit -qm first; git gc -q")
+        kid = root.fork()
+        bash(kid, f"echo kid >> a; {git} commit -qam second; echo more > new; git status")
+        bash(root, "echo root > mine; git add mine; git status")
+        branch = f".git/refs/heads/ikigai/{kid.uuid[:8]}"
+        assert root.merge_files(kid) == ["a", "new", branch]
+        assert bash(root, f"git log --format=%s ikigai/{kid.uuid[:8]}; git log --format=%s; git status --short") == (
+            "second\nfirst\nfirst\n M a\nA  mine\n?? new"
+        )
+        assert bash(root, f"git stash -qu && git merge -q ikigai/{kid.uuid[:8]}; cat a; git fsck --strict") == "a\nkid"
+        assert root.merge_files(kid) == []
+        bash(kid, "git reset -q --hard HEAD~1")
+        assert system.agents()
+    assert (work / ".git" / "index").exists()
+
+
 def test_a_conflict_changes_nothing_and_names_the_files(work: Path) -> None:
     with opened(work) as system:
         root = system.root

@@ -8,13 +8,24 @@ into the directory may leave a part of its files: asked for again, it finds thes
 """
 
 import shutil
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.errors import BadInput, FilesConflict, NotBelow
 from ikigai_actors.tools.trees.layers import FileView, touched
-from ikigai_actors.tools.trees.merge import changed_outside, plan_merge, write_directory, write_layer
+from ikigai_actors.tools.trees.merge import (
+    FileChange,
+    FilePlan,
+    changed_outside,
+    plan_merge,
+    write_directory,
+    write_layer,
+)
 from ikigai_actors.tools.trees.places import TreePlaces
+from ikigai_actors.tools.trees.repositories import divided, repository_changes
 from ikigai_actors.tools.trees.tree import Layer, TreeMerge, TreeRows, layers_of
 from ikigai_actors.tools.workspace.shells import Shells
 
@@ -41,18 +52,21 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
     here = FileView(places.whole(ours), places.base)
     there = FileView(places.whole(theirs), places.base)
     changes = places.filled((Layer(child, its.upper), *layers_of(*theirs, since=point)))
-    plan = plan_merge(before, here, there, touched(changes, before))
+    paths = divided(touched(changes, before), here)
+    plan = plan_merge(before, here, there, paths.files)
     _check(plan.conflicts, agent, "both agents have")
     if not changes:
         return []
     layer = Layer(agent, mine.upper + 1, (child, its.upper + 1))
     made = places.place(layer)
     shutil.rmtree(made, ignore_errors=True)  # of a merge that was cut off
-    if plan.changes:  # else both have changed the same, which the next merge must know
-        write_layer(made, plan, here)
+    with TemporaryDirectory() as scratch:
+        further = repository_changes(paths, here, there, _branch(child), Path(scratch))
+        if plan.changes or further:  # else both have changed the same, which the next merge must know
+            write_layer(made, plan._replace(changes=(*plan.changes, *further)), here)
     # A commit that fails may have happened all the same: the layer stays, and without a row nobody sees it.
     places.store.merge(TreeMerge(agent, mine.base, layer.number, child, its.upper + 1, 0), mine.upper)
-    return [change.path for change in plan.changes]
+    return _named(plan, further)
 
 
 def write_to_base(places: TreePlaces, agent: str) -> list[str]:
@@ -60,12 +74,25 @@ def write_to_base(places: TreePlaces, agent: str) -> list[str]:
     rows = _rows(places, agent)
     directory, there = FileView((), places.base), FileView(places.whole(rows), places.base)
     layers = places.filled((Layer(agent, rows[0][0].upper), *layers_of(*rows)))
-    plan = plan_merge(directory, directory, there, touched(layers, directory))
+    paths = divided(touched(layers, directory), directory)
+    plan = plan_merge(directory, directory, there, paths.files)
     since = max(max(one.created_at, one.applied_at or 0) for one in rows[0])
     _check(changed_outside(plan, directory, since), agent, "somebody has, in the directory,")
-    write_directory(places.base, plan)
+    with TemporaryDirectory() as scratch:
+        further = repository_changes(paths, directory, there, _branch(agent), Path(scratch))
+        write_directory(places.base, plan._replace(changes=(*plan.changes, *further)))
     places.store.applied(agent, str(places.base))
-    return [change.path for change in plan.changes]
+    return _named(plan, further)
+
+
+def _branch(agent: str) -> str:
+    """The name of the branch that has the commits of an agent."""
+    return f"ikigai/{agent[:8]}"
+
+
+def _named(plan: FilePlan, further: Sequence[FileChange]) -> list[str]:
+    """The paths of changes, without those of objects of git."""
+    return [change.path for change in (*plan.changes, *further) if "/.git/objects/" not in f"/{change.path}"]
 
 
 def _rows(places: TreePlaces, agent: str) -> TreeRows:

@@ -1,0 +1,98 @@
+"""Repositories of git among files that are merged: commits come along, and what a repository knows of its own stays.
+
+Both sides change ``.git/index`` and others by merely looking, so they are not compared. Objects have the names of their
+content and never conflict. The latest commit of the other side becomes a branch.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from ikigai_actors.tools.trees.layers import FileView, is_directory
+from ikigai_actors.tools.trees.merge import FileChange
+
+CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+"""Directories that programs fill by merely running: what is in them is not merged."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LARGEST = 1 << 24
+"""Bytes of a file of references that are read."""
+
+
+class Divided(NamedTuple):
+    """Paths that may have changed."""
+
+    files: set[str]
+    """Those that are compared."""
+    objects: set[str]
+    """Objects of repositories."""
+    repositories: set[str]
+    """The ``.git`` of repositories that both sides have."""
+
+
+def divided(paths: Iterable[str], here: FileView) -> Divided:
+    """Divide paths; ``here`` is the view into which changes are to go."""
+    found = Divided(set(), set(), set())
+    for path in paths:
+        if not CACHES.isdisjoint(path.split("/")):
+            continue
+        above, name, inner = f"/{path}/".partition("/.git/")
+        repository = f"{above}{name}".strip("/")
+        place = here.find(repository) if name else None
+        if place is None or not is_directory(place):
+            found.files.add(path)
+            continue
+        found.repositories.add(repository)
+        if inner.startswith("objects/") and inner != "objects/":
+            found.objects.add(path)
+    return found
+
+
+def repository_changes(paths: Divided, here: FileView, there: FileView, branch: str, scratch: Path) -> list[FileChange]:
+    """Bring the objects of repositories, and the commit of each as a branch.
+
+    Args:
+        paths: what may have changed.
+        here: what the changes go into.
+        there: what has them.
+        branch: the name of the branch.
+        scratch: an empty directory for what is written there before.
+    """
+    changes = [
+        FileChange(path, place)
+        for path in sorted(paths.objects)
+        if (place := there.find(path)) is not None and not is_directory(place) and here.find(path) is None
+    ]
+    for number, repository in enumerate(sorted(paths.repositories)):
+        commit = head_of(there, repository)
+        if commit is not None and commit not in (head_of(here, repository), _read(here, f"{repository}/{_of(branch)}")):
+            file = scratch / str(number)
+            file.write_text(f"{commit}\n", encoding="ascii")
+            changes.append(FileChange(f"{repository}/{_of(branch)}", file))
+    return changes
+
+
+def head_of(view: FileView, repository: str) -> str | None:
+    """The commit that a repository has checked out; None when there is none."""
+    text = _read(view, f"{repository}/HEAD")
+    if not text.startswith("ref: "):
+        return text if _COMMIT.fullmatch(text) else None
+    name = text.removeprefix("ref: ").strip()
+    if _COMMIT.fullmatch(found := _read(view, f"{repository}/{name}")):
+        return found
+    lines = (line.split(" ", 1) for line in _read(view, f"{repository}/packed-refs").splitlines())
+    return next((line[0] for line in lines if line[1:] == [name] and _COMMIT.fullmatch(line[0])), None)
+
+
+def _of(branch: str) -> str:
+    return f"refs/heads/{branch}"
+
+
+def _read(view: FileView, path: str) -> str:
+    """The text of a file; empty when it is none, or leads elsewhere."""
+    parts = path.split("/")
+    place = None if ".." in parts or "" in parts else view.find(path)
+    if place is None or place.is_symlink() or not place.is_file() or place.stat().st_size > _LARGEST:
+        return ""
+    return place.read_text(encoding="utf-8", errors="replace").strip()
