@@ -1,0 +1,1 @@
+"""Checkers that know nothing of the runtime, and share no code with it."""
