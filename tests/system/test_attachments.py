@@ -41,7 +41,7 @@ from tests.kit.programs import cheaper
 
 def blobs(system: Any) -> list[tuple[str, int]]:
     """The type of each blob, and how many bytes it has."""
-    rows = system.store.read(lambda tx: sql(tx, "SELECT media, bytes FROM blobs ORDER BY media"))
+    rows = system._store.read(lambda tx: sql(tx, "SELECT media, bytes FROM blobs ORDER BY media"))
     return [(media, len(data)) for media, data in rows]
 
 

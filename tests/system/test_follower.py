@@ -110,7 +110,7 @@ def test_a_log_whose_rows_are_wrong_hides_nobody_else(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
         kid = system.root.fork(name="kid")
         follower = begun(store)
-        wrong = [(kid.uuid, kid.record.fork_message_id + number, "user", "x", "{", 5) for number in (2, 3)]
+        wrong = [(kid.uuid, kid.record.fork_message_id + number, "user", "x", "{", 5, b"") for number in (2, 3)]
         store.write(lambda tx: tx.append(wrong))
         system.root.prompt("tea").get(timeout=DEADLINE)
         assert spoken(follower.news()) == ["tea", "tea / 1"]

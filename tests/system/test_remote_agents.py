@@ -39,6 +39,8 @@ class Desk:
         self.publisher = SharedPublisher(SYSTEM_THREADS)
         client = Client(store, SystemClock(), lambda answer: None)
         self.remote = RemoteAgents(store, client, self.publisher, self.follower, "here")
+        for agent in "ab":
+            self.says(agent, 1, Kind.NOTE, "", 0)
         self.remote.refresh(lambda: self.follower.begin(0))
 
     def says(self, agent: str, number: int, kind: Kind, content: str, turn: int, **data: object) -> None:
