@@ -73,9 +73,10 @@ class AgentTable(AgentList):
         """Show the agents of a snapshot."""
         self.snapshot = snapshot
         if arranged.order == self.order:
+            first = arranged.rows[:1] if arranged.order.wanted != self._table.order.wanted else ()
             self._table = arranged
             self.paint()
-            self.rows.show(arranged.rows)
+            self.rows.show(arranged.rows, first[0].uuid if first else None)
 
     def want(self, text: str) -> None:
         self._reorder(replace(self.order, wanted=text))

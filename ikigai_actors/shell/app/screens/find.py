@@ -43,7 +43,8 @@ class FindScreen(ModalScreen[Thing | None]):
     FindScreen #find { background: $surface; border: round $edge; }
     FindScreen #entry { height: 1; margin-bottom: 1; padding: 0 1; }
     FindScreen #entry Static { width: 2; color: $accent; text-style: bold; }
-    FindScreen Input { width: 1fr; background: $surface; background-tint: 0%; }
+    FindScreen Input, FindScreen Input:focus { width: 1fr; background: $surface; background-tint: 0%; }
+    FindScreen Rows { scrollbar-background: $surface; scrollbar-background-hover: $surface; }
     FindScreen #keys { height: 1; padding: 0 1; }
     """
 

@@ -26,7 +26,7 @@ from ikigai_actors.shell.text.words import counted
 Keys = Sequence[tuple[str, str]]
 """Keys, and what they do."""
 
-FILTER_KEYS: Keys = (("Enter", "keeps it"), ("↑↓", "move"), ("Esc", "shows all"))
+FILTER_KEYS: Keys = (("Enter", "keeps"), ("↑↓", "move"), ("Esc", "shows all"))
 
 PROMPT_KEYS: Keys = (("Enter", "sends"), ("Esc", "drops it"))
 """The keys of the entry, for each of its uses."""

@@ -88,11 +88,13 @@ class Rows(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Render one line of the window."""
-        index, width = y + self.scroll_offset.y, self.size.width
+        index, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         if index >= len(self._items):
             return Strip.blank(width, self.rich_style)
         item = self._items[index]
         text, here = self._line(item), index == self._at
+        if here and self.app.current_theme.ansi:
+            text = Text(text.plain)  # in reverse, each colour would be a ground of its own
         shown = min(text.cell_len, self._whole(item) + 1)  # with a place for the ellipsis
         hidden = max(0, shown - width) if here else 0
         text.truncate(width + hidden, pad=True, overflow="ellipsis")

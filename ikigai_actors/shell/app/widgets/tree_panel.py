@@ -38,7 +38,7 @@ class TreePanel(AgentList):
     """
 
     KEYS: Keys = (
-        ("←→", "fold"), ("/", "filter"), ("p", "prompt"), ("k", "kill"), ("s", "stop"), ("c", "continue"),
+        ("←→", "fold"), ("/", "filter"), ("k", "kill"), ("s", "stop"), ("p", "prompt"), ("c", "continue"),
         ("b", "budget"), ("Space", "mark"), ("Enter", "open"), ("Esc", "back"),
     )  # fmt: skip
     MARGIN = 0
@@ -46,6 +46,7 @@ class TreePanel(AgentList):
     def __init__(self, doings: Doings) -> None:
         super().__init__(doings, Rows(lambda row: row.agent.uuid, self._row, whole=_name_end), id="tree")
         self._view = TreeView()
+        self._found = ""  # the filter of the rows in sight
         self._asked_for = False  # whether the cursor has still to go to the current agent
         self.actions |= {
             "left": partial(self._fold, True), "right": partial(self._fold, False),
@@ -72,8 +73,9 @@ class TreePanel(AgentList):
         self.snapshot, (view, rows) = snapshot, arranged
         if view == replace(self._view, current=view.current):
             here = self._asked_for or not self.has_keyboard
-            self.rows.show(rows, view.current if here else None)
-            self._asked_for = False
+            first = next((row.agent.uuid for row in rows if row.wanted), "") if view.wanted != self._found else ""
+            self.rows.show(rows, first or (view.current if here else None))
+            self._asked_for, self._found = False, view.wanted
 
     def want(self, text: str) -> None:
         self._look(replace(self._view, wanted=text))
