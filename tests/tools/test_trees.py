@@ -8,8 +8,17 @@ from ikigai_actors.actors.futures import acting_agent
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.tools.function import ToolError
 from ikigai_actors.tools.trees.places import TreePlaces
-from ikigai_actors.tools.trees.tree import FileTree, TreeMerge, TreeRows, TreeStore, layers_of, ordered
-from ikigai_actors.tools.workspace.shells import Shells
+from ikigai_actors.tools.trees.tree import (
+    FileTree,
+    TreeMerge,
+    TreeRows,
+    TreeStore,
+    common_point,
+    layers_beneath,
+    layers_of,
+    ordered,
+)
+from ikigai_actors.tools.workspace.shells import AgentSlot, Shells
 
 BASE = "/work"
 
@@ -40,6 +49,29 @@ def test_what_an_agent_has_changed_since_a_layer_is_all_above_that() -> None:
     assert names([kid, root], since=("kid", 1)) == ["kid/1"]
     assert names([kid, root], since=("kid", 0)) == ["kid/1", "kid/0"]
     assert names([root], since=("root", 1)) == ["root/2", "root/1"]
+
+
+def merge(layer: int, child: str, upto: int) -> TreeMerge:
+    return TreeMerge("root", BASE, layer, child, upto, 1)
+
+
+def test_changes_that_are_merged_begin_at_the_latest_merge_or_at_the_fork() -> None:
+    root, kid, grandchild = tree("root", upper=9), tree("kid", "root", 1, 4), tree("grandchild", "kid", 3, 1)
+    line = (grandchild, kid, root)
+    assert common_point(((root,), ()), ((kid, root), ())) == ("root", 1)
+    assert common_point(((root,), ()), (line, ())) == ("root", 1)
+    assert common_point(((root,), (merge(5, "kid", 2), merge(7, "kid", 4))), ((kid, root), ())) == ("kid", 4)
+    assert common_point(((root,), (merge(5, "kid", 2), merge(7, "kid", 4))), (line, ())) == ("kid", 2)
+    assert common_point(((root,), (merge(5, "kid", 2), merge(7, "grandchild", 1))), (line, ())) == ("grandchild", 1)
+    assert common_point(((kid, root), (merge(5, "kid", 2),)), (line, ())) == ("kid", 3)
+    assert common_point((line, ()), ((kid, root), ())) is None
+    assert common_point(((tree("other"),), ()), (line, ())) is None
+
+
+def test_what_was_there_at_a_point_is_what_is_beneath_it() -> None:
+    rows = ((tree("grandchild", "kid", 3, 1), tree("kid", "root", 1, 4), tree("root", upper=9)), ())
+    assert [f"{one.agent}/{one.name}" for one in layers_beneath(rows, "kid", 2)] == ["kid/1", "kid/0", "root/0"]
+    assert [f"{one.agent}/{one.name}" for one in layers_beneath(rows, "root", 1)] == ["root/0"]
 
 
 def test_a_chain_of_trees_ends_at_the_base_and_a_circle_is_cut() -> None:
@@ -84,7 +116,9 @@ def test_a_call_whose_time_is_over_before_its_turn_does_nothing(tmp_path: Path) 
                 return str(error)
             return ""
 
-        said: str = await in_thread(call, "test")
+        slot = shells._slots.setdefault("kid", AgentSlot())
+        async with slot.turn:
+            said: str = await in_thread(call, "test")
         await shells.close()
         return said
 

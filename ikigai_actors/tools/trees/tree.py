@@ -126,6 +126,33 @@ def layers_of(
     return tuple(found)
 
 
+def layers_beneath(rows: TreeRows, agent: str, layer: int) -> tuple[Layer, ...]:
+    """The layers beneath one of an agent's, which is among the trees; the topmost first."""
+    trees = rows[0][next(place for place, tree in enumerate(rows[0]) if tree.agent == agent) :]
+    return layers_of((trees[0]._replace(upper=layer), *trees[1:]), rows[1])
+
+
+def common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int] | None:
+    """The layer above which the changes of an agent begin that another one has not: of the latest merge, or the fork.
+
+    Args:
+        ours: the other one's tree.
+        theirs: the tree of the agent with the changes.
+
+    Returns:
+        An agent and the number of its layer; None when these files did not begin as ours.
+    """
+    agent, seen = ours[0][0].agent, theirs[0][0].upper
+    for tree in theirs[0]:
+        merges = [one.upto for one in ours[1] if one.agent == agent and one.child == tree.agent and one.upto <= seen]
+        if merges:
+            return tree.agent, max(merges)
+        if tree.parent == agent:
+            return agent, tree.below
+        seen = tree.below
+    return None
+
+
 def ordered(agent: str, rows: Mapping[str, FileTree]) -> tuple[FileTree, ...]:
     """The tree of an agent, and those on which it is built. A circle, which only a hand can have written, is cut."""
     found: dict[str, FileTree] = {}

@@ -26,7 +26,7 @@ from ikigai_actors.tools.trees.merge import (
 )
 from ikigai_actors.tools.trees.places import TreePlaces
 from ikigai_actors.tools.trees.repositories import divided, repository_changes
-from ikigai_actors.tools.trees.tree import Layer, TreeMerge, TreeRows, layers_of
+from ikigai_actors.tools.trees.tree import Layer, TreeMerge, TreeRows, common_point, layers_beneath, layers_of
 from ikigai_actors.tools.workspace.shells import Shells
 
 _SHOWN = 10
@@ -47,8 +47,9 @@ def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
     """Take over what a child has changed, while neither of the two writes. Blocks."""
     ours, theirs = _rows(places, agent), _rows(places, child)
     mine, its = ours[0][0], theirs[0][0]
-    point = _common_point(ours, theirs)
-    before = FileView(places.filled(_beneath(theirs, *point)), places.base)
+    if (point := common_point(ours, theirs)) is None:
+        raise NotBelow(f"The files of agent {child} did not begin as those of {agent}. Merge them above.", agent)
+    before = FileView(places.filled(layers_beneath(theirs, *point)), places.base)
     here = FileView(places.whole(ours), places.base)
     there = FileView(places.whole(theirs), places.base)
     changes = places.filled((Layer(child, its.upper), *layers_of(*theirs, since=point)))
@@ -103,30 +104,6 @@ def _rows(places: TreePlaces, agent: str) -> TreeRows:
             "when it was born in a workspace with on_fork='overlay'."
         )
     return rows
-
-
-def _common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int]:
-    """The layer above which the changes of an agent begin that another one has not: of the latest merge, or the fork.
-
-    Raises `NotBelow` when the files of the first did not begin as those of the other one.
-    """
-    agent, child = ours[0][0].agent, theirs[0][0].agent
-    seen = theirs[0][0].upper
-    for tree in theirs[0]:
-        if merged := [
-            one.upto for one in ours[1] if (one.agent, one.child) == (agent, tree.agent) and one.upto <= seen
-        ]:
-            return tree.agent, max(merged)
-        if tree.parent == agent:
-            return agent, tree.below
-        seen = tree.below
-    raise NotBelow(f"The files of agent {child} did not begin as those of {agent}. Merge them above.", agent)
-
-
-def _beneath(rows: TreeRows, agent: str, layer: int) -> tuple[Layer, ...]:
-    """The layers beneath one of an agent's, which is among the trees."""
-    trees = rows[0][next(place for place, tree in enumerate(rows[0]) if tree.agent == agent) :]
-    return layers_of((trees[0]._replace(upper=layer), *trees[1:]), rows[1])
 
 
 def _check(conflicts: tuple[str, ...], agent: str, who: str) -> None:
