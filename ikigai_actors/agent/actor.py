@@ -584,6 +584,8 @@ class AgentActor(PooledActor):
         for _, mail, text, data in kept.before:
             self.backlog.add_remote(on.Prompt(text, Future(), mail, data=data))
         self.backlog.keep(prompt.caller, kept.mail)
+        if prompt.stored is not None:
+            prompt.stored.settle(kept.mail)
         if self.state.status is Status.STOPPED:
             self.runtime.publisher.publish(PromptKept(self.state.uuid, kept.mail, prompt.text))
 

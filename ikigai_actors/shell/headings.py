@@ -57,7 +57,7 @@ SLASH_COMMANDS = Contents(
             "/agents /switch /parent /child /next /prev /history /diff /context /settings /tools /help /exit /quit"
         ),
         "Talk": (
-            "/fork /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
+            "/fork /queue /resume /undo /mark /rewind /clear /compact /uncompact /merge /model /system /set "
             "/approvals /approve /deny /rules"
         ),
         "Agents together": (

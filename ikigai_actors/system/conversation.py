@@ -36,8 +36,9 @@ from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.agent.turn.events import Prompt
 from ikigai_actors.agent.turn.state import is_working
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted
+from ikigai_actors.errors import BadInput, IkigaiError, NoHost, ProviderError, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.records.mail.mail import NewPrompt, WithdrawPrompt, waiting_prompts
 from ikigai_actors.records.messages.messages import BOUNDARIES, NO_DATA, Message
 from ikigai_actors.system.approvals import Approvals, person
 from ikigai_actors.system.handles.ref import AgentRef, System
@@ -286,25 +287,60 @@ class Questions:
 
 
 class Words:
-    """The words that a person said here into turns, as long as their agents have not read them. Thread-safe."""
+    """The texts that a person said here to busy agents, as long as these have not read them. Thread-safe."""
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, str, Receipt]] = []
+        self._said: list[tuple[str, str, Receipt | PromptReply]] = []
         self._saying = threading.Lock()
 
     def say(self, agent: AgentRef, text: str) -> Receipt:
         """Say something into the turn of an agent. Raises what `AgentRef.steer` does."""
         receipt = agent.steer(text)
-        with self._saying:
-            self._said = [*(one for one in self._said if not one[2].done()), (agent.uuid, text, receipt)]
+        self._keep(agent, text, receipt)
         return receipt
 
+    def prompt(
+        self,
+        agent: AgentRef,
+        text: str,
+        attach: Sequence[Attachable] = (),
+        changed: Callable[[], object] = lambda: None,
+    ) -> "PromptReply":
+        """Prompt an agent, as the function `say` does; a busy one answers after its turn."""
+        reply = say(agent, text, attach, changed)
+        self._keep(agent, text, reply)
+        return reply
+
     def take_back(self, uuid: str) -> list[str]:
-        """Withdraw what an agent has not read; return the texts in order. Raises what `Receipt.withdraw` does."""
+        """Withdraw the words that an agent has not read; return the texts in order.
+
+        Raises what `Receipt.withdraw` does.
+        """
         with self._saying:
             mine = [one for one in self._said if one[0] == uuid]
-            self._said = [one for one in self._said if one[0] != uuid]
-        return [text for _, text, receipt in mine if receipt.withdraw()]
+            self._said = [one for one in self._said if one[0] != uuid or isinstance(one[2], PromptReply)]
+        return [text for _, text, receipt in mine if isinstance(receipt, Receipt) and receipt.withdraw()]
+
+    def take_back_latest(self, agent: AgentRef) -> str | None:
+        """Withdraw the latest prompt or word that waits for an agent; return its text, or None where none waits.
+
+        It may have been said before this process began, which outlives a crash. Raises `StoreError`.
+        """
+        system = agent.system
+        found: tuple[NewPrompt, ...] = system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
+        for waiting in reversed(found):
+            if system._writer.perform(WithdrawPrompt(agent.uuid, waiting.mail)):
+                with self._saying:
+                    mine = [one for uuid, _, one in self._said if uuid == agent.uuid and one.stored_as == waiting.mail]
+                for one in mine:
+                    one.settle(Withdrawn(f"The prompt to agent {agent.uuid} was withdrawn.", agent.uuid))
+                taken: str = waiting.text
+                return taken
+        return None
+
+    def _keep(self, agent: AgentRef, text: str, said: "Receipt | PromptReply") -> None:
+        with self._saying:
+            self._said = [*(one for one in self._said if not one[2].done()), (agent.uuid, text, said)]
 
 
 def reads_at_once(agent: AgentRef) -> bool:
@@ -318,15 +354,22 @@ class PromptReply(Future[Reply]):
 
     def __init__(self, agent: str, changed: Callable[[], object]) -> None:
         super().__init__(agent)
-        self.stored: Future[None] = _Told(changed)
-        """Settled when the prompt is in the database, or when the reply says why it is not."""
+        self.stored: Future[int] = _Told(changed)
+        """The mail that the prompt waits as, by number, once it is in the database; 0 when it waits no more, or the
+        reply says why it cannot be stored.
+        """
+
+    @property
+    def stored_as(self) -> int:
+        """The number of the mail that the prompt is; 0 when it is none, or none yet."""
+        return self.stored.get() if self.stored.done() else 0
 
     def settle(self, value: Any) -> None:
         super().settle(value)
-        self.stored.settle(None)
+        self.stored.settle(0)
 
 
-class _Told(Future[None]):
+class _Told(Future[int]):
     """A future that also calls somebody when it is settled."""
 
     def __init__(self, changed: Callable[[], object]) -> None:

@@ -27,6 +27,11 @@ class Receipt(Future[Steered]):
         """The number of the mail that the word is, once that is committed."""
         self._agent, self._delete = agent, delete
 
+    @property
+    def stored_as(self) -> int:
+        """The number of the mail that the word is; 0 when it is none yet, or was refused."""
+        return self.kept.get() if self.kept.done() and self.kept.exception() is None else 0
+
     def settle(self, value: object) -> None:
         super().settle(value)
         if isinstance(value, BaseException):

@@ -69,7 +69,9 @@ class Prompt:
     blobs: tuple[Attachment, ...] = ()
     """The attached bytes; empty where they are stored already."""
     stored: Caller | None = None
-    """Answered when the prompt is in the database, where a busy agent keeps it as mail; None lets it wait in memory."""
+    """Answered when the prompt is in the database: with the number of the mail by which a busy agent keeps it, or with
+    0 where the prompt has opened a turn. None lets it wait in memory.
+    """
 
     @property
     def is_word(self) -> bool:

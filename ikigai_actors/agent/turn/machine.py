@@ -258,7 +258,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Loaded():
             return Step(_loaded(state, event))
         case on.Prompt() if puts_aside(state, event):
-            return Step(state, PutAside(event), _stored(event), event.caller)
+            return Step(state, PutAside(event), caller=event.caller)
         case on.Prompt():
             return _prompt(state, event, now)
         case on.ReplyReceived() if _expects(state, event.request):
@@ -392,8 +392,8 @@ def puts_aside(state: State, prompt: on.Prompt) -> bool:
 
 
 def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
-    """The answer to who waits until the prompt is in the database."""
-    return () if prompt.stored is None else (Answer(prompt.stored, None),)
+    """The answer to who waits until the prompt is in the database: it opens a turn, and waits there no more."""
+    return () if prompt.stored is None else (Answer(prompt.stored, 0),)
 
 
 def _prompt(state: State, event: on.Prompt, now: int) -> Step:

@@ -365,6 +365,12 @@ class WithdrawPrompt(Unit):
         return bool(tx.run("withdraw_prompt", recipient=self.recipient, id=self.id))
 
 
+def waiting_prompts(tx: Transaction, recipient: str) -> "tuple[NewPrompt, ...]":
+    """The prompts and words of people that an agent has not taken up, oldest first."""
+    rows = tx.run("prompts_between", recipient=recipient, after=0, before=2**63 - 1)
+    return tuple(map(_new_prompt, rows))
+
+
 def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
     """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
     senders = Counter[str | None](sender for (sender,) in tx.run("unread_senders", recipient=recipient))

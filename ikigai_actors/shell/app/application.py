@@ -265,6 +265,10 @@ class Application(App[int]):
         if self.main.page.agent.uuid == parent:
             self.main.visit(child)
 
+    def put_back(self, text: str) -> None:
+        """Put a text that was taken back into the prompt; from any thread."""
+        self._post(self.main.put_back, text)
+
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """A prompt will not be answered; from any thread."""
         self._post(self.main.give_up, uuid, prompt, refused)
@@ -452,7 +456,7 @@ class Application(App[int]):
         if texts := self.words.take_back(agent.uuid):
             for text in texts:
                 self.give_up(agent.uuid, text, refused=False)
-            self._post(partial(self._prepare, "\n".join(texts)))
+            self.put_back("\n".join(texts))
 
     def _prepare(self, text: str) -> None:
         self.main.page.prompt.become(text)

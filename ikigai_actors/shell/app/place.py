@@ -8,13 +8,15 @@ when it is over.
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.service import Worker
 from ikigai_actors.agent.turn.state import is_working
+from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import (
     AgentDead,
     IkigaiError,
@@ -29,7 +31,7 @@ from ikigai_actors.shell.text.naming import said_by, shown_name_in
 from ikigai_actors.shell.text.wording import decided, nothing_to_resume, resume_waits, waits_for_cont
 from ikigai_actors.shell.verbs import slash
 from ikigai_actors.shell.verbs.place import Printer, ShellPlace
-from ikigai_actors.system.conversation import Questions, Words, reads_at_once, say
+from ikigai_actors.system.conversation import Questions, Words, reads_at_once
 from ikigai_actors.system.handles.commands import ForkOptions
 from ikigai_actors.system.handles.ref import AgentRef, AsyncAgentRef, System
 
@@ -68,6 +70,9 @@ class Window(Protocol):
     def stay_with(self, parent: str, child: str) -> None:
         """Show a child that was just forked, if its parent is in sight."""
 
+    def put_back(self, text: str) -> None:
+        """Put a text into the prompt that was taken back."""
+
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
@@ -78,7 +83,8 @@ class AppPlace(ShellPlace):
     def __init__(self, window: Window, current: AgentRef, screen: Printer, queued: bool = False) -> None:
         """Make it; ``queued`` says whether a text waits for the end of the turn in progress."""
         self._window, self._queued = window, queued
-        self.system, self.questions, self.attended = window.system, window.questions, window.attended
+        self.system, self.questions, self.words = window.system, window.questions, window.words
+        self.attended = window.attended
         self.current, self.screen = current, screen
 
     def do(self, line: str) -> None:
@@ -142,6 +148,13 @@ class AppPlace(ShellPlace):
         if not in_time or call.agent != self.current.uuid:
             self.screen.line(decided(number, call, self.system.handle(call.agent), in_time, approved))
 
+    def prompt_later(self, agent: AgentRef, text: str) -> None:
+        self._prompt(text, attachments_in(text))
+
+    def put_back(self, text: str) -> None:
+        self._window.give_up(self.current.uuid, text, refused=False)
+        self._window.put_back(text)
+
     def edit(self, text: str) -> str | None:
         return self._window.edit(text)
 
@@ -153,6 +166,28 @@ class AppPlace(ShellPlace):
 
     def _say(self, text: str) -> None:
         given = attachments_in(text)
+        if self._queued or given or not reads_at_once(self.current):
+            self._prompt(text, given)
+            return
+        with self._given_up_if_refused(text):
+            self._window.tell_when_done(self.words.say(self.current, text), lambda _: None, self._failed(text))
+
+    def _prompt(self, text: str, given: Sequence[Attachment]) -> None:
+        with self._given_up_if_refused(text):
+            reply = self.words.prompt(self.current, text, given)
+        self._window.tell_when_done(reply, lambda _: None, self._failed(text))
+        reply.stored.get()
+
+    @contextmanager
+    def _given_up_if_refused(self, text: str) -> Iterator[None]:
+        try:
+            yield
+        except IkigaiError:
+            self._window.give_up(self.current.uuid, text, refused=True)
+            raise
+
+    def _failed(self, text: str) -> Callable[[IkigaiError], None]:
+        """What is done when a text gets no answer."""
 
         def failed(error: IkigaiError) -> None:
             if isinstance(error, Withdrawn):  # whoever took it back has given it up
@@ -161,16 +196,7 @@ class AppPlace(ShellPlace):
             if not isinstance(error, ProviderError | TurnInterrupted):  # the log shows those
                 self.screen.error(self._said(error))
 
-        try:
-            if not (self._queued or given) and reads_at_once(self.current):
-                self._window.tell_when_done(self._window.words.say(self.current, text), lambda _: None, failed)
-                return
-            reply = say(self.current, text, given)
-        except IkigaiError:
-            self._window.give_up(self.current.uuid, text, refused=True)
-            raise
-        self._window.tell_when_done(reply, lambda _: None, failed)
-        reply.stored.get()
+        return failed
 
     def _later(
         self, what: str, future: Future[Any], done: Callable[[Any], None], until: str = "the end of the turn"

@@ -24,6 +24,7 @@ from ikigai_actors.records.budgets.status import budget_of
 from ikigai_actors.records.hosts.liveness import Sign
 from ikigai_actors.records.lives.supervision import restart_counts
 from ikigai_actors.records.log.scrollback import Scrollback
+from ikigai_actors.records.mail.mail import NewPrompt, waiting_prompts
 from ikigai_actors.records.spending import Expenses, in_all
 from ikigai_actors.shell.text.naming import shown_name_in
 from ikigai_actors.store.base import Transaction
@@ -68,6 +69,8 @@ class Snapshot:
     """The nearest budget above it that limits something."""
     above: tuple[AgentRecord, ...] = ()
     """Its supervisors, the nearest first."""
+    waiting: tuple[NewPrompt, ...] = ()
+    """The prompts and words of people that it has not taken up."""
     heir: AgentRecord | None = None
     """Its nearest living ancestor, when it is dead."""
     attached: str = ""
@@ -180,6 +183,7 @@ class Snapshots(Service):
             cost=self._prices.cost(sums.own) if sums is not None else None,
             all_cost=self._prices.cost(sums.everybody) if sums is not None else None,
             budget=found.budget,
+            waiting=found.waiting,
             questions=questions,
             heir=heir,
             attached=system.attached,
@@ -249,13 +253,16 @@ class _Rows(NamedTuple):
     restarts: Mapping[str, int]
     hosts: Mapping[str, str]
     budget: BudgetStatus | None = None
+    waiting: tuple[NewPrompt, ...] = ()
 
 
 def _read(tx: Transaction, uuid: str, everybody: bool) -> _Rows:
     """Read an agent and those around it; on request also all agents, with their restarts and hosts."""
     record, above = registry.get(tx, uuid), registry.ancestors(tx, uuid)
     family = registry.children(tx, record.supervisor_uuid) if record.supervisor_uuid is not None else [record]
-    rows = _Rows(record, above, family, registry.children(tx, uuid), [], {}, {}, budget_of(tx, uuid))
+    rows = _Rows(
+        record, above, family, registry.children(tx, uuid), [], {}, {}, budget_of(tx, uuid), waiting_prompts(tx, uuid)
+    )
     if not everybody:
         return rows
     return rows._replace(everybody=registry.every(tx), restarts=restart_counts(tx), hosts=host_names(owners(tx)))

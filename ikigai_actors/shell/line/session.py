@@ -66,7 +66,7 @@ class Shell(ShellPlace):
         self.leaving = False
         """Set to end the session."""
         self._turns = TurnFollower(system, keyboard, screen, interrupts, self.interrupt)
-        self.questions = self._turns.questions
+        self.questions, self.words = self._turns.questions, self._turns.words
         self._background: list[BackgroundCommand] = []
         self._follow = follow
         self._interrupted_at = float("-inf")
@@ -123,6 +123,12 @@ class Shell(ShellPlace):
 
     def leave(self) -> None:
         self.leaving = True
+
+    def prompt_later(self, agent: AgentRef, text: str) -> None:
+        self._turns.queue(agent, text)
+
+    def put_back(self, text: str) -> None:
+        self.screen.line(f"[taken back: {one_line(text)}]", dim=True)
 
     def say(self, text: str) -> None:
         """Answer the question of the current agent, or prompt it and show its answer.

@@ -17,7 +17,7 @@ import textwrap
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.agent.subscriptions import StreamCut, Streamed
-from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted
+from ikigai_actors.errors import NoTurn, SystemClosed, TurnInterrupted, Withdrawn
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import OUTPUT
@@ -133,7 +133,7 @@ class ShownTurn:
                 self._finish_step(screen, reply.text, reply.stop_reason)
             case TurnInterrupted():
                 self._end(screen, "[interrupted]")
-            case NoTurn() | SystemClosed():  # `SystemClosed` ends the session with a message of its own
+            case NoTurn() | SystemClosed() | Withdrawn():  # the shell has said so, or says why it ends
                 pass
             case error:
                 self._fail(screen, said_by(error, shown_name_in(self.agent.system._store)))

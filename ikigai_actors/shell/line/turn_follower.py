@@ -21,7 +21,7 @@ from ikigai_actors.shell.line.wakeup import WakeupPipe
 from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import attachments_in
 from ikigai_actors.shell.text.wording import ended, explained, waits_for_cont
-from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future, say
+from ikigai_actors.system.conversation import LiveConversation, PromptReply, outcome_of_future
 from ikigai_actors.system.handles.ref import AgentRef, System
 from supervisors.signals import Status
 
@@ -43,8 +43,8 @@ class TurnFollower:
         """Whether a turn has ended in an error."""
         self._wake = WakeupPipe()
         self._events = LiveConversation(system, self._wake.set, streams=True)
-        self.questions = self._events.questions
-        """The calls that wait for approval."""
+        self.questions, self.words = self._events.questions, self._events.words
+        """The calls that wait for approval, and the texts that were said here to busy agents."""
         self._turns: list[ShownTurn] = []
 
     def close(self) -> None:
@@ -54,19 +54,23 @@ class TurnFollower:
 
     def prompt(self, agent: AgentRef, text: str) -> None:
         """Prompt an agent, and show its answer; a busy one answers after its turn."""
+        self.queue(agent, text)
+        self.follow(agent)
+
+    def queue(self, agent: AgentRef, text: str) -> None:
+        """Prompt an agent, and follow that turn in the background."""
         given = attachments_in(text)
         for one in given:
             self._screen.line(f"[attached: {one_line(name_and_size(one.stored()))}]", dim=True)
         turn = ShownTurn(agent, self._events, text)
         self._turns.append(turn)
         try:
-            reply = say(agent, text, given, self._wake.set)
+            reply = self.words.prompt(agent, text, given, self._wake.set)
         except BaseException:
             self._drop(turn)
             raise
         turn.expect(reply)
         self._store(reply)
-        self.follow(agent)
 
     def steer(self, agent: AgentRef, text: str) -> None:
         """Say something into the turn that an agent is in, and show that turn."""

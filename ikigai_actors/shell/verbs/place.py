@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 if TYPE_CHECKING:
     from ikigai_actors.actors.futures import Future
     from ikigai_actors.records.agents.registry import AgentRecord
-    from ikigai_actors.system.conversation import Questions
+    from ikigai_actors.system.conversation import Questions, Words
     from ikigai_actors.system.handles.commands import ForkOptions
     from ikigai_actors.system.handles.ref import AgentRef, System
 
@@ -108,6 +108,8 @@ class ShellPlace(Place, Protocol):
     """The agent that commands are about."""
     questions: "Questions"
     """The calls that wait for the person."""
+    words: "Words"
+    """The texts that were said here to busy agents."""
     attended: bool
     """Whether a person is there, who can use an editor."""
 
@@ -126,6 +128,12 @@ class ShellPlace(Place, Protocol):
         Raises:
             BadInput: there is no such call, or it is not clear which is meant.
         """
+
+    def prompt_later(self, agent: "AgentRef", text: str) -> None:
+        """Prompt an agent, after its turn if it is in one."""
+
+    def put_back(self, text: str) -> None:
+        """Give a text that was taken back to the person."""
 
     def edit(self, text: str) -> str | None:
         """Let the person change a text in an editor; return None when it is unchanged."""

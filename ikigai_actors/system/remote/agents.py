@@ -292,7 +292,7 @@ class RemoteAgents:
         self.follower.follow(uuid)
         mail = self._client.prompt(uuid, prompt.text, prompt.data, prompt.blobs)
         if prompt.stored is not None:
-            prompt.stored.settle(None)
+            prompt.stored.settle(mail.id)
         self._await(RemoteTurn(uuid, prompt=mail.id), prompt.caller)
         if self._client.get(uuid).status == Status.STOPPED:
             self._publisher.publish(PromptKept(uuid, mail.id, prompt.text))

@@ -1,4 +1,4 @@
-"""What a person types: completion, recall, several lines, large pastes, the way out."""
+"""What a person types: recall, several lines, large pastes, the way out."""
 
 from pathlib import Path
 
@@ -11,31 +11,18 @@ from tests.kit.blocking_provider import Hanging
 pytestmark = pytest.mark.slow("the application, key by key")
 
 
-def test_tab_completes_commands_agents_marks_and_documents() -> None:
+def test_ctrl_u_clears_the_line_and_then_the_whole_draft() -> None:
     async def play(stage: Stage) -> None:
         prompt = stage.application.main.page.prompt
-        for typed, whole in [
-            ("/sw", "/switch "), ("/switch buy", "/switch buyer"), ("/rewind befo", "/rewind before"),
-            ("/doc show pl", "/doc show plan/mast.md"), ("/do", "/doc "),
-        ]:  # fmt: skip
-            await stage.type(typed)
-            await stage.press("tab")
-            await stage.until(lambda whole=whole: prompt.text == whole, whole)  # type: ignore[misc]
-            prompt.clear()
-        for typed in ("/switch buyer", "/no-such", "no command"):  # what cannot be completed stays as it is
-            await stage.type(typed)
-            await stage.press("tab")
-            assert prompt.text == typed
-            prompt.clear()
-        await stage.type("/re")
-        await stage.press("tab")
-        await stage.expect("/read-mail  /rename  /replay  /resume  /rewind")
+        await stage.type("one\ntwo\nthree")
+        await stage.press("ctrl+u")
+        assert prompt.text == "one\ntwo\n"
+        await stage.press("ctrl+u")
+        assert prompt.text == ""
+        await stage.press("ctrl+underscore")
+        assert prompt.text == "one\ntwo\n"
 
     with open_memory() as system:
-        system.root.fork(name="buyer")
-        system.root.mark("before")
-        system.documents.write("plan/mast.md", "# Mast")
-        system._touch(system.root)
         on_stage(system, play)
 
 

@@ -1,15 +1,17 @@
 """The talk with one agent: what is said, and how it looks."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from textual.widgets import TextArea
 
-from ikigai_actors import ActorSystem
+from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.records.mail.words import UNREAD_WORDS, KeepWord
+from ikigai_actors.system.conversation import say
 from supervisors.signals import Signal
 from tests.kit.app_pilot import Stage, on_stage, open_memory
-from tests.kit.blocking_provider import Gate, Hanging
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.dialogue import Dialogue
 
 
@@ -160,3 +162,51 @@ def test_a_word_for_an_agent_that_takes_no_more_comes_back_into_the_input() -> N
 def waiting(system: ActorSystem) -> int:
     """How many words wait for agent 0."""
     return len(system._actor(system.root.uuid).backlog.words)
+
+
+def test_what_waits_is_counted_and_up_takes_it_back_into_the_prompt_the_latest_first() -> None:
+    gate = Gate()
+
+    async def play(stage: Stage) -> None:
+        prompt = stage.application.main.page.prompt
+        await stage.say("one")
+        await stage.expect("› one")
+        await stage.expect("Alt\\+Enter queues")
+        await stage.type("two")
+        await stage.press("alt+enter")
+        await stage.say("/queue three")
+        await stage.expect("2 waiting · Up takes back")
+        await stage.expect("… three")
+        await stage.press("up")
+        await stage.until(lambda: prompt.text == "three", "the text in the prompt")
+        await stage.expect("1 waiting")
+        await stage.expect_gone("… three")
+        await stage.type(", and four")
+        await stage.press("alt+enter")
+        await stage.say("/queue")
+        await stage.expect(r"\d  three, and four")
+        gate.open()
+        await stage.until(lambda: stage.text.count("done") == 3)
+        await stage.expect_gone("waiting")
+
+    with open_memory(gate.provider) as system:
+        on_stage(system, play)
+        asked = [message.content for message in system.root.history() if message.kind == "user"]
+        assert asked == ["one", "two", "three, and four"]
+
+
+def test_prompts_that_waited_before_the_program_began_are_shown_and_taken_back(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        await stage.expect("… later")
+        await stage.press("up")
+        await stage.until(lambda: stage.application.main.page.prompt.text == "later", "the text in the prompt")
+        await stage.expect_gone("… later")
+
+    database = str(tmp_path / "team.db")
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        system.root.signal(Signal.STOP)
+        say(system.root, "later").stored.get()
+    with ActorSystem.open(database, OfflineProvider()) as system:
+        on_stage(system, play)
+        system.root.signal(Signal.CONT)
+        assert system.root.prompt("now").get(timeout=DEADLINE).text.startswith("You said “now”. That is all")

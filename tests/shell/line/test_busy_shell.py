@@ -154,3 +154,21 @@ def test_a_reply_that_is_cut_off_with_its_host_is_shown_from_its_beginning(capsy
         events.close()
         wake.close()
     assert capsys.readouterr().out == "half of\nhalf as much\n"
+
+
+def test_a_prompt_is_queued_listed_and_taken_back(open_session: OpenSession) -> None:
+    gate = Gate()
+    session = open_session(gate.provider)
+    root = session.system.root
+    root.prompt("work")
+    gate.wait_until_asked()
+    printed = session("/queue first of all", "/queue and then", "/queue", "/queue --take-back", "/queue", gate.open)
+    assert printed == [
+        "1  first of all",
+        "2  and then",
+        "[taken back: and then]",
+        "1  first of all",
+        "done",
+        "done",
+    ]
+    assert [message.content for message in root.history() if message.kind == "user"] == ["work", "first of all"]

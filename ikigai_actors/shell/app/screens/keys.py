@@ -11,7 +11,9 @@ from textual.widgets import Static
 
 OTHERS = (
     ("Enter, Ctrl+J", "Submit; a new line"),
-    ("Tab", "Complete a command, an agent, a mark, a path"),
+    ("Tab", "Take a line of the menu"),
+    ("Alt+Enter", "Prompt after the turn"),
+    ("Ctrl+U", "Clear the line; twice, all"),
     ("Up, Down", "Earlier prompts and commands"),
     ("Ctrl+_", "Undo"),
     ("Ctrl+D, Ctrl+Q", "Leave"),

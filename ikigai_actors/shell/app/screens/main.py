@@ -15,10 +15,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input, Static
 
-from ikigai_actors.agent.turn.state import BETWEEN_TURNS
+from ikigai_actors.agent.turn.state import BETWEEN_TURNS, is_working
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.shell.app.agent_page import Later, Page
+from ikigai_actors.shell.app.choices import choices_of, command_choices, mentions
 from ikigai_actors.shell.app.input_history import Recall
 from ikigai_actors.shell.app.pace import Pace
 from ikigai_actors.shell.app.page_events import PageEvents
@@ -31,23 +32,24 @@ from ikigai_actors.shell.app.transcript.widget import Transcript
 from ikigai_actors.shell.app.widgets import talk_lines
 from ikigai_actors.shell.app.widgets.agent_list import Doings
 from ikigai_actors.shell.app.widgets.approval_box import QUIET, ApprovalBox, Question
+from ikigai_actors.shell.app.widgets.command_menu import CommandMenu, MenuItem
 from ikigai_actors.shell.app.widgets.prompt import PromptBox
 from ikigai_actors.shell.app.widgets.rows import Rows
 from ikigai_actors.shell.app.widgets.talk_lines import Underway
 from ikigai_actors.shell.app.widgets.tree_panel import Arranged, TreePanel
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
-from ikigai_actors.shell.text.harmless import harmless, one_line
+from ikigai_actors.shell.text.harmless import one_line
 from ikigai_actors.shell.text.mentions import is_command
-from ikigai_actors.shell.verbs.completion import common, completions
 from ikigai_actors.system.handles.ref import AgentRef
 
 PAGES = 50
 """The pages that are kept. Beyond this number, pages go that can be made again and look the same."""
 
+_SHOWN_WAITING = 5
+"""The most prompts that wait in the database and are shown: the latest. The line of work counts all."""
+
 _TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves."""
-
-SHOWN_COMPLETIONS = 30
 
 Do = Callable[[AgentRef, str, bool], None]
 """Runs a line for an agent, with the output on that agent's page."""
@@ -58,7 +60,7 @@ class MainScreen(Screen[None]):
 
     DEFAULT_CSS = """
     MainScreen { layout: horizontal; }
-    #talk { width: 1fr; max-width: 108; }
+    #talk { layers: base over; width: 1fr; max-width: 108; }
     #transcripts { height: 1fr; padding: 0 1 0 2; }
     #work, #foot { height: 1; max-width: 104; }
     #box { height: auto; max-width: 104; border: round $edge; padding: 0 1; border-subtitle-color: $past; }
@@ -112,6 +114,7 @@ class MainScreen(Screen[None]):
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
         self._tree, self._question = TreePanel(doings), ApprovalBox(clock)
+        self._menu = CommandMenu()
         self._transcripts, self._prompts = ContentSwitcher(id="transcripts"), ContentSwitcher(id="prompts")
         self._work, self._foot, self._sign = Static(id="work"), Static(id="foot"), Static("›", id="sign")
         self._talk, self._box = Vertical(id="talk"), Horizontal(self._sign, self._prompts, id="box")
@@ -125,7 +128,7 @@ class MainScreen(Screen[None]):
         self._current = first.uuid
         self._lived: set[str] = set()
         self._interrupted_at = float("-inf")
-        self._shown: tuple[Text, Text] | None = None
+        self._shown: tuple[Text, Text, bool] | None = None
         self._line: Text | None = None  # of work
         self._pace, self._spin = Pace(), 0
         self._clock, self._key_at = clock, clock()
@@ -144,6 +147,7 @@ class MainScreen(Screen[None]):
             yield self._question
             yield self._box
             yield self._foot
+            yield self._menu
 
     def on_mount(self) -> None:
         """Go to the first agent."""
@@ -220,6 +224,8 @@ class MainScreen(Screen[None]):
             return
         if tree is not None:
             self._tree.update_from(snapshot, tree)
+        self.page.prompt.waiting = bool(snapshot.waiting)
+        self.page.transcript.show_waiting([one.text for one in snapshot.waiting[-_SHOWN_WAITING:]])
         self._show_bars()
 
     @property
@@ -231,6 +237,11 @@ class MainScreen(Screen[None]):
         """Show a text on an agent's page, if it has one."""
         if (page := self._pages.get(uuid)) is not None:
             page.tell(tidy(text), look)
+
+    def put_back(self, text: str) -> None:
+        """Put a text that was taken back into the prompt."""
+        self.page.prompt.put_back(text)
+        self.page.prompt.focus()
 
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """End the wait for the answer to a prompt.
@@ -282,11 +293,24 @@ class MainScreen(Screen[None]):
             page.transcript.wait_with(event.text)
         self._do(page.agent, event.text, event.queued)
 
-    def on_prompt_box_completing(self, event: PromptBox.Completing) -> None:
-        """Complete a slash command."""
-        agent, prompt, text = self.page.agent, event.prompt, event.text
-        if text.startswith("/"):
-            self._later(lambda: completions(agent, text), lambda found: self._complete(prompt, text, found))
+    def on_text_area_changed(self, event: PromptBox.Changed) -> None:
+        """Offer what the text of the prompt may become."""
+        prompt, agent = event.text_area, self.page.agent
+        if prompt is not self.page.prompt:
+            return
+        text = prompt.text
+        if self.page.prompt.recalled or "\n" in text or prompt.cursor_location != prompt.document.end:
+            self._offer([])
+        elif is_command(text) and " " not in text:
+            self._offer(command_choices(text))
+        elif is_command(text) or mentions(text):
+            self._later(lambda: choices_of(agent, text), lambda found: self._offer(found, text))
+        else:
+            self._offer([])
+
+    def on_prompt_box_takes_back(self) -> None:
+        """Take back the latest text that waits for the agent."""
+        self._press("/queue --take-back")
 
     def on_prompt_box_left(self, event: PromptBox.Left) -> None:
         """Leave the application."""
@@ -405,7 +429,7 @@ class MainScreen(Screen[None]):
     def _open(self, uuid: str) -> Page:
         picture = None if self.app.no_color else self._picture
         transcript = Transcript(self._threads, picture=picture, called=self._called)
-        prompt = PromptBox(self._recall)
+        prompt = PromptBox(self._recall, self._menu)
         prompt.placeholder = f"Ask {self._called(uuid) or 'anything'}, or / for commands"
         transcript.id = prompt.id = f"page-{id(transcript)}"  # not the uuid: the page before may not be removed yet
         transcript.paint(self.colours)
@@ -443,10 +467,12 @@ class MainScreen(Screen[None]):
     def _show_bars(self) -> None:
         snapshot, width, colours = self.snapshot, self._width, self.colours
         place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model)
-        shown = talk_lines.edge(place, facts, width - 6, colours), talk_lines.foot(snapshot, width, colours)
+        busy = snapshot is not None and is_working(snapshot.state)
+        shown = talk_lines.edge(place, facts, width - 6, colours), talk_lines.foot(snapshot, width, colours), busy
         if shown != self._shown:  # drawing takes time, and would delay the keyboard
             self._shown = shown
             self._box.border_title = Content.from_rich_text(shown[0])
+            self._box.border_subtitle = "Enter steers · Alt+Enter queues" if busy else ""
             self._foot.update(shown[1], layout=False)
         bar, question = self._question, _question(snapshot, self._passed) if snapshot is not None else None
         if question is None and self.focused is bar:
@@ -472,20 +498,15 @@ class MainScreen(Screen[None]):
             began = transcript.turn.began
             seconds = max(0.0, (self._system._clock.now_ms() - began) / 1000) if began else None
             work = Underway(snapshot.state, seconds, transcript.speaks, rate)
-        turn = transcript.turn
+        turn, waiting = transcript.turn, len(snapshot.waiting) if snapshot is not None else 0
         after = talk_lines.took(turn.seconds, turn.tokens) if turn.tokens else ""
-        return talk_lines.work_line(work, after, 0, self._spin, width, colours)
+        return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
-    def _complete(self, prompt: PromptBox, text: str, found: list[str]) -> None:
-        if not found or prompt.before_cursor != text:
-            return
-        longest = common(found)
-        if len(longest) > len(text):
-            prompt.insert(harmless(longest[len(text) :]))
-        elif len(found) > 1:
-            shown = "  ".join(option.strip() for option in found[:SHOWN_COMPLETIONS])
-            more = f"  … {len(found)} in all" if len(found) > SHOWN_COMPLETIONS else ""
-            self.page.tell(tidy(shown + more), Look.NOTE)
+    def _offer(self, found: list[MenuItem], text: str | None = None) -> None:
+        """Show what a text may become, if it is still the text of the prompt; None is whatever that is."""
+        if text is None or text == self.page.prompt.text:
+            below = self._box.outer_size.height + self._foot.outer_size.height
+            self._menu.offer(found, self._width - 6, below, self.colours)
 
 
 def _question(snapshot: Snapshot, passed: int) -> Question | None:

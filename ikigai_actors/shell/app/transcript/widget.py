@@ -13,6 +13,7 @@ the lines in sight only the changed ones are drawn: while an answer arrives, tha
 import asyncio
 import contextlib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -77,6 +78,7 @@ class Transcript(ScrollView, can_focus=True):
         self._body = 0  # number of blocks in the body, which come first
         self._answer = StreamedAnswer()
         self._waiting: list[ShownBlock] = []
+        self._kept = Counter[str]()  # the texts that waited in the database at the latest look
         self.turn = TurnSpan()
         """The latest turn."""
         self._frame = Frame(0)
@@ -177,6 +179,23 @@ class Transcript(ScrollView, can_focus=True):
         """Remove a prompt that waits: it is in the log, or will never be."""
         self._stop_waiting(prompt)
         self._show_answer()
+
+    def show_waiting(self, texts: Sequence[str]) -> None:
+        """Show the prompts that wait in the database, too: they may be from before this process began."""
+        before = Counter(block.piece.text for block in self._waiting)
+        kept = Counter(map(tidy, texts))
+        if kept - before or (self._kept - kept) & before:
+            gone = self._kept - kept  # taken up, or taken back
+            stay = []
+            for block in self._waiting:
+                if gone[block.piece.text] > 0:
+                    gone[block.piece.text] -= 1
+                else:
+                    stay.append(block)
+            new = (kept - Counter(block.piece.text for block in stay)).elements()
+            self._waiting = [*stay, *(ShownBlock(Piece(Look.WAITING, text)) for text in new)]
+            self._show_answer()
+        self._kept = kept
 
     def fold(self, *, thinking: bool = False, results: bool = False) -> None:
         """Fold or unfold all thinking, or all results of calls and long prompts."""

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from ikigai_actors.shell.app.input_history import Recall
+from ikigai_actors.shell.app.widgets.command_menu import CommandMenu
 from ikigai_actors.shell.text.harmless import harmless
 
 LARGE = 10_000
@@ -40,12 +41,8 @@ class PromptBox(TextArea):
         queued: bool = False
         """Whether it waits for the end of the turn in progress."""
 
-    @dataclass
-    class Completing(Message):
-        """Tab was pressed with this text before the cursor."""
-
-        prompt: "PromptBox"
-        text: str
+    class TakesBack(Message):
+        """Up was pressed in an empty prompt while texts wait for the agent."""
 
     @dataclass
     class Left(Message):
@@ -54,9 +51,14 @@ class PromptBox(TextArea):
         status: int = 0
         """The exit status."""
 
-    def __init__(self, recall: Recall) -> None:
+    def __init__(self, recall: Recall, menu: CommandMenu) -> None:
+        """Make it, with the menu of what its text may become."""
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
-        self._recall = recall
+        self._recall, self._menu = recall, menu
+        self.recalled = False
+        """Whether the text was submitted before, and is unchanged: nothing is offered for it."""
+        self.waiting = False
+        """Whether texts of the person wait for the agent."""
         self._pasted: dict[str, str] = {}
 
     @property
@@ -67,15 +69,14 @@ class PromptBox(TextArea):
             text = text.replace(token, pasted, 1)
         return text
 
-    @property
-    def before_cursor(self) -> str:
-        """The text before the cursor."""
-        return self.get_text_range((0, 0), self.cursor_location)
-
     def become(self, text: str) -> None:
         """Replace the text by another one, made harmless, and put the cursor at its end."""
         self.text = harmless(text)
         self.move_cursor(self.document.end)
+
+    def put_back(self, text: str) -> None:
+        """Put a text back that was submitted, before what was typed since."""
+        self.become(f"{text}\n{self.text}" if self.text else text)
 
     def paste(self, pasted: str) -> None:
         """Insert a text in place of the selection, made harmless; a large one as its token."""
@@ -98,12 +99,15 @@ class PromptBox(TextArea):
             "alt+enter": lambda: self._submit(queued=True),
             "ctrl+j": self._make_line,
             "ctrl+d": self._delete_or_leave,
-            "tab": self._complete,
+            "tab": self._take,
+            "escape": self._close_menu,
+            "ctrl+u": self._clear,
             "ctrl+underscore": self._undo,
             "up": self._earlier,
             "down": self._later,
         }
         action = actions.get(event.key)
+        self.recalled = self.recalled and event.key in ("up", "down")
         if action is None or not action():
             event.prevent_default()  # Textual calls the handler of `TextArea` too
             await super()._on_key(event)
@@ -130,6 +134,11 @@ class PromptBox(TextArea):
         return True
 
     def _submit(self, queued: bool = False) -> bool:
+        if (choice := self._menu.meant(self.text)) is not None:
+            self.become(choice.line)
+            if choice.line.endswith(" "):
+                return True
+        self._menu.close()
         whole = self.whole
         self._pasted.clear()
         self.text = ""
@@ -138,8 +147,26 @@ class PromptBox(TextArea):
             self.post_message(self.Submitted(self, whole, queued))
         return True
 
-    def _complete(self) -> bool:
-        self.post_message(self.Completing(self, self.before_cursor))
+    def _take(self) -> bool:
+        if (choice := self._menu.fitting(self.text)) is not None:
+            self.become(choice.line)
+        return True
+
+    def _close_menu(self) -> bool:
+        was_open = bool(self._menu.display)
+        self._menu.close()
+        return was_open
+
+    def _moved(self, by: int) -> bool:
+        if self._menu.display:
+            self._menu.move(by)
+        return bool(self._menu.display)
+
+    def _clear(self) -> bool:
+        """Clear the line before the cursor; where that is empty, all."""
+        if self.cursor_location[1] or not self.text:
+            return False
+        self.clear()
         return True
 
     def _undo(self) -> bool:
@@ -147,13 +174,21 @@ class PromptBox(TextArea):
         return True
 
     def _earlier(self) -> bool:
+        if self._moved(-1):
+            return True
+        if self.waiting and not self.text:
+            self.post_message(self.TakesBack())
+            return True
         return self.cursor_location[0] == 0 and self._go_to(self._recall.earlier(self.text))
 
     def _later(self) -> bool:
-        return self.cursor_location[0] == self.document.line_count - 1 and self._go_to(self._recall.later())
+        return self._moved(1) or (
+            self.cursor_location[0] == self.document.line_count - 1 and self._go_to(self._recall.later())
+        )
 
     def _go_to(self, text: str | None) -> bool:
         if text is not None:
+            self.recalled = True
             self.become(text)
         return text is not None
 

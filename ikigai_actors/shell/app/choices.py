@@ -1,0 +1,87 @@
+"""What a text of the prompt may become: commands, what may be given to them, and files that it mentions."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from ikigai_actors.shell.app.widgets.command_menu import MenuItem
+from ikigai_actors.shell.text.mentions import is_command
+from ikigai_actors.shell.text.words import activity
+from ikigai_actors.shell.verbs.completion import completions
+from ikigai_actors.shell.verbs.slash import commands
+from ikigai_actors.system.handles.ref import AgentRef
+
+MOST_FILES = 2_000
+"""The most entries of a directory that are looked at."""
+
+_MENTION = re.compile(r"(?:^|\s)@([^\s\"]*)$")
+
+
+def mentions(text: str) -> bool:
+    """Whether a text ends with the mention of a file."""
+    return _MENTION.search(text) is not None
+
+
+def choices_of(agent: AgentRef, text: str) -> list[MenuItem]:
+    """The choices for a text up to the cursor. Reads the database, or the directory that a mention names."""
+    if is_command(text):
+        return command_choices(text) if " " not in text else argument_choices(agent, text)
+    return [*file_choices(text, Path.cwd())]
+
+
+def command_choices(text: str) -> list[MenuItem]:
+    """The commands that begin so, then those that have it within their name, then within what they do."""
+    word = text[1:].casefold()
+    ranked: list[tuple[int, MenuItem]] = []
+    context = click.Context(commands)
+    for name in sorted(commands.commands):
+        usage, about = commands.entry(context, name)
+        choice = MenuItem(f"{name} " if usage else name, f"{name} {usage}".rstrip(), about)
+        rank = 0 if name[1:].startswith(word) else 1 if word in name else 2
+        if rank < 2 or (len(word) > 2 and word in about.casefold()):
+            ranked.append((rank, choice))
+    return [choice for _, choice in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
+    """What the last word of a command may become: an agent with its state. Reads the database."""
+    found = completions(agent, text)
+    if not found or [line.rstrip() for line in found] == [text.rstrip()]:
+        return []
+    states = {record.short: agent.system.state_of(record) for record in agent.system.agents() if record.living}
+    before = len(text) - len(text.rpartition(" ")[2])
+    return [
+        MenuItem(line, word, activity(states[word]).word if word in states else "")
+        for line in found
+        for word in (line[before:].strip("'\" "),)
+    ]
+
+
+def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
+    """The files that the mention at the end of a text may mean: below a directory, and none that is hidden."""
+    if (mention := _MENTION.search(text)) is None:
+        return
+    before, start = text[: mention.start(1)], mention[1]
+    folder, _, name = start.rpartition("/")
+    if ".." in folder.split("/") or folder.startswith("/") or start.startswith("/"):
+        return
+    for entry, is_folder in _entries(directory / folder):
+        if entry.casefold().startswith(name.casefold()) and (not entry.startswith(".") or name.startswith(".")):
+            path = f"{folder}/{entry}" if folder else entry
+            if not re.search(r"[\s\"]", path):
+                yield MenuItem(f"{before}{path}{'/' if is_folder else ' '}", f"@{path}{'/' if is_folder else ''}")
+
+
+def _entries(folder: Path) -> Sequence[tuple[str, bool]]:
+    """The names in a folder, folders first, and whether each is one; none of a folder that cannot be read."""
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry, _ in zip(entries, range(MOST_FILES), strict=False):
+                found.append((entry.name, entry.is_dir()))
+    except OSError:
+        return ()
+    return sorted(found, key=lambda one: (not one[1], one[0].casefold()))

@@ -1,0 +1,99 @@
+"""The menu above the prompt: what the text may become. It lies over the transcript, and nothing of it stays there.
+
+The prompt keeps the keyboard: it moves the mark, and takes the marked line.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from ikigai_actors.shell.app.theme import DARK, Palette
+
+MOST_ITEMS = 50
+"""The most lines that are offered; one more letter finds the others."""
+
+
+class MenuItem(NamedTuple):
+    """One line of the menu."""
+
+    line: str
+    """The text of the prompt when it is taken; it ends with a blank where more is to be typed."""
+    shown: str
+    about: str = ""
+    """What it is, in few words."""
+
+
+def choice_line(choice: MenuItem, name_width: int, width: int, colours: Palette) -> Text:
+    """A line of the menu: the name, its arguments, and what it is."""
+    head, _, rest = choice.shown.partition(" ")
+    line = Text(head, colours.accent, no_wrap=True).append(f" {rest}" if rest else "", colours.past)
+    line.truncate(name_width, overflow="ellipsis", pad=True)
+    line.append(f"  {choice.about}", colours.past)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+class CommandMenu(OptionList, can_focus=False):
+    """The menu; hidden while there is nothing to choose."""
+
+    DEFAULT_CSS = """
+    CommandMenu {
+        layer: over; dock: bottom; display: none; height: auto; max-height: 12; max-width: 104;
+        border: round $edge; border-subtitle-color: $past; background: $surface; padding: 0 1;
+        scrollbar-size-vertical: 1; scrollbar-background: $surface;
+    }
+    CommandMenu > .option-list--option-highlighted { background: $chosen; color: $foreground; text-style: bold; }
+    CommandMenu:ansi > .option-list--option-highlighted { text-style: reverse; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self._choices: Sequence[MenuItem] = ()
+        self._colours = DARK
+        self._moved = False
+
+    @property
+    def chosen(self) -> MenuItem | None:
+        """The marked choice; None while nothing is offered."""
+        return self._choices[self.highlighted] if self.display and self.highlighted is not None else None
+
+    def meant(self, text: str) -> MenuItem | None:
+        """The choice that Enter takes for a text: the marked one, unless the text is a prompt, or complete as it is."""
+        complete = not text.startswith("/") or any(one.line.rstrip() == text.rstrip() for one in self._choices)
+        return self.fitting(text) if self._moved or not complete else None
+
+    def fitting(self, text: str) -> MenuItem | None:
+        """The marked choice, if the text may become it: what is offered for an argument may be older than the text."""
+        chosen = self.chosen
+        is_late = chosen is not None and " " in text and not chosen.line.startswith(text)
+        return None if is_late else chosen
+
+    def offer(self, choices: Sequence[MenuItem], width: int, below: int, colours: Palette) -> None:
+        """Show choices, at most `MOST_ITEMS`, above this many rows; none hides the menu."""
+        self.styles.margin = (0, 0, below, 0)
+        if (choices, colours) == (self._choices, self._colours) and self.display == bool(choices):
+            return
+        self._choices, self._colours, self._moved = choices[:MOST_ITEMS], colours, False
+        self.clear_options()
+        self.display = bool(choices)
+        if not choices:
+            return
+        names = min(max(cell_len(choice.shown) for choice in self._choices), width // 2)
+        self.add_options([Option(choice_line(choice, names, width, colours)) for choice in self._choices])
+        self.highlighted = 0
+        more = f"{len(choices) - MOST_ITEMS} more: type on · " if len(choices) > MOST_ITEMS else ""
+        self.border_subtitle = Content(f"{more}↑↓ choose · Tab takes · Esc closes")
+
+    def close(self) -> None:
+        """Hide it."""
+        self._choices, self.display = (), False
+
+    def move(self, by: int) -> None:
+        """Move the mark: up for -1, down for 1."""
+        self._moved = True
+        (self.action_cursor_up if by < 0 else self.action_cursor_down)()
