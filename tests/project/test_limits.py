@@ -16,7 +16,9 @@ PAGE = ROOT / "docs/limits.md"
 NO_LIMITS = {
     "arguments.FARTHEST",  # what no clock reaches
     "attachments._MOST_MB",  # another spelling
+    "checkpoint.CHECKPOINT_FORMAT",
     "format.FORMAT",
+    "format.HASHED",
     "merging._SHOWN",
     "migrations.FIRST",
     "migrations._ATTEMPTS",
