@@ -5,7 +5,7 @@ access.find("kid")                                          # an agent of the te
 access.once(KeyedCall("k1", "send", given), unit, gave)     # committed under the key, or its answer of before
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import Event
 from time import monotonic
@@ -76,14 +76,14 @@ class Access:
         """The handle of that agent. Raises what `find` does."""
         return self.system.handle(self.find(text).uuid)
 
+    def below(self, text: str | None) -> list[AgentRecord]:
+        """An agent and those below it, the dead too, each after its supervisor. Raises what `find` does."""
+        top = self.find(text).uuid
+        return _tree(self.client.agents(), top)
+
     def check(self, uuid: str) -> str:
         """Return a uuid. Raises `AgentNotFound` unless that agent exists and can be reached."""
         return self.find(uuid).uuid
-
-    def reaches(self, uuid: str) -> bool:
-        """Whether an agent can be reached."""
-        top = self.top
-        return self.client.read(lambda tx: self._reaches(tx, top, uuid))
 
     def _reaches(self, tx: Transaction, top: str, uuid: str) -> bool:
         return self._under is None or uuid == top or registry.is_below(tx, uuid, top)
@@ -134,3 +134,15 @@ class Access:
             Event().wait(pause)
             pause = min(2 * pause, 0.05)
         return found
+
+
+def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
+    """An agent and those below it, each after its supervisor, the older one first."""
+    below: dict[str | None, list[AgentRecord]] = {}
+    for record in records:
+        below.setdefault(record.supervisor_uuid, []).append(record)
+    found, left = list[AgentRecord](), [record for record in records if record.uuid == top]
+    while left:
+        found.append(left.pop())
+        left.extend(reversed(below.pop(found[-1].uuid, [])))
+    return found

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.agent.remote_commands import encode
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.calls import EXACT
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.doors.access import EVERY_PROMPT, QUICK, Access
 from ikigai_actors.doors.turns import STATUSES, TurnHandle, TurnReader, first_turn, spent_by
 from ikigai_actors.errors import BadInput, IkigaiError, NameTaken
 from ikigai_actors.records.agents.identity import new_agent_uuid
-from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.budget import Budget, BudgetStatus
 from ikigai_actors.records.budgets.grants import Grant
 from ikigai_actors.records.hosts.keyed import KeyedCall
@@ -215,8 +215,7 @@ class AgentTools:
     def agents(self, given: Mapping[str, Any]) -> Any:
         """List agents."""
         access = self.access
-        top = access.find(given.get("under")).uuid
-        records = _tree(access.client.agents(), top)
+        records = access.below(given.get("under"))
         if not given.get("dead", False):
             records = [one for one in records if one.living]
         shown = records[:MOST_AGENTS]
@@ -292,7 +291,8 @@ class AgentTools:
             return False
         self.access.check_hosted(QUICK)
         if given["allow"]:
-            return approvals.approve(found[0], always=given.get("always", False), timeout=QUICK)
+            exact = EXACT if EXACT in found[0].always else True
+            return approvals.approve(found[0], always=given.get("always", False) and exact, timeout=QUICK)
         return approvals.deny(found[0], given.get("reason", ""), timeout=QUICK)
 
     def grant(self, given: Mapping[str, Any]) -> Any:
@@ -318,18 +318,6 @@ def _call(name: str, given: Mapping[str, Any]) -> KeyedCall | None:
     """The call as its key names it; None without a key."""
     key = given.get("key")
     return None if key is None else KeyedCall(key, name, {one: given[one] for one in given if one != "key"})
-
-
-def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
-    """An agent and those below it, each after its supervisor, the older one first."""
-    below: dict[str | None, list[AgentRecord]] = {}
-    for record in records:
-        below.setdefault(record.supervisor_uuid, []).append(record)
-    found, left = list[AgentRecord](), [record for record in records if record.uuid == top]
-    while left:
-        found.append(left.pop())
-        left.extend(reversed(below.pop(found[-1].uuid, [])))
-    return found
 
 
 def _time(milliseconds: int) -> str:
@@ -636,7 +624,7 @@ TOOLS = (
             "call": _text("The call, as asks names it."),
             "allow": _flag("Whether it runs."),
             "reason": _text("Why not, for the agent's model."),
-            "always": _flag("Whether the tool may run from now on, for this agent and all below it."),
+            "always": _flag("Whether such calls run from now on, for this agent and all below it."),
         },
         _object(("result",), result={"type": "boolean"}),
         AgentTools.decide,

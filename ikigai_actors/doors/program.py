@@ -18,7 +18,7 @@ from ikigai_actors.agent.subscriptions import HostChanged
 from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
-from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection, Server
+from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
 from ikigai_actors.errors import BadInput, NoHost
 from ikigai_actors.records.agents.registry import Died
@@ -44,13 +44,24 @@ class DoorOptions:
     """The topmost agent that can be reached; None for agent 0."""
     read_only: bool = False
     """Whether nothing can be changed."""
+    workspace: str | None = None
+    """The directory of the agents' tools, if it is known."""
 
 
 def serve_mcp(options: DoorOptions) -> int:
     """Serve MCP by standard input and output, until the input ends; return the exit status."""
     lines = StandardLines()
     with _door(options) as (access, hosting):
-        asyncio.run(_serve_lines(lines, access, lambda bell: _mcp(options, access, bell)))
+        asyncio.run(_serve_lines(lines, lambda: _mcp_connection(options, access, lines)))
+        _close(hosting, lines)
+    return 0
+
+
+def serve_acp(options: DoorOptions) -> int:
+    """Serve ACP by standard input and output, until the input ends; return the exit status."""
+    lines = StandardLines()
+    with _door(options) as (access, hosting):
+        asyncio.run(_serve_lines(lines, lambda: _acp_connection(options, access, lines)))
         _close(hosting, lines)
     return 0
 
@@ -96,11 +107,25 @@ def _mcp(options: DoorOptions, access: Access, bell: NewsBell) -> "McpDoor":
     return McpDoor(AgentTools(access), bell, read_only=options.read_only)
 
 
-async def _serve_lines(lines: StandardLines, access: Access, make: Callable[[NewsBell], Server]) -> None:
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
+def _mcp_connection(options: DoorOptions, access: Access, lines: StandardLines) -> RpcConnection:
+    bell = NewsBell(asyncio.get_running_loop())
+    _ring_at_news(access, bell)
+    return RpcConnection(_mcp(options, access, bell), lines.write)
+
+
+def _acp_connection(options: DoorOptions, access: Access, lines: StandardLines) -> RpcConnection:
+    from ikigai_actors.doors.acp import AcpDoor
+
+    door = AcpDoor(access, options.workspace, lambda: lines.waiting)
+    connection = RpcConnection(door, lines.write)
+    door.begin(connection)
+    return connection
+
+
+async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection]) -> None:
+    over = asyncio.Event()
     _end_by_signals(over)
-    bell = NewsBell(loop)
-    connection = RpcConnection(make(bell), lines.write)
+    connection = connect()
 
     def receive(line: bytes | None) -> None:
         if line is None:
@@ -109,7 +134,6 @@ async def _serve_lines(lines: StandardLines, access: Access, make: Callable[[New
             connection.receive(line)
 
     lines.read(receive, over.set)
-    _ring_at_news(access, bell)
     await over.wait()
     connection.close()
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import random
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from ikigai_actors.doors.lines import LONGEST_MESSAGE
 from ikigai_actors.system.remote.client import Client
 from tests.kit.databases import eventually
 from tests.kit.program import COMMAND, PATIENCE, environment
@@ -58,12 +60,17 @@ def home(tmp_path: Path) -> Iterator[Home]:
         os.kill(pid, signal.SIGKILL)
 
 
+def words_of(home: Home, words: tuple[str, ...]) -> list[str]:
+    """A command line: with --app, which decides, no provider is named."""
+    return home.words(*words) if "--app" not in words else ["--database", home.database, *words]
+
+
 class Door:
     """A door that is spoken to by lines."""
 
     def __init__(self, home: Home, *words: str) -> None:
         self.process = popen(
-            [*COMMAND, *home.words(*(words or ("mcp",)))],
+            [*COMMAND, *words_of(home, words or ("mcp",))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -77,6 +84,12 @@ class Door:
         while (heard := json.loads(self._pipe(self.process.stdout).readline())).get("id") != self._number:
             pass
         return heard.get("result", heard)
+
+    def awaits(self, method: str) -> Any:
+        """The next message of a method."""
+        while (heard := json.loads(self._pipe(self.process.stdout).readline())).get("method") != method:
+            pass
+        return heard
 
     def say(self, message: dict[str, Any]) -> None:
         pipe = self._pipe(self.process.stdin)
@@ -114,7 +127,7 @@ def door(home: Home, *words: str) -> Iterator[Door]:
 async def session(home: Home) -> AsyncIterator[ClientSession]:
     """A session of the official client with a door that it has started."""
     command, *words = [*COMMAND, *home.words("mcp")]
-    with open(os.devnull, "w", encoding="utf-8") as nothing:  # noqa: PTH123
+    with Path(os.devnull).open("w", encoding="utf-8") as nothing:
         parameters = StdioServerParameters(command=command, args=words, env=home.environ)
         async with stdio_client(parameters, nothing) as (reads, writes), ClientSession(reads, writes) as opened:
             await opened.initialize()
@@ -206,3 +219,98 @@ def test_by_http_the_official_client_comes_in_with_the_token(home: Home) -> None
         asyncio.run(scene(line[6], line[-1].strip('"')))
         opened.process.terminate()
         assert opened.process.wait(PATIENCE) == 0
+
+
+class Silent:
+    """An editor of the official package that keeps the texts that it is shown."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
+        if update.session_update == "agent_message_chunk":
+            self.text += update.content.text
+
+
+def test_the_official_editor_prompts_a_session_and_the_next_one_loads_it(home: Home) -> None:
+    acp = pytest.importorskip("acp", reason="agent-client-protocol is not installed")
+
+    async def edit(session: str | None, text: str) -> tuple[str, str]:
+        editor, (command, *words) = Silent(), [*COMMAND, *home.words("acp")]
+        spawned = acp.spawn_agent_process(editor, command, *words, env=home.environ)
+        async with spawned as (connection, _):
+            await connection.initialize(protocol_version=1)
+            if session is None:
+                session = (await connection.new_session(cwd="/")).session_id
+            else:
+                await connection.load_session(cwd="/", session_id=session)
+            if text:
+                done = await connection.prompt(session_id=session, prompt=[acp.text_block(text)])
+                assert done.stop_reason == "end_turn"
+        return session, editor.text
+
+    session, shown = asyncio.run(edit(None, "tea"))
+    assert shown.startswith("You said “tea”")
+    assert asyncio.run(edit(session, "")) == (session, shown)
+
+
+APP = '''
+from ikigai_actors import Reply, ScriptedProvider, ToolCall, tool
+
+@tool(policy="ask")
+def launch() -> str:
+    """Launch."""
+    return "launched tea"
+
+def answer(request):
+    return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("launch", {}),))
+
+def app():
+    return {"provider": ScriptedProvider(answer), "tools": [launch], "approvals": "ask"}
+'''
+
+
+def test_a_question_outlives_the_editor_that_was_killed_over_it(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "launching.py").write_text(APP, encoding="utf-8")
+    words = ("--app", "launching:app", "acp")
+    home.environ["PYTHONPATH"] = str(tmp_path)
+    place = {"cwd": "/", "mcpServers": []}
+    with door(home, *words) as editor:
+        session = editor.ask("session/new", **place)["sessionId"]
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        editor.say({"jsonrpc": "2.0", "id": 0, "method": "session/prompt", "params": prompt})
+        editor.awaits("session/request_permission")
+        editor.process.kill()
+    with door(home, *words) as editor:
+        editor.say({"jsonrpc": "2.0", "id": 0, "method": "session/load", "params": {"sessionId": session, **place}})
+        asked = editor.awaits("session/request_permission")
+        outcome = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+        editor.say({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
+        while "launched tea" not in str(editor.awaits("session/update")):
+            pass
+
+
+def test_whatever_a_client_sends_a_door_goes_on(home: Home) -> None:
+    chance = random.Random(3)
+    pieces = [
+        b"{",
+        b"}",
+        b"[",
+        b'"id":',
+        b'"method":',
+        b'"tools/call"',
+        b"1",
+        b"null",
+        b",",
+        b"\xff",
+        b'"params":',
+        b" ",
+    ]
+    with door(home) as client:
+        sent = client.process.stdin
+        assert sent is not None
+        for _ in range(2_000):
+            sent.write(b"".join(chance.choices(pieces, k=chance.randint(1, 12))) + b"\n")
+        sent.write(b"x" * (LONGEST_MESSAGE + 1) + b"\n")
+        assert client.ask("ping") == {}
+        assert client.end() == 0

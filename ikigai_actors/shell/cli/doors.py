@@ -1,4 +1,4 @@
-"""``ikigai mcp``: the agents for programs that speak a protocol. The work is in `ikigai_actors.doors`."""
+"""``ikigai mcp`` and ``acp``: the agents for programs that speak a protocol. The work is in `ikigai_actors.doors`."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def _opened(options: Options, under: str | None, read_only: bool = False) -> "DoorOptions":
     from ikigai_actors.doors.program import DoorOptions
 
-    return DoorOptions(options.database, options.words(), under, read_only)
+    return DoorOptions(options.database, options.words(), under, read_only, options.workspace)
 
 
 UNDER = click.option("--under", metavar="AGENT", help="Only this agent and those below it can be reached.")
@@ -48,4 +48,20 @@ def mcp(context: click.Context, port: int | None, under: str | None, read_only: 
     context.exit(program.serve_mcp(opened))
 
 
-DOORS = (mcp,)
+@click.command()
+@UNDER
+@click.pass_context
+def acp(context: click.Context, under: str | None) -> None:
+    """Let an editor such as Zed drive agents by ACP.
+
+    Each of its sessions is an agent. Speaks by standard input and output until the input ends. A host that runs the
+    agents is started when none does, with the options before the command, and ends when nobody needs it.
+    """
+    from ikigai_actors.doors import program
+    from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
+
+    end_with_parent()
+    context.exit(program.serve_acp(_opened(context.obj, under)))
+
+
+DOORS = (acp, mcp)

@@ -8,6 +8,7 @@
     ikigai serve [--port N]         the same in a browser on this machine (web/)
     ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
     ikigai mcp                      the agents as tools for Claude Code and others; starts a host when none runs
+    ikigai acp                      the same as sessions for editors
     ikigai cluster COMMAND          such hosts on a cluster of Ray
     ikigai demo                     a tour that plays itself
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all

@@ -1,0 +1,296 @@
+"""``ikigai acp`` within this process: each message is of the official schema, and an editor's sessions are agents."""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
+from ikigai_actors.doors.acp import AcpDoor
+from ikigai_actors.doors.json_rpc import RpcConnection
+from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
+from tests.kit.doors import RawClient, opened
+from tests.kit.pictures import PNG
+
+schema = pytest.importorskip("acp.schema", reason="agent-client-protocol, whose schema is the oracle, is not installed")
+
+ANSWERS = {
+    "initialize": "InitializeResponse",
+    "session/new": "NewSessionResponse",
+    "session/load": "LoadSessionResponse",
+    "session/resume": "ResumeSessionResponse",
+    "session/fork": "ForkSessionResponse",
+    "session/list": "ListSessionsResponse",
+    "session/prompt": "PromptResponse",
+    "session/close": "CloseSessionResponse",
+    "session/set_config_option": "SetSessionConfigOptionResponse",
+}
+"""The model of each answer in the official schema."""
+
+
+class Editor(RawClient):
+    """An ACP client: what it hears is checked by the official schema, but for children, which are news to that."""
+
+    def __init__(self, door: AcpDoor) -> None:
+        super().__init__(door)
+        self.updates: list[tuple[str, Mapping[str, Any]]] = []
+        self.asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self.loop = asyncio.get_running_loop()
+        self.connection = RpcConnection(door, lambda message: self.loop.call_soon_threadsafe(self.hear, message))
+        door.begin(self.connection)
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        match message.get("method"):
+            case "session/update":
+                update = message["params"]["update"]
+                if update["sessionUpdate"] != "subagent_update":
+                    schema.SessionNotification.model_validate(message["params"])
+                self.updates.append((message["params"]["sessionId"], update))
+            case "session/request_permission":
+                schema.RequestPermissionRequest.model_validate(message["params"])
+                self.asked.put_nowait(message)
+            case "$/cancel_request":
+                self.asked.put_nowait(message)
+            case _:
+                self.heard.put_nowait(message)
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        answer = await super().ask(method, **params)
+        if "error" not in answer and method in ANSWERS:
+            getattr(schema, ANSWERS[method]).model_validate(answer)
+        return answer
+
+    async def begin(self, **capabilities: Any) -> Any:
+        return await self.ask("initialize", protocolVersion=1, clientCapabilities=capabilities)
+
+    async def new(self) -> str:
+        return str((await self.ask("session/new", cwd="/", mcpServers=[]))["sessionId"])
+
+    async def prompt(self, session: str, text: str) -> Any:
+        return await self.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+
+    def text(self, session: str, kind: str = "agent_message_chunk") -> str:
+        """What was shown in a session so far."""
+        return "".join(
+            one["content"]["text"] for of, one in self.updates if of == session and one["sessionUpdate"] == kind
+        )
+
+    def answer(self, asked: Mapping[str, Any], option: str | None) -> None:
+        outcome = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
+        self.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": outcome}})
+
+
+Scene = Callable[[ActorSystem, Callable[[], Editor]], Awaitable[None]]
+
+
+def play(database: str, scene: Scene, provider: Any = None, workspace: str | None = None, **options: Any) -> None:
+    """Play a scene with editors that come one after another."""
+    with opened(database, provider or OfflineProvider(), None, **options) as (host, access):
+
+        async def run() -> None:
+            await scene(host, lambda: Editor(AcpDoor(access, workspace)))
+
+        asyncio.run(run())
+
+
+def test_a_session_is_an_agent_whose_answer_comes_after_its_last_text(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        begun = await one.begin()
+        assert (begun["protocolVersion"], begun["agentCapabilities"]["loadSession"]) == (1, True)
+        session = await one.new()
+        for number in range(5):
+            assert (await one.prompt(session, f"tea {number}"))["stopReason"] == "end_turn"
+            assert one.text(session).endswith(host.agent(session).history()[-1].content)
+        other = editor()
+        await other.begin()
+        assert [each["sessionId"] for each in (await other.ask("session/list"))["sessions"]] == [session]
+        await other.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
+        assert other.text(session) == one.text(session)
+        assert other.text(session, "user_message_chunk") == "".join(f"tea {number}" for number in range(5))
+        await other.prompt(session, "more")
+        assert other.text(session).startswith(one.text(session))  # by two editors, each once
+
+    play(durable, scene)
+
+
+def test_an_agent_goes_on_from_an_earlier_position_in_a_new_session(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        await one.prompt(session, "tea")
+        at = host.agent(session).history()[-1].id
+        await one.prompt(session, "coffee")
+        ours = {"_meta": {"ikigai": {"at": at}}, "cwd": "/", "mcpServers": []}
+        forked = (await one.ask("session/fork", sessionId=session, **ours))["sessionId"]
+        assert "coffee" not in str(host.agent(forked).history())
+        assert (await one.ask("session/delete", sessionId=forked)) == {}
+        assert not host.agent(forked).record.living
+        assert (await one.ask("session/close", sessionId=session)) == {}
+        shown = len(one.updates)
+        host.agent(session).prompt("unseen").get(timeout=DEADLINE)
+        await one.ask("session/list")
+        assert len(one.updates) == shown
+
+    play(durable, scene)
+
+
+def test_a_turn_is_cancelled_and_so_are_prompts_that_wait(durable: str) -> None:
+    provider = Hanging("tea")
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(one.prompt(session, "long"))
+        await asyncio.to_thread(provider.wait_until_asked)
+        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        assert (await first)["stopReason"] == "cancelled"
+
+    play(durable, scene, provider)
+
+
+def test_a_picture_goes_with_a_prompt(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        image = {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"}
+        await one.ask("session/prompt", sessionId=session, prompt=[image])
+        [said] = [each for each in host.agent(session).history() if each.kind == "user"]
+        assert [each["media"] for each in said.data["attached"]] == ["image/png"]
+
+    play(durable, scene)
+
+
+@tool(policy="ask")
+def launch(what: str) -> str:
+    """Launch."""
+    return f"launched {what}"
+
+
+def asks_once(request: Any) -> Reply | str:
+    return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("launch", {"what": "tea"}),))
+
+
+def test_a_question_stays_open_when_its_editor_is_gone_and_the_next_one_answers(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        loop = asyncio.get_running_loop()
+        waits = loop.create_task(one.prompt(session, "go"))
+        asked = await one.asked.get()
+        assert (asked["params"]["sessionId"], asked["params"]["toolCall"]["title"]) == (session, "launch tea")
+        waits.cancel()
+        other = editor()
+        await other.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
+        other.answer(await other.asked.get(), "allow_once")
+        assert (await one.asked.get())["method"] == "$/cancel_request"  # decided elsewhere
+        assert (await other.prompt(session, "and?"))["stopReason"] == "end_turn"
+        assert "launched tea" in str(other.updates)
+        assert other.asked.empty()
+
+    play(durable, scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
+
+
+@pytest.mark.parametrize(("option", "told"), [("reject_once", "denied"), ("allow_always", "launched tea")])
+def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: str, told: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
+        one.answer(await one.asked.get(), option)
+        assert (await waits)["stopReason"] == "end_turn"
+        result = next(each for each in host.agent(session).history() if each.kind == "tool_result")
+        assert told in result.content or option == "reject_once"
+        assert bool(host.agent(session).rules()) is (option == "allow_always")
+
+    play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
+
+
+def forks(request: Any) -> Reply | str:
+    """A model that forks three levels deep; the lowest one calls a tool that asks."""
+    text = str(request.messages[-1])
+    for level, below in (("one", "two"), ("two", "three")):
+        if f"level {level}" in text:
+            return Reply(tool_calls=(ToolCall("fork", {"prompt": f"level {below}"}),))
+    if "level three" in text:
+        return Reply(tool_calls=(ToolCall("launch", {"what": "tea"}),))
+    return "done"
+
+
+@pytest.mark.parametrize("subagents", [True, False])
+def test_children_are_announced_before_they_act_or_never_named(durable: str, subagents: bool) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        await one.begin(**({"subagents": {}} if subagents else {}))
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "level one"))
+        asked = await one.asked.get()
+        one.answer(asked, "allow_once")
+        await waits
+        for _ in range(200):
+            if "launched tea" in str(one.updates):
+                break
+            await one.ask("session/list")
+        known = {session}
+        for of, update in one.updates:
+            assert of in known
+            if update["sessionUpdate"] == "subagent_update":
+                known.add(update["sessionId"])
+        children = [record.uuid for record in host.agents() if record.parent_uuid is not None]
+        assert known == (set(children) if subagents else {session})
+        assert asked["params"]["sessionId"] in known
+        assert asked["params"]["toolCall"]["title"].endswith("launch tea")
+        assert (asked["params"]["sessionId"] == session) is not subagents
+
+    play(durable, scene, ScriptedProvider(forks), tools=[launch], approvals="ask")
+
+
+def test_settings_are_changed_by_the_editor(durable: str) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        chosen = await one.ask("session/set_config_option", sessionId=session, configId="model", value="offline")
+        assert chosen["configOptions"][0]["currentValue"] == "offline"
+        assert host.agent(session).record.living
+        refused = await one.ask("session/set_config_option", sessionId=session, configId="mood", value="good")
+        assert refused["error"]["code"] == -32602
+
+    play(durable, scene)
+
+
+def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[], str]) -> None:
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        server = {"name": "x", "command": "x", "args": [], "env": []}
+        for method, params, told in (
+            ("session/new", {"cwd": "/", "mcpServers": [server]}, "The agents have the tools of their host"),
+            ("session/new", {"cwd": "/elsewhere", "mcpServers": []}, "workspace is /work-here"),
+            ("session/new", {"cwd": "here", "mcpServers": []}, "absolute path"),
+            ("session/load", {"sessionId": "nobody", "cwd": "/work-here", "mcpServers": []}, "No agent is named"),
+            ("session/prompt", {"sessionId": host.root.uuid, "prompt": []}, "blank"),
+            ("session/prompt", {"sessionId": 7, "prompt": []}, "Expected a sessionId"),
+            ("session/list", {"cursor": "x"}, "cursor"),
+            ("terminal/create", {}, "Method not found"),
+        ):
+            assert told in (await one.ask(method, **params))["error"]["message"], method
+        assert len(host.agents()) == 1
+
+    play(new_sqlite(), scene, workspace="/work-here")
+
+
+def test_pieces_come_as_they_are_received_and_the_message_adds_what_is_left(durable: str) -> None:
+    gate = Gate("tea is green")
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        waits = asyncio.get_running_loop().create_task(one.prompt(session, "tea?"))
+        await asyncio.to_thread(gate.wait_until_asked)
+        gate.open()
+        await waits
+        assert one.text(session) == "tea is green"
+
+    play(durable, scene, gate.provider)
