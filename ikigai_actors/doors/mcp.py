@@ -1,7 +1,7 @@
 """``ikigai mcp``: the Model Context Protocol, in both of its eras, for a client by lines or by HTTP.
 
 Written by hand: the usual library takes a second of processor to import, and clients give up early. Its client and its
-types are the oracle of the tests.
+types are the oracle of the tests. For the same reason the tools are imported when they are first asked for.
 """
 
 import asyncio
@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import INTERNAL, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError, RpcRequest
-from ikigai_actors.doors.mcp_tools import TOOLS, AgentTools, Begun, DoorTool
-from ikigai_actors.doors.turns import WORKING
 from ikigai_actors.errors import IkigaiError
+
+if TYPE_CHECKING:
+    from ikigai_actors.doors.access import Access
+    from ikigai_actors.doors.mcp_tools import AgentTools, Begun, DoorTool
 
 logger = logging.getLogger(__name__)
 
@@ -58,17 +60,32 @@ INSTRUCTIONS = (
 class McpDoor:
     """Answers the requests of MCP clients. It remembers nothing of them."""
 
-    def __init__(self, tools: AgentTools, bell: NewsBell, *, read_only: bool = False) -> None:
+    def __init__(self, access: "Callable[[], Access]", bell: NewsBell, *, read_only: bool = False) -> None:
         """Put the parts together.
 
         Args:
-            tools: does what is asked.
+            access: gives what clients reach; waits until that can be said.
             bell: rings when agents have committed something.
             read_only: whether only tools are offered that change nothing.
         """
-        self._agents, self._bell = tools, bell
-        self._tools = {tool.name: tool for tool in TOOLS if tool.reads or not read_only}
+        self._access, self._bell, self._read_only = access, bell, read_only
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ikigai-door")
+
+    @cached_property
+    def _agents(self) -> "AgentTools":
+        from ikigai_actors.doors.mcp_tools import AgentTools
+
+        return AgentTools(self._access())
+
+    @cached_property
+    def _tools(self) -> "dict[str, DoorTool]":
+        from ikigai_actors.doors.mcp_tools import TOOLS
+
+        return {tool.name: tool for tool in TOOLS if tool.reads or not self._read_only}
+
+    async def _offered(self) -> "dict[str, DoorTool]":
+        """The tools, by name; they are imported on another thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: self._tools)
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
         """The result of a request. Raises `RpcError`."""
@@ -107,7 +124,7 @@ class McpDoor:
             case "ping":
                 return {}
             case "tools/list":
-                return {"tools": [tool.listed() for tool in self._tools.values()]}
+                return {"tools": [tool.listed() for tool in (await self._offered()).values()]}
             case "tools/call":
                 return await self._call(request.params, notify, meta.get("progressToken"))
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
@@ -117,7 +134,7 @@ class McpDoor:
         return {"name": "ikigai", "title": "ikigai", "version": version("ikigai-actors")}
 
     async def _call(self, params: Params, notify: Callable[[str, Params], object], token: object) -> dict[str, Any]:
-        tool, given = self._tools.get(str(params.get("name"))), params.get("arguments", {})
+        tool, given = (await self._offered()).get(str(params.get("name"))), params.get("arguments", {})
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {params.get('name')!r}. tools/list names those there are.")
         progress = partial(_report, notify, token) if isinstance(token, str | int) else None
@@ -132,8 +149,10 @@ class McpDoor:
         return {"content": [_text(json.dumps(told, ensure_ascii=False))], "structuredContent": told, "isError": False}
 
     async def _value(
-        self, tool: DoorTool, given: object, progress: Callable[[float, float, str], object] | None
+        self, tool: "DoorTool", given: object, progress: Callable[[float, float, str], object] | None
     ) -> Any:
+        from ikigai_actors.doors.mcp_tools import Begun
+
         loop = asyncio.get_running_loop()
         value = await loop.run_in_executor(self._pool, lambda: tool.work(self._agents, tool.checked(given)))
         if not isinstance(value, Begun):
@@ -143,7 +162,7 @@ class McpDoor:
         while True:
             rung = self._bell.next  # before the look, so that nothing is missed
             seen = await loop.run_in_executor(self._pool, self._look, value, seen)
-            over = [one["status"] != WORKING for one in seen]
+            over = [is_over(one) for one in seen]
             now = loop.time()
             left = begun + value.seconds - now
             if left <= 0 or (any(over) if value.any else all(over)):
@@ -156,11 +175,16 @@ class McpDoor:
             except TimeoutError:
                 continue
 
-    def _look(self, begun: Begun, before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """How the turns are; those that were over at the look before are not read again."""
         turns = self._agents.turns
-        known = {place: one for place, one in enumerate(before) if one["status"] != WORKING}
+        known = {place: one for place, one in enumerate(before) if is_over(one)}
         return [known[place] if place in known else turns.look_at(one) for place, one in enumerate(begun.handles)]
+
+
+def is_over(turn: Mapping[str, Any]) -> bool:
+    """Whether nothing more comes of a turn unless somebody does something."""
+    return bool(turn["status"] != "working")
 
 
 def _text(text: str) -> dict[str, str]:

@@ -9,23 +9,21 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ikigai_actors.agent.subscriptions import HostChanged
-from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.bell import NewsBell
-from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
 from ikigai_actors.doors.json_rpc import INVALID_REQUEST, RpcConnection
 from ikigai_actors.doors.lines import LONGEST_MESSAGE, StandardLines
-from ikigai_actors.errors import BadInput, NoHost
-from ikigai_actors.records.agents.registry import Died
-from ikigai_actors.records.messages.messages import Message
-from ikigai_actors.store.location import home, locate
+from ikigai_actors.errors import BadInput, IkigaiError, NoHost
 
 if TYPE_CHECKING:
+    from ikigai_actors.doors.access import Access
+    from ikigai_actors.doors.hosting import Hosting
     from ikigai_actors.doors.mcp import McpDoor
 
 TO_CLOSE = 1.0
@@ -48,21 +46,58 @@ class DoorOptions:
     """The directory of the agents' tools, if it is known."""
 
 
+class DoorOpening:
+    """A door that is being opened, on a thread of its own: what it needs takes long to import."""
+
+    def __init__(self, options: DoorOptions) -> None:
+        """Begin."""
+        self._options = options
+        self._opened: Future[tuple[Access, Hosting]] = Future()
+        threading.Thread(target=self._open, name="ikigai-door-opening", daemon=True).start()
+
+    def access(self) -> "Access":
+        """What the client reaches; waits until that can be said. Raises `BadInput` for a database that is none."""
+        return self._opened.result()[0]
+
+    def close(self) -> None:
+        """Give the database back."""
+        with suppress(IkigaiError):
+            self._opened.result()[1].close()
+
+    def _open(self) -> None:
+        from ikigai_actors.doors.access import Access
+        from ikigai_actors.doors.hosting import Hosting, door_log, latest_line, start_host
+        from ikigai_actors.store.location import locate
+
+        try:
+            log, place = door_log(), locate(self._options.database)
+            handler = logging.FileHandler(log, encoding="utf-8", delay=True)
+            handler.setFormatter(logging.Formatter("%(asctime)s door: %(message)s"))
+            logging.getLogger("ikigai_actors").addHandler(handler)
+            named = place.url or str(place.path)
+            environ = {**os.environ, "IKIGAI_DATABASE_URL": named}
+            start = partial(start_host, self._options.words, environ, log)
+            hosting = Hosting(named, start, partial(latest_line, log))
+        except (IkigaiError, OSError) as error:
+            self._opened.set_exception(error)
+        else:
+            access = Access(hosting.attached, hosting.check_hosted, self._options.under)
+            self._opened.set_result((access, hosting))
+
+
 def serve_mcp(options: DoorOptions) -> int:
     """Serve MCP by standard input and output, until the input ends; return the exit status."""
-    lines = StandardLines()
-    with _door(options) as (access, hosting):
-        asyncio.run(_serve_lines(lines, lambda: _mcp_connection(options, access, lines)))
-        _close(hosting, lines)
+    lines, opening = StandardLines(), DoorOpening(options)
+    asyncio.run(_serve_lines(lines, lambda: _mcp_connection(options, opening, lines)))
+    _close(opening, lines)
     return 0
 
 
 def serve_acp(options: DoorOptions) -> int:
     """Serve ACP by standard input and output, until the input ends; return the exit status."""
-    lines = StandardLines()
-    with _door(options) as (access, hosting):
-        asyncio.run(_serve_lines(lines, lambda: _acp_connection(options, access, lines)))
-        _close(hosting, lines)
+    lines, opening = StandardLines(), DoorOpening(options)
+    asyncio.run(_serve_lines(lines, lambda: _acp_connection(options, opening, lines)))
+    _close(opening, lines)
     return 0
 
 
@@ -71,52 +106,37 @@ def serve_mcp_by_http(options: DoorOptions, port: int, show: Callable[[str], obj
 
     Raises `BadInput`.
     """
-    with _door(options) as (access, hosting):
-        asyncio.run(_serve_http(options, access, port, show))
-        _close(hosting, None)
+    opening = DoorOpening(options)
+    asyncio.run(_serve_http(options, opening, port, show))
+    _close(opening, None)
     return 0
 
 
-@contextmanager
-def _door(options: DoorOptions) -> Iterator[tuple[Access, Hosting]]:
-    log = door_log()
-    handler = logging.FileHandler(log, encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s door: %(message)s"))
-    logging.getLogger("ikigai_actors").addHandler(handler)
-    place = locate(options.database)
-    named = place.url or str(place.path)
-    environ = {**os.environ, "IKIGAI_DATABASE_URL": named}
-    hosting = Hosting(named, lambda: start_host(options.words, environ, log), lambda: latest_line(log))
-    yield Access(hosting.attached, hosting.check_hosted, options.under), hosting
-
-
-def _close(hosting: Hosting, lines: StandardLines | None) -> None:
+def _close(opening: DoorOpening, lines: StandardLines | None) -> None:
     """Close what is open, and end this process in time: nothing here must be closed."""
     timer = threading.Timer(TO_CLOSE, os._exit, (0,))
     timer.daemon = True
     timer.start()
     if lines is not None:
         lines.flush(TO_CLOSE / 2)
-    hosting.close()
+    opening.close()
 
 
-def _mcp(options: DoorOptions, access: Access, bell: NewsBell) -> "McpDoor":
+def _mcp(options: DoorOptions, opening: DoorOpening, bell: NewsBell) -> "McpDoor":
     from ikigai_actors.doors.mcp import McpDoor
-    from ikigai_actors.doors.mcp_tools import AgentTools
 
-    return McpDoor(AgentTools(access), bell, read_only=options.read_only)
-
-
-def _mcp_connection(options: DoorOptions, access: Access, lines: StandardLines) -> RpcConnection:
-    bell = NewsBell(asyncio.get_running_loop())
-    _ring_at_news(access, bell)
-    return RpcConnection(_mcp(options, access, bell), lines.write)
+    _ring_at_news(opening, bell)
+    return McpDoor(opening.access, bell, read_only=options.read_only)
 
 
-def _acp_connection(options: DoorOptions, access: Access, lines: StandardLines) -> RpcConnection:
+def _mcp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
+    return RpcConnection(_mcp(options, opening, NewsBell(asyncio.get_running_loop())), lines.write)
+
+
+def _acp_connection(options: DoorOptions, opening: DoorOpening, lines: StandardLines) -> RpcConnection:
     from ikigai_actors.doors.acp import AcpDoor
 
-    door = AcpDoor(access, options.workspace, lambda: lines.waiting)
+    door = AcpDoor(opening.access(), options.workspace, lambda: lines.waiting)
     connection = RpcConnection(door, lines.write)
     door.begin(connection)
     return connection
@@ -138,10 +158,11 @@ async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection
     connection.close()
 
 
-async def _serve_http(options: DoorOptions, access: Access, port: int, show: Callable[[str], object]) -> None:
+async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, show: Callable[[str], object]) -> None:
     from aiohttp import web
 
     from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp, door_token
+    from ikigai_actors.store.location import home
 
     over, bell = asyncio.Event(), NewsBell(asyncio.get_running_loop())
     _end_by_signals(over)
@@ -149,12 +170,11 @@ async def _serve_http(options: DoorOptions, access: Access, port: int, show: Cal
     listening = _listening(port)
     port = listening.getsockname()[1]
     application = web.Application(middlewares=[Gatekeeper(token, port).middleware], client_max_size=LARGEST_BODY)
-    application.router.add_post("/mcp", HttpMcp(_mcp(options, access, bell)).post)
+    application.router.add_post("/mcp", HttpMcp(_mcp(options, opening, bell)).post)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listening).start()
     show(f'claude mcp add --transport http ikigai http://127.0.0.1:{port}/mcp --header "Authorization: Bearer {token}"')
-    _ring_at_news(access, bell)
     await over.wait()
     await runner.cleanup()
 
@@ -165,14 +185,19 @@ def _end_by_signals(over: asyncio.Event) -> None:
         loop.add_signal_handler(number, over.set)
 
 
-def _ring_at_news(access: Access, bell: NewsBell) -> None:
+def _ring_at_news(opening: DoorOpening, bell: NewsBell) -> None:
     """Ring whenever agents have committed something, as soon as there is a database."""
 
     def begin() -> None:
+        from ikigai_actors.agent.subscriptions import HostChanged
+        from ikigai_actors.records.agents.registry import Died
+        from ikigai_actors.records.messages.messages import Message
+
         subscribed = False
         while not subscribed:
             with suppress(NoHost):
-                access.system.subscribe(lambda event: bell.ring(), only=(Message, Died, HostChanged))
+                system = opening.access().system
+                system.subscribe(lambda event: bell.ring(), only=(Message, Died, HostChanged))
                 subscribed = True
 
     threading.Thread(target=begin, name="ikigai-door-news", daemon=True).start()

@@ -3,14 +3,16 @@
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Mapping
+from threading import Event
 from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
-from ikigai_actors.doors.acp import AcpDoor
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors.doors.acp import MOST_WAITING, AcpDoor
 from ikigai_actors.doors.json_rpc import RpcConnection
-from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
+from ikigai_actors.providers.base import Delta, OnDelta
+from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.doors import RawClient, opened
 from tests.kit.pictures import PNG
 
@@ -54,7 +56,7 @@ class Editor(RawClient):
             case "$/cancel_request":
                 self.asked.put_nowait(message)
             case _:
-                self.heard.put_nowait(message)
+                super().hear(message)
 
     async def ask(self, method: str, **params: Any) -> Any:
         answer = await super().ask(method, **params)
@@ -85,12 +87,14 @@ class Editor(RawClient):
 Scene = Callable[[ActorSystem, Callable[[], Editor]], Awaitable[None]]
 
 
-def play(database: str, scene: Scene, provider: Any = None, workspace: str | None = None, **options: Any) -> None:
+def play(
+    database: str, scene: Scene, provider: Any = None, workspace: str | None = None, unread: int = 0, **options: Any
+) -> None:
     """Play a scene with editors that come one after another."""
     with opened(database, provider or OfflineProvider(), None, **options) as (host, access):
 
         async def run() -> None:
-            await scene(host, lambda: Editor(AcpDoor(access, workspace)))
+            await scene(host, lambda: Editor(AcpDoor(access, workspace, lambda: unread)))
 
         asyncio.run(run())
 
@@ -281,16 +285,41 @@ def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[
     play(new_sqlite(), scene, workspace="/work-here")
 
 
-def test_pieces_come_as_they_are_received_and_the_message_adds_what_is_left(durable: str) -> None:
-    gate = Gate("tea is green")
+class Speaks:
+    """A provider whose replies come in two pieces, the second one when the test has heard the first."""
+
+    name = "speaks"
+
+    def __init__(self) -> None:
+        self.first, self.go_on = Event(), Event()
+
+    async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
+        on_delta(Delta("tea "))
+        self.first.set()
+        await asyncio.to_thread(self.go_on.wait, DEADLINE)
+        on_delta(Delta("is green"))
+        return Reply("tea is green")
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+@pytest.mark.parametrize("unread", [0, MOST_WAITING + 1])
+def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_message(
+    durable: str, unread: int
+) -> None:
+    provider = Speaks()
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
         one = editor()
         session = await one.new()
         waits = asyncio.get_running_loop().create_task(one.prompt(session, "tea?"))
-        await asyncio.to_thread(gate.wait_until_asked)
-        gate.open()
+        await asyncio.to_thread(provider.first.wait, DEADLINE)
+        while not unread and one.text(session) != "tea ":
+            await one.ask("session/list")
+        assert one.text(session) == ("" if unread else "tea ")
+        provider.go_on.set()
         await waits
         assert one.text(session) == "tea is green"
 
-    play(durable, scene, gate.provider)
+    play(durable, scene, provider, unread=unread)

@@ -17,7 +17,6 @@ from ikigai_actors.doors.access import Access
 from ikigai_actors.doors.bell import NewsBell
 from ikigai_actors.doors.json_rpc import RpcConnection, Server
 from ikigai_actors.doors.mcp import McpDoor
-from ikigai_actors.doors.mcp_tools import AgentTools
 from ikigai_actors.errors import NoHost
 from ikigai_actors.providers import Provider
 from ikigai_actors.system.attached import AttachedSystem
@@ -46,7 +45,7 @@ def mcp_server(access: Access, *, read_only: bool = False) -> McpDoor:
     """The server of a door, on the running event loop."""
     bell = NewsBell(asyncio.get_running_loop())
     access.system.subscribe(lambda event: bell.ring())
-    return McpDoor(AgentTools(access), bell, read_only=read_only)
+    return McpDoor(lambda: access, bell, read_only=read_only)
 
 
 class RawClient:
@@ -54,8 +53,16 @@ class RawClient:
 
     def __init__(self, server: Server) -> None:
         self.heard: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
-        self.connection = RpcConnection(server, self.heard.put_nowait)
+        """What came, but for the answers that are waited for."""
+        self.connection = RpcConnection(server, self.hear)
+        self._waiting: dict[object, asyncio.Future[Mapping[str, Any]]] = {}
         self._number = 0
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        if (waiting := self._waiting.pop(message.get("id"), None)) is not None:
+            waiting.set_result(message)
+        else:
+            self.heard.put_nowait(message)
 
     def say(self, line: bytes | Mapping[str, Any]) -> None:
         self.connection.receive(line if isinstance(line, bytes) else json.dumps(line).encode())
@@ -63,10 +70,9 @@ class RawClient:
     async def ask(self, method: str, **params: Any) -> Any:
         """The result of a request; an error is given as it came."""
         self._number += 1
-        number = self._number
-        self.say({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        while (message := await self.heard.get()).get("id") != number:
-            pass
+        waiting = self._waiting[self._number] = asyncio.get_running_loop().create_future()
+        self.say({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        message = await waiting
         return message.get("result", message)
 
     async def call(self, tool: str, /, **given: Any) -> Any:
