@@ -13,7 +13,7 @@ cascades. The docstring of a room names what is in each of its modules, unless e
 command, a screen, a part of fsck. The rooms, top first; each knows those below it, bottom last:
 
     shell, testing                       the terminal; the simulation kit
-    cluster, doors                       hosts that Ray starts; protocols for other programs: MCP, ACP
+    cluster, doors                       hosts that Ray starts; protocols for other programs: MCP, ACP, AG-UI
     behaviour                            search, bisect, replay and regress over forks
     system                               open, close, handles; hosts: supervision, shares; remote agents
     agent                                one agent: its turn, commands, calls, requests to models, log in memory

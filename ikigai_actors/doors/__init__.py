@@ -3,6 +3,7 @@
     program             a door as a process
     mcp, mcp_tools      the Model Context Protocol, and its tools
     acp, acp_updates    the Agent Client Protocol, and what a client is shown
+    agui                AG-UI, for web applications
     access, turns       what a client reaches; turns by handles
     hosting             the host that runs the agents
     json_rpc, lines, http, bell     messages; standard input and output; HTTP; who waits for news

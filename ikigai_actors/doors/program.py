@@ -161,6 +161,7 @@ async def _serve_lines(lines: StandardLines, connect: Callable[[], RpcConnection
 async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, show: Callable[[str], object]) -> None:
     from aiohttp import web
 
+    from ikigai_actors.doors.agui import WebRuns
     from ikigai_actors.doors.http import LARGEST_BODY, Gatekeeper, HttpMcp, door_token
     from ikigai_actors.store.location import home
 
@@ -171,6 +172,10 @@ async def _serve_http(options: DoorOptions, opening: DoorOpening, port: int, sho
     port = listening.getsockname()[1]
     application = web.Application(middlewares=[Gatekeeper(token, port).middleware], client_max_size=LARGEST_BODY)
     application.router.add_post("/mcp", HttpMcp(_mcp(options, opening, bell)).post)
+    if not options.read_only:
+        runs = WebRuns(opening.access())
+        application.router.add_post("/agui/{agent}", runs.post)
+        application.router.add_get("/agui/{agent}", runs.get)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     await web.SockSite(runner, listening).start()

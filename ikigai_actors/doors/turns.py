@@ -102,6 +102,20 @@ class TurnReader:
         """How a turn is. Raises what `look` does."""
         return self._store.read(lambda tx: self._seen(tx, handle))
 
+    def opening(self, handle: TurnHandle) -> int:
+        """The message that has opened the turn of a prompt, or of a handle that names it; 0 when none has yet.
+
+        Raises `AgentNotFound`, and `BadInput` for a handle that nobody gave.
+        """
+
+        def read(tx: Transaction) -> int:
+            if handle.kind == TURN:
+                return _checked(tx, handle)
+            found = self._opening(tx, registry.get(tx, handle.agent), handle)
+            return found if isinstance(found, int) else 0
+
+        return self._store.read(read)
+
     def settled(self, handle: TurnHandle) -> TurnHandle:
         """The handle of the turn itself, once the child is born that a handle means."""
         return self._store.read(lambda tx: _settled(tx, handle))
