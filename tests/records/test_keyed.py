@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -62,6 +63,19 @@ def test_what_is_refused_leaves_its_key_free(store: Store) -> None:
 def test_a_text_that_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(BadInput, match="a key of 1 to 200 printable characters"):
         KeyedCall(key, "prompt", {})
+
+
+def test_of_several_who_ask_at_once_one_does_it_and_all_have_its_answer(store: Store) -> None:
+    plant(store, a="root", b="root")
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(5):
+            key = f"k{number}"
+            asked = [pool.submit(write_alone, store, keyed("a", key, key)) for _ in range(4)]
+            given = {one.result().gave["mail"] for one in asked}
+            assert given == {number + 1}
+        rivals = [pool.submit(write_alone, store, keyed(agent, "x", "rival")) for agent in ("a", "b") * 2]
+        refused = [one.exception() for one in rivals if one.exception() is not None]
+    assert (prompts(store).count("x"), [type(one) for one in refused]) == (1, [BadInput] * 2)
 
 
 class Alone(Unit):
