@@ -37,12 +37,15 @@ from ikigai_actors.doors.json_rpc import METHOD_NOT_FOUND, Params, RpcConnection
 from ikigai_actors.doors.turns import MAIL, TurnHandle, TurnReader
 from ikigai_actors.errors import BadInput, IkigaiError, TurnInterrupted
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.providers.windows import anthropic_window
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Died, Renamed
+from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 from ikigai_actors.records.log.heads import latest_times
 from ikigai_actors.records.mail.mail import KeepPrompt, WithdrawPrompt
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.system.lifecycle import GRACE, data_of, new_children, new_fork, prompt_text
 from ikigai_actors.text import iso_time
 from supervisors.signals import Signal
@@ -385,6 +388,7 @@ class AcpDoor:
         if message.id > self._shown.get(uuid, 0) and (route := self._route(uuid)) is not None:
             if route.session == uuid:
                 self._show(uuid, updates_of(message, live))
+                self._show_usage(message)
             elif message.kind == Kind.ASSISTANT:
                 calls = [one for one in updates_of(message) if one["sessionUpdate"] == "tool_call"]
                 self._show(route.session, [{**one, "title": f"{self._name(uuid)}: {one['title']}"} for one in calls])
@@ -392,6 +396,15 @@ class AcpDoor:
                 self._show(route.session, updates_of(message))
             self._update_state(uuid)
         self._answer_prompts(lambda handle: handle.agent == uuid)
+
+    def _show_usage(self, message: Message) -> None:
+        """Show how full the window of the model is, and what the agent has cost, where both are known."""
+        reply = reply_of(message) if message.kind == Kind.ASSISTANT else None
+        if reply is not None and reply.usage is not None and (size := _window(str(message.data.get("model")))):
+            spent = shown_amount("usd", self._access.client.get(message.agent_uuid).spent_usd)
+            cost = {"cost": {"amount": spent, "currency": "USD"}}
+            told = {"sessionUpdate": "usage_update", "used": reply.usage.all_tokens, "size": size, **cost}
+            self._show(message.agent_uuid, [told])
 
     def _stream(self, piece: Streamed) -> None:
         uuid = piece.agent_uuid
@@ -500,6 +513,12 @@ def _option(name: str, title: str, category: str, value: str, values: Any) -> di
     return {
         "id": name, "name": title, "category": category, "type": "select", "currentValue": value, "options": options
     }  # fmt: skip
+
+
+def _window(model: str) -> int:
+    """How many tokens a model takes; 0 when it is not known."""
+    provider, _, name = model.partition(":")
+    return anthropic_window(name) if provider == "anthropic" else 0
 
 
 def _usage(reply: Reply) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def start_host(words: Sequence[str], environ: Mapping[str, str], log: Path) -> S
     with suppress(OSError):
         if log.stat().st_size > LOG_SIZE:
             log.replace(log.with_suffix(".log.1"))
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = _opened(log)
     try:
         return subprocess.Popen(
             command,
@@ -193,7 +193,13 @@ def latest_line(log: Path) -> str:
 
 
 def door_log() -> Path:
-    """The log of doors and of the hosts that they start. Its directory is made if it is missing."""
+    """The log of doors and of the hosts that they start, which only its user may read; made if it is missing."""
     directory = home()
     directory.mkdir(parents=True, exist_ok=True)
-    return directory / "doors.log"
+    log = directory / "doors.log"
+    os.close(_opened(log))
+    return log
+
+
+def _opened(log: Path) -> int:
+    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, OfflineProvider, Reply, Request, ScriptedProvider, ToolCall, tool
+from ikigai_actors import (
+    ActorSystem,
+    FunctionProvider,
+    OfflineProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    ToolCall,
+    tool,
+)
 from ikigai_actors.doors.acp import MOST_WAITING, AcpDoor
 from ikigai_actors.doors.json_rpc import RpcConnection
-from ikigai_actors.providers.base import Delta, OnDelta
+from ikigai_actors.providers.base import Delta, OnDelta, Usage
 from tests.kit.blocking_provider import DEADLINE, Hanging
 from tests.kit.doors import RawClient, opened
 from tests.kit.pictures import PNG
@@ -283,6 +292,24 @@ def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[
         assert len(host.agents()) == 1
 
     play(new_sqlite(), scene, workspace="/work-here")
+
+
+def test_how_full_the_window_is_and_what_it_costs_are_shown_where_they_are_known(durable: str) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply("tea", usage=Usage(input_tokens=10, output_tokens=5))
+
+    async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
+        one = editor()
+        session = await one.new()
+        done = await one.prompt(session, "tea?")
+        assert done["usage"] == {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}
+        assert not any(update["sessionUpdate"] == "usage_update" for _, update in one.updates)
+        host.agent(session).configure(model="anthropic:claude-sonnet-5")
+        await one.prompt(session, "more?")
+        [shown] = [update for _, update in one.updates if update["sessionUpdate"] == "usage_update"]
+        assert (shown["used"], shown["size"], shown["cost"]["currency"]) == (15, 1_000_000, "USD")
+
+    play(durable, scene, FunctionProvider(answer, name="anthropic"))
 
 
 class Speaks:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider
-from ikigai_actors.doors.hosting import LOG_SIZE, Hosting, StartSchedule, latest_line, start_host
+from ikigai_actors.doors.hosting import LOG_SIZE, Hosting, StartSchedule, door_log, latest_line, start_host
 from ikigai_actors.errors import NoHost
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
@@ -97,6 +97,11 @@ def refusal(hosting: Hosting) -> NoHost | None:
     except NoHost as error:
         return error
     return None
+
+
+def test_the_log_is_made_private_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
+    assert [stat.S_IMODE(door_log().stat().st_mode) for _ in range(2)] == [0o600] * 2
 
 
 @pytest.mark.slow("starts a program")
