@@ -4,15 +4,16 @@ Ours is processor time of one prompt and its answer, of the whole process: warm 
 one after each of some starts, which reads the log; as a fork the first turn of a child that was just born, whose
 history is its parent's. The model is a plain function that reads the last message. With the Anthropic provider, a
 server in another process answers; beside it the least that such a request costs: its bytes, written to a plain socket.
-Histories are made in bulk.
+Histories are made in bulk. Turns with hashes of the messages are beside turns without, in alternation in one process.
 
 Peers do the same by their public interfaces: a prompt, and the answer of a plain function that reads the last message.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import median
+from unittest.mock import patch
 
 from benchmarks import population
 from benchmarks.measure import each_time
@@ -21,10 +22,15 @@ from benchmarks.peers.sessions import PEERS, Peer, Unavailable
 from benchmarks.places import Place
 from benchmarks.results import Row
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, FunctionProvider, Request
+from ikigai_actors.records.log.chain import EMPTY_HASH, HashChain
+from ikigai_actors.store.base import Row as Values
+from ikigai_actors.store.base import Transaction
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 1_000)
 WARM_UP = 10
+BLOCK = 20
+"""Turns with hashes, before as many without."""
 COLD = 3
 """Starts, each with one turn."""
 PEER_TURNS = 5
@@ -70,6 +76,7 @@ def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
             waited = each_time(turn, repetitions)
             yield Row("turn: processor", *head, median(taken), "s")
             yield Row("turn", *head, median(waited), "s")
+            yield Row("turn: with hashes, processor", *head, *_paired(root, repetitions))
             children = [root.fork() for _ in range(repetitions)]
             born = [_processor(partial(_ask, child)) for child in children]
             yield Row("turn: first of a fork, processor", *head, median(born), "s")
@@ -83,6 +90,20 @@ def _measured(place: Place, size: int, repetitions: int) -> Iterator[Row]:
             yield Row("turn: Anthropic, the bytes alone, processor", *head, median(written), "s")
     finally:
         database.drop()
+
+
+def _paired(agent: AgentRef, blocks: int) -> tuple[float, str, str, float]:
+    """Processor seconds of a turn whose messages get hashes, and of one whose messages get none, in alternation."""
+    hashed, plain = list[float](), list[float]()
+    for _ in range(blocks):
+        hashed += [_processor(partial(_ask, agent)) for _ in range(BLOCK)]
+        with patch.object(HashChain, "link", _unlinked):
+            plain += [_processor(partial(_ask, agent)) for _ in range(BLOCK)]
+    return median(hashed), "s", "without hashes", median(plain)
+
+
+def _unlinked(chain: HashChain, tx: Transaction, rows: Sequence[Values], head: bytes | None = None) -> list[Values]:
+    return [(*row, EMPTY_HASH) for row in rows]
 
 
 def _warm(agent: AgentRef, repetitions: int) -> list[float]:
