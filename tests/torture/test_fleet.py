@@ -19,7 +19,7 @@ from tests.torture.fleet.campaign import torture
 from tests.torture.fleet.facts import Asked, Fact, Sent
 from tests.torture.fleet.hands import DEEDS, Hand, Work
 from tests.torture.fleet.hosts import SHORT_LEASE
-from tests.torture.fleet.judge import Found, find, violations
+from tests.torture.fleet.judge import Found, blamed, find, violations
 from tests.torture.script import place
 from tests.torture.victim import Died
 
@@ -66,7 +66,19 @@ def life(work: Work) -> Life:
     for deed, token in zip(DEEDS, hand.tokens(), strict=False):
         hand.do(deed, token)
     assert work.complaints == []
+    assert blamed(work.history) == []
     return Life(work.facts, find(work.system._store), Counter())
+
+
+def test_a_mail_that_a_later_look_has_not_is_blamed(work: Work) -> None:
+    hand = Hand(work, 0)
+    for deed, token in zip(["send", "publish", *["look"] * 20], hand.tokens(), strict=False):
+        hand.do(deed, token)
+    looks = [one for one in work.history if one["ops"][0][0] == "read" and one["ops"][0][2]]
+    assert looks
+    assert blamed(work.history) == []
+    looks[0]["ops"][0][2].clear()
+    assert {one.split(": ")[1] for one in blamed(work.history)} == {"G-single-process"}
 
 
 def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:

@@ -22,10 +22,12 @@ hosts run, so that nearly always one is left that can answer.
 
 import argparse
 import contextlib
+import json
 import math
 import random
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -45,7 +47,7 @@ from tests.torture.fleet.audit import audit, audited, second_writers
 from tests.torture.fleet.facts import Fact
 from tests.torture.fleet.hands import Work, attached
 from tests.torture.fleet.hosts import LEASES, PATIENCE, Hosts, runs
-from tests.torture.fleet.judge import find, violations
+from tests.torture.fleet.judge import blamed, find, violations
 from tests.torture.fleet.server import Server, server_of_our_own
 
 NAMES = ("a", "b", "c")
@@ -97,6 +99,7 @@ class Campaign:
                 work.populate(AGENTS)
                 self._under_faults(work, part)
                 self._facts += work.facts  # what comes behind the copy is not asked for
+                self._judge_history(work, f"{seed}-{number}")
                 if goes_back and not self._is_over:
                     self._go_back(work)
             self._result.counts.update(work.counts)
@@ -106,6 +109,14 @@ class Campaign:
         self._result.violations += self._hosts.failures
         self._result.counts.update(self._hosts.counts)
         self._result.counts.update(Counter(f"{type(fact).__name__} acknowledged" for fact in self._facts))
+
+    def _judge_history(self, work: Work, name: str) -> None:
+        """Blame what was read on the way, and keep it as lines of JSON."""
+        self._result.counts["operations of histories"] += len(work.history)
+        if found := blamed(work.history):
+            kept = Path(tempfile.gettempdir()) / f"history-{name}.jsonl"
+            kept.write_text("".join(f"{json.dumps(one)}\n" for one in work.history), encoding="utf-8")
+            self._result.violations += [*found, f"history: kept as {kept}"]
 
     @property
     def _is_over(self) -> bool:

@@ -4,6 +4,7 @@ prompt     an agent answers, perhaps after calls of tools that must not run twic
 fork       an agent gets a child
 send       an agent sends another one a mail
 publish    a document gets a version; several hands write the same ones
+look       all versions of a document are read, or all mail of an agent, while others write
 fell       a tree grows, part of it on another host, and is killed as a whole, while others work and fork in it
 """
 
@@ -19,11 +20,13 @@ from itertools import count
 from ikigai_actors import ActorSystem, AgentDead, AgentRef, IkigaiError
 from ikigai_actors.errors import NoHost, StoreUnavailable
 from ikigai_actors.system.attached import AttachedSystem
+from tests.foreign.histories import Operation
+from tests.kit.databases import sql
 from tests.torture.fleet.facts import Asked, Fact, Published, Sent
 from tests.torture.fleet.hosts import PATIENCE, task
 from tests.torture.victim import Bereft, Died, Forked
 
-DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "fork": 4, "fell": 5}
+DEEDS = {"prompt": 60, "use": 15, "send": 15, "publish": 10, "look": 10, "fork": 4, "fell": 5}
 """How often each is done."""
 
 DOCUMENTS = 5
@@ -43,6 +46,8 @@ class Work:
     seed: str
     facts: list[Fact] = field(default_factory=list)
     """All that was acknowledged."""
+    history: list[Operation] = field(default_factory=list)
+    """Each mail and version that was written, and each look, as `tests.foreign.histories` has them."""
     complaints: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     """Seconds that each answer took."""
@@ -106,7 +111,7 @@ class Hand:
         self._chance = random.Random(self._seed)
         self._deeds = {
             "prompt": self._prompt, "use": self._use, "send": self._send,
-            "publish": self._publish, "fork": self._fork, "fell": self._fell,
+            "publish": self._publish, "look": self._look, "fork": self._fork, "fell": self._fell,
         }  # fmt: skip
 
     def tokens(self) -> Iterator[str]:
@@ -171,13 +176,41 @@ class Hand:
 
     def _send(self, agent: AgentRef, token: str) -> None:
         recipient = self._chance.choice(self._work.agents)
-        number = agent.send(recipient, token, timeout=PATIENCE)
+        with self._noted(("append", f"mail {recipient.uuid}", token)):
+            number = agent.send(recipient, token, timeout=PATIENCE)
         self._work.facts.append(Sent(agent.uuid, recipient.uuid, number, token))
 
     def _publish(self, agent: AgentRef, token: str) -> None:
-        path = f"notes/{self._chance.randrange(DOCUMENTS)}"
-        version = self._work.system.documents.write(path, token, author=agent, timeout=PATIENCE)
+        path = self._choose_document()
+        with self._noted(("append", path, token)):
+            version = self._work.system.documents.write(path, token, author=agent, timeout=PATIENCE)
         self._work.facts.append(Published(path, version, token))
+
+    def _choose_document(self) -> str:
+        return f"notes/{self._work.seed}/{self._chance.randrange(DOCUMENTS)}"
+
+    def _look(self, agent: AgentRef, token: str) -> None:
+        recipient, path = self._chance.choice(self._work.agents).uuid, self._choose_document()
+        looks = {
+            f"mail {recipient}": f"SELECT body FROM mail WHERE recipient = '{recipient}' AND kind = 'mail' ORDER BY id",
+            path: f"SELECT body FROM documents WHERE path = '{path}' ORDER BY version",
+        }
+        key = self._chance.choice([*looks])
+        bodies: list[str] = []
+        with self._noted(("read", key, bodies)):
+            bodies += [row[0] for row in self._work.system._store.read(lambda tx: sql(tx, looks[key]))]
+
+    @contextmanager
+    def _noted(self, operation: tuple[str, str, object]) -> Iterator[None]:
+        """Note when something was asked and answered. What fails may have happened all the same."""
+        begin, end = time.monotonic(), None
+        try:
+            yield
+            end = time.monotonic()
+        finally:
+            how = "info" if end is None else "ok"
+            process = f"{self._seed} {operation[2]}" if end is None else self._seed
+            self._work.history.append({"process": process, "begin": begin, "end": end, "how": how, "ops": [operation]})
 
     def _fork(self, agent: AgentRef, token: str) -> None:
         [family] = [tree for tree in [*self._work.trees.values()] if agent in tree] or [self._work.agents]

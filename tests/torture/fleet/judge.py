@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store.base import Store, Transaction
+from tests.foreign.histories import Operation, anomalies
 from tests.kit.databases import sql
 from tests.torture import judge
 from tests.torture.fleet.facts import Asked, Fact, Published, Sent
@@ -52,6 +53,11 @@ def violations(facts: Sequence[Fact], found: Found, ran: Counter[str]) -> Iterat
     yield from _escaped(found.agents)
     yield from _undelivered([one for one in facts if isinstance(one, Sent)], found)
     yield from _unpublished([one for one in facts if isinstance(one, Published)], found)
+
+
+def blamed(history: Sequence[Operation]) -> list[str]:
+    """The anomalies of mails and versions as they were written and read on the way."""
+    return [f"history: {one.name}: {one.explanation}" for one in anomalies(history)]
 
 
 def _unanswered(asked: Sequence[Asked], now: Snapshot) -> Iterator[str]:
